@@ -1,0 +1,66 @@
+"""What the agent is told. No defaults here: every default is in `monitor.config`, which the agent does not import.
+
+The command line validates the configuration file and hands the agent one of these, so that the agent's process never
+pays for the validation library.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the structs below."""
+
+
+class Schedule(Settings, frozen=True, kw_only=True):
+    """When a collector runs, and after how many seconds a run counts as hung."""
+
+    enabled: bool
+    interval: float
+    limit: float
+
+
+class Paths(Settings, frozen=True, kw_only=True):
+    """Where the node is found. In a container these point at the host's directories."""
+
+    proc: str
+    sys: str
+    rootfs: str
+    kubelet: str
+    kmsg: str
+    state: str
+    docker_socket: str
+    cri_sockets: tuple[str, ...]
+
+
+class ExpectedMount(Settings, frozen=True, kw_only=True):
+    """A mount that has to be there. `write_test` writes and removes a small file each time."""
+
+    path: str
+    writable: bool
+    write_test: bool
+
+
+class RegistryTarget(Settings, frozen=True, kw_only=True):
+    """A registry that this node has to reach."""
+
+    url: str
+    ca_file: str | None
+    verify_tls: bool
+
+
+class AgentSettings(Settings, frozen=True, kw_only=True):
+    """Everything the agent needs to know."""
+
+    node_name: str
+    listen_host: str
+    listen_port: int
+    token: str | None
+    log_level: str
+    paths: Paths
+    collectors: dict[str, Schedule]
+    mounts: tuple[ExpectedMount, ...]
+    registries: tuple[RegistryTarget, ...]
+    probe_timeout: float
+    device_resources: tuple[str, ...]

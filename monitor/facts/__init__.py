@@ -1,0 +1,64 @@
+"""Facts: small frozen values that travel between the parts. This package imports nothing but msgspec.
+
+Reading produces facts, deciding consumes them. Nothing here knows where a fact came from or what it means.
+"""
+
+from monitor.facts.base import Fact
+from monitor.facts.gpu import (
+    EccFact,
+    GpuFact,
+    GpuInventory,
+    GpuProcessFact,
+    MigFact,
+    NvlinkFact,
+    PodDeviceFact,
+    RetiredPagesFact,
+    RowRemapFact,
+    XidCount,
+    XidEvent,
+    XidFacts,
+)
+from monitor.facts.node import SCHEMA, CollectorFact, NodeSnapshot
+from monitor.facts.storage import (
+    DiskFact,
+    DiskIoFact,
+    ImageCacheFact,
+    ImageFact,
+    MountFact,
+    ProbeFact,
+    RuntimeUsageFact,
+    VolumeFact,
+)
+from monitor.facts.workload import ContainerFact, ContainerUsageFact, HostFact, LogFact, ShmFact
+
+__all__ = [
+    "SCHEMA",
+    "CollectorFact",
+    "ContainerFact",
+    "ContainerUsageFact",
+    "DiskFact",
+    "DiskIoFact",
+    "EccFact",
+    "Fact",
+    "GpuFact",
+    "GpuInventory",
+    "GpuProcessFact",
+    "HostFact",
+    "ImageCacheFact",
+    "ImageFact",
+    "LogFact",
+    "MigFact",
+    "MountFact",
+    "NodeSnapshot",
+    "NvlinkFact",
+    "PodDeviceFact",
+    "ProbeFact",
+    "RetiredPagesFact",
+    "RowRemapFact",
+    "RuntimeUsageFact",
+    "ShmFact",
+    "VolumeFact",
+    "XidCount",
+    "XidEvent",
+    "XidFacts",
+]

@@ -1,0 +1,112 @@
+"""Disks, mounts, images and what fills them on one node."""
+
+from __future__ import annotations
+
+import msgspec
+
+from monitor.facts.base import Fact
+
+
+class DiskFact(Fact, frozen=True, kw_only=True):
+    """One mounted filesystem. Sizes are None while it does not answer; `hung_since` then says since when."""
+
+    mount: str
+    device: str
+    fstype: str
+    # of: "system", "runtime", "kubelet", "data", "nas". One disk may have several.
+    roles: tuple[str, ...] = ()
+    size_bytes: int | None = None
+    used_bytes: int | None = None
+    available_bytes: int | None = None
+    inodes: int | None = None
+    inodes_used: int | None = None
+    read_only: bool | None = None
+    hung_since: float | None = None
+    error: str | None = None
+
+
+class DiskIoFact(Fact, frozen=True, kw_only=True):
+    """One block device. Totals count since boot; ratios and rates are over the last interval."""
+
+    device: str
+    read_bytes_total: int
+    written_bytes_total: int
+    reads_total: int
+    writes_total: int
+    busy_seconds_total: float
+    queue_seconds_total: float
+    in_flight: int | None = None
+    busy_ratio: float | None = None
+    queue_length: float | None = None
+    mounts: tuple[str, ...] = ()
+
+
+class MountFact(Fact, frozen=True, kw_only=True):
+    """A mount that the configuration expects. `state` is ok, missing, hung, read-only, stale or failing."""
+
+    path: str
+    state: str
+    since: float
+    latency_seconds: float | None = None
+    error: str | None = None
+
+
+class ImageFact(Fact, frozen=True, kw_only=True):
+    """An image in a runtime's cache. `containers` are the ids that use it, running or stopped."""
+
+    id: str
+    names: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
+    size_bytes: int | None = None
+    # What removing just this image would free: bytes no other image shares.
+    unique_bytes: int | None = None
+    created_at: float | None = None
+    first_seen_at: float | None = None
+    last_used_at: float | None = None
+    containers: tuple[str, ...] = ()
+    pinned: bool = False
+
+
+class ImageCacheFact(Fact, frozen=True, kw_only=True):
+    """One runtime's images. `total_bytes` counts shared layers once."""
+
+    runtime: str  # "docker" or "containerd"
+    images: tuple[ImageFact, ...] = ()
+    version: str | None = None
+    root: str | None = None
+    total_bytes: int | None = None
+
+
+class VolumeFact(Fact, frozen=True, kw_only=True):
+    """A runtime's named volume and how many containers refer to it."""
+
+    name: str
+    size_bytes: int | None = None
+    references: int | None = None
+
+
+class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
+    """What a runtime's root holds beside images. Slow to find out, so it is read rarely."""
+
+    runtime: str
+    layers_bytes: int | None = None
+    writable_bytes: int | None = None
+    # container id -> bytes of its writable layer
+    writable: dict[str, int] = msgspec.field(default_factory=dict)
+    build_cache_bytes: int | None = None
+    build_cache_reclaimable_bytes: int | None = None
+    volumes: tuple[VolumeFact, ...] = ()
+
+
+class ProbeFact(Fact, frozen=True, kw_only=True):
+    """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a word."""
+
+    target: str
+    ok: bool
+    at: float
+    stage: str | None = None
+    cause: str | None = None
+    status: int | None = None
+    error: str | None = None
+    address: str | None = None
+    duration_seconds: float | None = None

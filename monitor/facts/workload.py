@@ -1,0 +1,68 @@
+"""Containers on one node and what they use."""
+
+from __future__ import annotations
+
+from monitor.facts.base import Fact
+
+
+class ContainerFact(Fact, frozen=True, kw_only=True):
+    """One container. `state` is created, running, paused, exited or unknown."""
+
+    id: str
+    runtime: str
+    state: str
+    name: str | None = None
+    image: str | None = None
+    image_id: str | None = None
+    pid: int | None = None
+    created_at: float | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    sandbox: bool = False
+    pod_uid: str | None = None
+    pod_name: str | None = None
+    namespace: str | None = None
+    container: str | None = None
+    log_path: str | None = None
+
+
+class ContainerUsageFact(Fact, frozen=True, kw_only=True):
+    """CPU and memory of one running container, from its cgroup."""
+
+    container_id: str
+    cpu_seconds_total: float | None = None
+    cpu_limit_cores: float | None = None
+    throttled_seconds_total: float | None = None
+    memory_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+
+
+class ShmFact(Fact, frozen=True, kw_only=True):
+    """A /dev/shm. `container_id` None is the host's own. `device` is equal where containers share one."""
+
+    size_bytes: int
+    used_bytes: int
+    device: int
+    container_id: str | None = None
+    pid: int | None = None
+
+
+class LogFact(Fact, frozen=True, kw_only=True):
+    """A container's log: all its files together, and when the newest was last written."""
+
+    container_id: str
+    size_bytes: int | None = None
+    written_at: float | None = None
+    error: str | None = None
+
+
+class HostFact(Fact, frozen=True, kw_only=True):
+    """The node itself. CPU seconds are sums over all cores since boot."""
+
+    cpus: int
+    memory_total_bytes: int
+    memory_available_bytes: int
+    cpu_seconds_total: dict[str, float]
+    load1: float | None = None
+    booted_at: float | None = None
+    kernel: str | None = None

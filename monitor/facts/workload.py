@@ -31,6 +31,7 @@ class ContainerUsageFact(Fact, frozen=True, kw_only=True):
 
     container_id: str
     cpu_seconds_total: float | None = None
+    cpu_cores: float | None = None  # used, on average over the last interval
     cpu_limit_cores: float | None = None
     throttled_seconds_total: float | None = None
     memory_bytes: int | None = None

@@ -1,0 +1,61 @@
+# gpuwarden: the commands of the project. `make help` lists them. Nothing has to be installed before.
+SHELL := /bin/bash
+VENV ?= .venv
+BIN := $(VENV)/bin
+SETUP := deploy/setup/system-packages
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help run demo test check unit e2e bench lab-up lab-down lock proto clean
+
+help: ## list the commands
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+# The stamps hold what was installed, so that a changed lock or a changed list of packages is installed again.
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml
+	@$(SETUP) run
+	@deploy/setup/virtualenv $(VENV) requirements/runtime.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml $(SETUP)
+	@$(SETUP) test
+	@deploy/setup/virtualenv $(VENV) requirements/dev.txt
+	@touch $@ $(VENV)/.runtime
+
+run: $(VENV)/.runtime ## start the agent and the daemon on this machine; the page is on http://127.0.0.1:9836
+	@exec $(BIN)/gpuwarden up $(ARGS)
+
+test: check unit ## every check: format, lint, types, layering, unit and integration tests
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+unit: $(VENV)/.dev
+	$(PYTEST) -m "not e2e" --durations=10 $(ARGS)
+
+e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
+	$(BIN)/python -m tests.lab build
+	$(PYTEST) -m e2e --durations=10 tests/e2e $(ARGS)
+
+lab-up: $(VENV)/.dev ## start the real Kubernetes of the tests, for people
+	$(BIN)/python -m tests.lab build
+	$(BIN)/python -m tests.lab up
+
+lab-down: $(VENV)/.dev ## stop it
+	$(BIN)/python -m tests.lab down
+
+bench: $(VENV)/.dev ## measure against the peers; writes bench/RESULTS.md and bench/results.json
+	@$(SETUP) bench
+	$(BIN)/python -m bench
+
+lock: $(VENV)/.dev ## choose new versions of the dependencies
+	deploy/setup/lock $(VENV)
+
+proto: $(VENV)/.dev ## generate the protocol buffer modules
+	deploy/setup/proto $(BIN)/python
+
+clean: ## remove the virtual environment and build results
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,83 @@
+"""What a benchmark found, and how it is written down."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS_JSON = HERE / "results.json"
+RESULTS_MD = HERE / "RESULTS.md"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure, the most it may be, and what it means."""
+
+    key: str
+    value: float
+    at_most: float | None
+    meaning: str
+
+    @property
+    def met(self) -> bool:
+        return self.at_most is None or self.value <= self.at_most
+
+
+@dataclass(frozen=True)
+class Report:
+    """One benchmark's section: goals, and tables as (heading, columns, rows)."""
+
+    name: str
+    title: str
+    how: str
+    goals: Sequence[Goal]
+    tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=tuple)
+
+
+def write(report: Report) -> None:
+    """Put the report into results.json and RESULTS.md, in place of an earlier one of that name."""
+    figures = json.loads(RESULTS_JSON.read_text()) if RESULTS_JSON.exists() else {}
+    figures |= {goal.key: goal.value for goal in report.goals}
+    RESULTS_JSON.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
+    text = RESULTS_MD.read_text() if RESULTS_MD.exists() else "# Measured\n\nWritten by `make bench`; do not edit.\n"
+    start, end = f"<!-- {report.name} -->", f"<!-- end {report.name} -->"
+    text = re.sub(f"\n*{start}.*?{end}\n*", "\n", text, flags=re.DOTALL).rstrip("\n")
+    RESULTS_MD.write_text(f"{text}\n\n{start}\n{section(report)}{end}\n")
+
+
+def section(report: Report) -> str:
+    """Given a report, return it as Markdown."""
+    lines = [f"## {report.title}", "", f"{machine()}", "", report.how, ""]
+    lines += _table(
+        ("figure", "value", "goal", "", "meaning"),
+        [(f"`{g.key}`", _number(g.value), _goal(g), "met" if g.met else "**missed**", g.meaning) for g in report.goals],
+    )
+    for heading, columns, rows in report.tables:
+        lines += [f"### {heading}", "", *_table(columns, rows)]
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    """Say when and on what this was measured."""
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return f"{today}, {os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}."
+
+
+def _goal(goal: Goal) -> str:
+    return "" if goal.at_most is None else f"<= {_number(goal.at_most)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]

@@ -1,0 +1,37 @@
+"""The agent itself and its collectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from monitor.agent.metrics.family import Row, counters, gauges, label
+from monitor.facts import CollectorFact, NodeSnapshot
+
+GAUGES: tuple[Row[CollectorFact], ...] = (
+    (
+        "gpuwarden_collector_up",
+        "Whether the collector's last run read what it should.",
+        lambda c: c.outcome == "ok" and not c.hung_since,
+    ),
+    ("gpuwarden_collector_absent", "Whether there is nothing on this node to read.", lambda c: c.outcome == "absent"),
+    ("gpuwarden_collector_hung", "Whether a run is over its time limit right now.", lambda c: c.hung_since is not None),
+    ("gpuwarden_collector_hung_since_seconds", "When the hung run began (Unix time).", lambda c: c.hung_since),
+    ("gpuwarden_collector_duration_seconds", "How long the last run took.", lambda c: c.duration_seconds),
+    ("gpuwarden_collector_last_success_seconds", "When a run last succeeded (Unix time).", lambda c: c.succeeded_at),
+)
+COUNTERS: tuple[Row[CollectorFact], ...] = (
+    ("gpuwarden_collector_runs", "Runs that ended.", lambda c: c.runs),
+    ("gpuwarden_collector_failures", "Runs that failed.", lambda c: c.failures),
+)
+
+
+def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
+    """Yield build info and the state of each collector."""
+    info = GaugeMetricFamily("gpuwarden_agent_info", "The agent.", labels=("version", "node", "boot_id"))
+    info.add_metric((label(snapshot.agent_version), label(snapshot.node), label(snapshot.boot_id)), 1)
+    yield info
+    things = [((label(fact.name),), fact) for fact in snapshot.collectors]
+    yield from gauges(GAUGES, ("collector",), things)
+    yield from counters(COUNTERS, ("collector",), things)

@@ -1,0 +1,29 @@
+"""The node as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client.core import CounterMetricFamily, Metric
+
+from monitor.agent.metrics.family import Row, gauges
+from monitor.facts import HostFact, NodeSnapshot
+
+HOST: tuple[Row[HostFact], ...] = (
+    ("gpuwarden_host_cpus", "CPUs of the node.", lambda h: h.cpus),
+    ("gpuwarden_host_memory_total_bytes", "Memory of the node.", lambda h: h.memory_total_bytes),
+    ("gpuwarden_host_memory_available_bytes", "Memory to be had without swapping.", lambda h: h.memory_available_bytes),
+    ("gpuwarden_host_load1", "Load average over one minute.", lambda h: h.load1),
+    ("gpuwarden_host_boot_time_seconds", "When the node was booted (Unix time).", lambda h: h.booted_at),
+)  # fmt: skip
+
+
+def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
+    """Yield CPU, memory, load and boot time."""
+    if snapshot.host is None:
+        return
+    yield from gauges(HOST, (), [((), snapshot.host)])
+    cpu = CounterMetricFamily("gpuwarden_host_cpu_seconds", "CPU time by mode, over all cores.", labels=("mode",))
+    for mode, seconds in snapshot.host.cpu_seconds_total.items():
+        cpu.add_metric((mode,), seconds)
+    yield cpu

@@ -1,0 +1,77 @@
+"""Who holds the cards: processes as the driver sees them, allocations as the kubelet made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from monitor.agent.metrics.family import Row, gauges, label
+from monitor.facts import ContainerFact, GpuProcessFact, NodeSnapshot
+
+PROCESS = ("gpu", "uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "pod", "namespace", "container")
+
+GAUGES: tuple[Row[GpuProcessFact], ...] = (
+    ("gpuwarden_gpu_process_memory_bytes", "Memory of the card that the process holds.", lambda p: p.memory_bytes),
+    ("gpuwarden_gpu_process_start_time_seconds", "When the process started (Unix time).", lambda p: p.started_at),
+)
+
+
+def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
+    """Yield processes and allocations, with the pod where it is known."""
+    index = {gpu.uuid: label(gpu.index) for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
+    if snapshot.gpu_processes is not None:
+        by_id = {container.id: container for container in snapshot.containers or ()}
+        things = [
+            (_labels(process, index.get(process.gpu_uuid, ""), by_id.get(process.container_id or "")), process)
+            for process in snapshot.gpu_processes
+        ]
+        yield from gauges(GAUGES, PROCESS, things)
+        yield from _states(things)
+    if snapshot.pod_devices is not None:
+        yield from _allocations(snapshot, index)
+
+
+def _labels(process: GpuProcessFact, gpu: str, container: ContainerFact | None) -> tuple[str, ...]:
+    return (
+        gpu,
+        process.gpu_uuid,
+        process.mig_uuid or "",
+        str(process.pid),
+        label(process.name),
+        process.container_id or "",
+        process.pod_uid or "",
+        label(container.pod_name) if container else "",
+        label(container.namespace) if container else "",
+        label(container.container or container.name) if container else "",
+    )
+
+
+def _states(things: list[tuple[tuple[str, ...], GpuProcessFact]]) -> Iterable[Metric]:
+    state = GaugeMetricFamily(
+        "gpuwarden_gpu_process_state", "State of the process: a letter of /proc, or gone.", labels=(*PROCESS, "state")
+    )
+    since = GaugeMetricFamily(
+        "gpuwarden_gpu_process_state_since_seconds", "Since when it is in D, Z or gone (Unix time).", labels=PROCESS
+    )
+    for labels, process in things:
+        if process.state is not None:
+            state.add_metric((*labels, process.state), 1)
+        if process.state in ("D", "Z", "gone") and process.state_since is not None:
+            since.add_metric(labels, process.state_since)
+    yield from (family for family in (state, since) if family.samples)
+
+
+def _allocations(snapshot: NodeSnapshot, index: dict[str | None, str]) -> Iterable[Metric]:
+    names = ("gpu", "uuid", "replica", "resource", "device", "pod_uid", "pod", "namespace", "container", "source")
+    family = GaugeMetricFamily(
+        "gpuwarden_gpu_allocation_info", "A device the kubelet gave to a container.", labels=names
+    )
+    for device in snapshot.pod_devices or ():
+        values = (
+            index.get(device.gpu_uuid, ""), device.gpu_uuid, device.replica, device.resource, device.device_id,
+            device.pod_uid, device.pod_name, device.namespace, device.container, device.source,
+        )  # fmt: skip
+        family.add_metric([label(value) for value in values], 1)
+    if family.samples:
+        yield family

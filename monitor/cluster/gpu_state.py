@@ -1,0 +1,174 @@
+"""One state for one card, with the evidence. Pure: everything known about the card in, a state out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from monitor.cluster.holders import Claim, Life
+from monitor.facts.cluster import Evidence, GpuState
+from monitor.facts.gpu import GpuFact, XidEvent
+
+Values = dict[str, str | int | float]
+Verdict = tuple[GpuState, tuple[Evidence, ...]]
+ENDED = (Life.FINISHED, Life.TERMINATING, Life.DELETED)
+
+
+@dataclass(frozen=True)
+class StateLimits:
+    """From when on something counts. Seconds, and bytes of memory that a card uses without anybody on it."""
+
+    stale_after: float = 60.0
+    wedged_after: float = 30.0
+    terminating_grace: float = 60.0
+    settle: float = 20.0
+    idle_after: float = 1800.0
+    xid_hold: float = 900.0
+    ghost_bytes: int = 1024**3
+    faulty_xids: frozenset[int] = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143})
+
+
+@dataclass(frozen=True)
+class Card:
+    """All that is known of one card, and by what it is judged. `blind` says why it is not known, when it is not."""
+
+    gpu: GpuFact
+    now: float
+    limits: StateLimits
+    claims: Sequence[Claim] = ()
+    xids: Sequence[XidEvent] = ()
+    idle_since: float | None = None
+    processes_known: bool = True
+    blind: Evidence | None = None
+    skew: float = 0.0  # what to add to the node's clock to get ours
+
+
+def decide(card: Card) -> Verdict:
+    """Given a card, return its state and why. The first of the questions below that has an answer decides."""
+    if card.blind is not None:
+        return GpuState.UNKNOWN, (card.blind,)
+    for state, question in QUESTIONS:
+        if evidence := question(card):
+            return state, tuple(evidence)
+    return GpuState.FREE, ()
+
+
+def _faulty(card: Card) -> list[Evidence]:
+    gpu, found = card.gpu, []
+    if gpu.lost:
+        found.append(Evidence(what="gpu-lost", values={"error": gpu.error or ""}))
+    recent = {
+        x.code: x
+        for x in card.xids
+        if x.code in card.limits.faulty_xids and card.now - x.at - card.skew < card.limits.xid_hold
+    }
+    for code, xid in sorted(recent.items()):
+        found.append(Evidence(what="xid", values={"code": code, "at": xid.at, "message": xid.message or ""}))
+    ecc = gpu.ecc
+    uncorrected = ((ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0)) if ecc else 0
+    if uncorrected:
+        found.append(Evidence(what="ecc-uncorrected", values={"errors": uncorrected}))
+    if gpu.row_remaps and gpu.row_remaps.failed:
+        found.append(Evidence(what="row-remap-failed"))
+    if gpu.row_remaps and gpu.row_remaps.pending:
+        found.append(Evidence(what="row-remap-pending"))
+    if gpu.recovery_action not in (None, "none"):
+        found.append(Evidence(what="recovery-action", values={"action": gpu.recovery_action or ""}))
+    return found
+
+
+def _wedged(card: Card) -> list[Evidence]:
+    """A process may be in D for a moment, and may end between two readings: it has to last."""
+    found = []
+    for claim in card.claims:
+        process = claim.process
+        if process is None or process.state not in ("D", "Z", "gone") or process.state_since is None:
+            continue
+        if card.now - process.state_since - card.skew >= card.limits.wedged_after:
+            values: Values = {"pid": process.pid, "state": process.state, "since": process.state_since}
+            found.append(Evidence(what="process-state", values=values | {"process": process.name or ""}))
+    return found
+
+
+def _zombie(card: Card) -> list[Evidence]:
+    return [
+        Evidence(what=claim.life.value, values={"pod": _pod(claim), "pid": claim.process.pid})
+        for claim in card.claims
+        if claim.process is not None and claim.life in ENDED
+    ]
+
+
+def _orphan(card: Card) -> list[Evidence]:
+    """A display server draws on a card without computing on it: only compute counts. One that just ended is nobody."""
+    found = []
+    for claim in card.claims:
+        process = claim.process
+        if process is None or claim.life is not Life.NO_POD:
+            continue
+        if process.kind != "graphics" and process.state != "gone":
+            what = "other-container" if process.container_id else "host-process"
+            values: Values = {
+                "pid": process.pid,
+                "process": process.name or "",
+                "container": process.container_id or "",
+            }
+            found.append(Evidence(what=what, values=values if process.uid is None else values | {"uid": process.uid}))
+    return found
+
+
+def _ghost(card: Card) -> list[Evidence]:
+    gpu, found = card.gpu, []
+    if not card.processes_known or any(claim.process is not None for claim in card.claims):
+        return []
+    if (gpu.memory_used_bytes or 0) > card.limits.ghost_bytes:
+        found.append(Evidence(what="memory-without-process", values={"bytes": gpu.memory_used_bytes or 0}))
+    if (gpu.utilization_ratio or 0) > 0:
+        found.append(Evidence(what="utilization-without-process", values={"ratio": gpu.utilization_ratio or 0}))
+    return found
+
+
+def _idle(card: Card) -> list[Evidence]:
+    held = [claim for claim in card.claims if claim.life is Life.LIVE]
+    if not held or card.idle_since is None or card.now - card.idle_since < card.limits.idle_after:
+        return []
+    ages = [card.now - claim.pod.started_at for claim in held if claim.pod and claim.pod.started_at is not None]
+    if ages and max(ages) < card.limits.idle_after:
+        return []
+    return [Evidence(what="idle", values={"pod": _pod(held[0]), "since": card.idle_since})]
+
+
+def _busy(card: Card) -> list[Evidence]:
+    """A claim that may be outdated by seconds still counts: better not free for a moment than given away twice."""
+    held = [claim for claim in card.claims if claim.life in (Life.LIVE, Life.UNSURE)]
+    return [Evidence(what="held", values={"pod": _pod(claim), "by": claim.by}) for claim in held]
+
+
+def _phantom(card: Card) -> list[Evidence]:
+    """The kubelet keeps the devices of ended pods on its books until the next allocation.
+
+    For a pod that ended and is still there that is how it works, and the card is free. A pod that does not exist
+    any more is another matter: nobody will ever say that it ended.
+    """
+    return [
+        Evidence(what="stale-allocation", values={"pod": _pod(claim), "by": claim.by})
+        for claim in card.claims
+        if claim.process is None and claim.life is Life.DELETED
+    ]
+
+
+QUESTIONS: tuple[tuple[GpuState, Callable[[Card], list[Evidence]]], ...] = (
+    (GpuState.FAULTY, _faulty),
+    (GpuState.WEDGED, _wedged),
+    (GpuState.ZOMBIE, _zombie),
+    (GpuState.ORPHAN, _orphan),
+    (GpuState.GHOST, _ghost),
+    (GpuState.IDLE_HELD, _idle),
+    (GpuState.BUSY, _busy),
+    (GpuState.PHANTOM, _phantom),
+)
+
+
+def _pod(claim: Claim) -> str:
+    if claim.pod_name is None:
+        return claim.pod_uid or ""
+    return f"{claim.namespace}/{claim.pod_name}"

@@ -1,0 +1,150 @@
+"""Who has a card: claims by the kubelet (allocations) and by the driver (processes), each traced to a pod or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from monitor.facts.cluster import Holder, Identity
+from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
+from monitor.facts.kube import PodFact
+
+MIRROR_HASH = "kubernetes.io/config.hash"  # what the kubelet calls a static pod in cgroups
+
+
+class Life(StrEnum):
+    """What Kubernetes says of the pod that claims a card."""
+
+    LIVE = "live"
+    FINISHED = "pod-finished"
+    TERMINATING = "pod-terminating"  # and overdue
+    DELETED = "pod-deleted"
+    UNSURE = "unsure"  # Kubernetes cannot be asked, or the node's word may be older than the deletion
+    NO_POD = "no-pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One pod's, or one process's, claim to a card."""
+
+    by: str
+    life: Life
+    pod: PodFact | None = None
+    pod_uid: str | None = None
+    pod_name: str | None = None
+    namespace: str | None = None
+    container: str | None = None
+    process: GpuProcessFact | None = None
+
+
+@dataclass(frozen=True)
+class PodIndex:
+    """The pods that Kubernetes knows, and since when the ones that nodes still name are missing from it.
+
+    `known` is False while Kubernetes cannot be asked: then no pod is ever called deleted.
+    """
+
+    by_uid: Mapping[str, PodFact]
+    by_name: Mapping[tuple[str, str], PodFact]
+    missing_since: Mapping[str, float]
+    known: bool
+    terminating_grace: float
+    settle: float
+
+    def life(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> Life:
+        """Given the pod, or the key by which it is missing, return what Kubernetes says of it."""
+        if pod is not None:
+            if pod.phase in ("Succeeded", "Failed"):
+                return Life.FINISHED
+            overdue = pod.deletion_at is not None and now - pod.deletion_at > self.terminating_grace
+            return Life.TERMINATING if overdue else Life.LIVE
+        missing = self.missing_since.get(key or "")
+        # A node's word from before the deletion proves nothing: it must have been heard well after.
+        if not self.known or missing is None or heard_at - missing < self.settle:
+            return Life.UNSURE
+        return Life.DELETED
+
+
+def index_pods(pods: Iterable[PodFact]) -> tuple[dict[str, PodFact], dict[tuple[str, str], PodFact]]:
+    """Return pods by uid (static pods by their hash too) and by namespace and name."""
+    by_uid, by_name = {}, {}
+    for pod in pods:
+        by_uid[pod.uid] = pod
+        by_name[pod.namespace, pod.name] = pod
+        if mirror := pod.annotations.get(MIRROR_HASH):
+            by_uid[mirror] = pod
+    return by_uid, by_name
+
+
+def process_claim(process: GpuProcessFact, index: PodIndex, heard_at: float, now: float) -> Claim:
+    """Given a process on a card, return its claim."""
+    if process.pod_uid is None:
+        return Claim(by="process", life=Life.NO_POD, process=process)
+    pod = index.by_uid.get(process.pod_uid)
+    life = index.life(pod, process.pod_uid, heard_at, now)
+    return Claim(
+        by="process",
+        life=life,
+        pod=pod,
+        pod_uid=pod.uid if pod else process.pod_uid,
+        pod_name=pod.name if pod else None,
+        namespace=pod.namespace if pod else None,
+        process=process,
+    )
+
+
+def allocation_key(device: PodDeviceFact) -> str | None:
+    """Return the word by which a pod that was given a device is looked for: its uid, or its name where that is all."""
+    if device.pod_uid is not None:
+        return device.pod_uid
+    return f"{device.namespace}/{device.pod_name}" if device.pod_name is not None else None
+
+
+def allocation_claim(device: PodDeviceFact, index: PodIndex, heard_at: float, now: float) -> Claim:
+    """Given a device that the kubelet gave away, return the claim of the pod that got it."""
+    pod = find_pod(device, index.by_uid, index.by_name)
+    life = index.life(pod, allocation_key(device), heard_at, now)
+    return Claim(
+        by=device.source,
+        life=life,
+        pod=pod,
+        pod_uid=pod.uid if pod else device.pod_uid,
+        pod_name=pod.name if pod else device.pod_name,
+        namespace=pod.namespace if pod else device.namespace,
+        container=device.container,
+    )
+
+
+def find_pod(
+    device: PodDeviceFact, by_uid: Mapping[str, PodFact], by_name: Mapping[tuple[str, str], PodFact]
+) -> PodFact | None:
+    """Return the pod that was given a device. A uid is believed; a name alone may be a later pod's, and has to do."""
+    if device.pod_uid is not None:
+        return by_uid.get(device.pod_uid)
+    return by_name.get((device.namespace or "", device.pod_name or ""))
+
+
+def merge_holders(claims: Iterable[Claim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
+    """Given the claims to a card, return one holder per pod, saying who speaks for each."""
+    merged: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.life is not Life.NO_POD:
+            merged.setdefault(claim.pod_uid or f"{claim.namespace}/{claim.pod_name}", []).append(claim)
+    return tuple(_holder(group, identities) for _, group in sorted(merged.items()))
+
+
+def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
+    first = claims[0]
+    who = identities.get(first.pod_uid or "", Identity())
+    return Holder(
+        pod_uid=first.pod_uid,
+        pod=next((claim.pod_name for claim in claims if claim.pod_name), None),
+        namespace=next((claim.namespace for claim in claims if claim.namespace), None),
+        container=next((claim.container for claim in claims if claim.container), None),
+        by=tuple(sorted({claim.by for claim in claims})),
+        live=None if first.life is Life.UNSURE else first.life is Life.LIVE,
+        user=who.user,
+        job=who.job,
+        queue=who.queue,
+    )

@@ -1,0 +1,315 @@
+"""Kubernetes as lean facts: what the API server says about pods, nodes, events, quotas and queues.
+
+Times are seconds since the epoch. Amounts of resources are plain numbers: `500m` CPU is 0.5, `16Gi` is bytes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from monitor.facts.base import Fact
+
+Amounts = dict[str, float]  # resource name -> amount, for example {"cpu": 0.5, "nvidia.com/gpu": 8.0}
+
+
+class ObjectFact(Fact, frozen=True, kw_only=True):
+    """An object of the API. `uid` tells it from a later one of the same name; `resource_version` tells its versions apart."""
+
+    uid: str
+    resource_version: str | None = None
+
+
+class OwnerRef(Fact, frozen=True, kw_only=True):
+    """The controller that an object belongs to."""
+
+    kind: str
+    name: str
+    uid: str | None = None
+    api_version: str | None = None
+
+
+class ConditionFact(Fact, frozen=True, kw_only=True):
+    """One entry of `status.conditions`. `status` None is Kubernetes' "Unknown"."""
+
+    type: str
+    status: bool | None = None
+    reason: str | None = None
+    message: str | None = None
+    since: float | None = None
+
+
+class TolerationFact(Fact, frozen=True, kw_only=True):
+    """A taint that a pod puts up with. No key means every taint."""
+
+    key: str | None = None
+    operator: str = "Equal"
+    value: str | None = None
+    effect: str | None = None
+    seconds: float | None = None
+
+
+class NodeRequirementFact(Fact, frozen=True, kw_only=True):
+    """One expression about a node's labels, or about its fields where `field` is set (`metadata.name`)."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    field: bool = False
+
+
+class PodContainerFact(Fact, frozen=True, kw_only=True):
+    """A container as asked for. A sidecar is an init container that keeps running beside the others."""
+
+    name: str
+    image: str | None = None
+    init: bool = False
+    sidecar: bool = False
+    requests: Amounts = msgspec.field(default_factory=dict)
+    limits: Amounts = msgspec.field(default_factory=dict)
+
+
+class TerminationFact(Fact, frozen=True, kw_only=True):
+    """How a container ended."""
+
+    reason: str | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+class ContainerStatusFact(Fact, frozen=True, kw_only=True):
+    """A container as it is. `state` is waiting, running, terminated, or None before the kubelet has spoken.
+
+    `container_id` is without its `docker://` or `containerd://`, so that it equals the id which agents report.
+    `last` is the end of the run before this one.
+    """
+
+    name: str
+    init: bool = False
+    state: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    restart_count: int = 0
+    ready: bool = False
+    image_id: str | None = None
+    container_id: str | None = None
+    last: TerminationFact | None = None
+
+
+class PodVolumeFact(Fact, frozen=True, kw_only=True):
+    """A volume of a pod. `kind` is the word of the API (`nfs`, `hostPath`, …), or "other".
+
+    `names` are the config maps and secrets it is made of; `medium` "Memory" is how pods enlarge /dev/shm.
+    """
+
+    name: str
+    kind: str
+    claim: str | None = None
+    server: str | None = None
+    path: str | None = None
+    names: tuple[str, ...] = ()
+    medium: str | None = None
+    size_limit_bytes: float | None = None
+
+
+class PodFact(ObjectFact, frozen=True, kw_only=True):
+    """A pod. Of its annotations and environment only what names its owner is kept: the rest may hold secrets.
+
+    `requests` is what the scheduler counts: containers and sidecars together, or the largest init container, plus
+    overhead. `node_affinity` is what it requires: any of the terms, each with all of its requirements. `pod_affinity`
+    says that it also requires to be near or far from other pods.
+    """
+
+    name: str
+    namespace: str
+    node: str | None = None
+    nominated_node: str | None = None
+    phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    created_at: float | None = None
+    started_at: float | None = None
+    deletion_at: float | None = None
+    deletion_grace_seconds: float | None = None
+    finalizers: tuple[str, ...] = ()
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    owner: OwnerRef | None = None
+    priority: int | None = None
+    priority_class: str | None = None
+    scheduler: str | None = None
+    scheduling_gates: tuple[str, ...] = ()
+    qos: str | None = None
+    pod_ip: str | None = None
+    host_network: bool = False
+    requests: Amounts = msgspec.field(default_factory=dict)
+    node_selector: dict[str, str] = msgspec.field(default_factory=dict)
+    node_affinity: tuple[tuple[NodeRequirementFact, ...], ...] = ()
+    pod_affinity: bool = False
+    tolerations: tuple[TolerationFact, ...] = ()
+    containers: tuple[PodContainerFact, ...] = ()
+    statuses: tuple[ContainerStatusFact, ...] = ()
+    conditions: tuple[ConditionFact, ...] = ()
+    volumes: tuple[PodVolumeFact, ...] = ()
+
+
+class TaintFact(Fact, frozen=True, kw_only=True):
+    """What keeps pods off a node."""
+
+    key: str
+    effect: str
+    value: str | None = None
+    since: float | None = None
+
+
+class NodeFact(ObjectFact, frozen=True, kw_only=True):
+    """A node as the API server sees it. `ready` None means that its kubelet has gone silent, or never spoke."""
+
+    name: str
+    created_at: float | None = None
+    deletion_at: float | None = None
+    ready: bool | None = None
+    ready_since: float | None = None
+    ready_reason: str | None = None
+    conditions: tuple[ConditionFact, ...] = ()
+    unschedulable: bool = False
+    taints: tuple[TaintFact, ...] = ()
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    capacity: Amounts = msgspec.field(default_factory=dict)
+    allocatable: Amounts = msgspec.field(default_factory=dict)
+    internal_ip: str | None = None
+    kubelet_version: str | None = None
+    runtime_version: str | None = None
+
+
+class EventFact(ObjectFact, frozen=True, kw_only=True):
+    """Something that happened to an object, `count` times between `first_at` and `last_at`."""
+
+    kind: str
+    name: str
+    namespace: str | None = None
+    involved_uid: str | None = None
+    container: str | None = None
+    reason: str | None = None
+    type: str | None = None
+    message: str | None = None
+    count: int = 1
+    first_at: float | None = None
+    last_at: float | None = None
+    component: str | None = None
+    host: str | None = None
+
+
+class QuotaFact(ObjectFact, frozen=True, kw_only=True):
+    """A ResourceQuota: what a namespace may have, and has."""
+
+    name: str
+    namespace: str
+    hard: Amounts = msgspec.field(default_factory=dict)
+    used: Amounts = msgspec.field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+
+
+class QueueFact(ObjectFact, frozen=True, kw_only=True):
+    """A queue. `kind` is VolcanoQueue, ClusterQueue or LocalQueue (the last two are Kueue's).
+
+    `state` is open, closed, closing, or None when it does not say. `capacity` is the most it may use, `guarantee` what is
+    kept for it, `deserved` its fair share, `allocated` what its pods hold.
+    """
+
+    kind: str
+    name: str
+    namespace: str | None = None
+    state: str | None = None
+    message: str | None = None
+    parent: str | None = None  # a LocalQueue's ClusterQueue, a ClusterQueue's cohort, a Volcano queue's parent
+    weight: float | None = None
+    capacity: Amounts = msgspec.field(default_factory=dict)
+    guarantee: Amounts = msgspec.field(default_factory=dict)
+    deserved: Amounts = msgspec.field(default_factory=dict)
+    allocated: Amounts = msgspec.field(default_factory=dict)
+    pending: int | None = None
+    running: int | None = None
+
+
+class PodGroupFact(ObjectFact, frozen=True, kw_only=True):
+    """A Volcano PodGroup: pods that start together or not at all."""
+
+    name: str
+    namespace: str
+    created_at: float | None = None
+    owner: OwnerRef | None = None
+    queue: str | None = None
+    phase: str | None = None
+    min_member: int | None = None
+    min_resources: Amounts = msgspec.field(default_factory=dict)
+    running: int | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+    priority_class: str | None = None
+    conditions: tuple[ConditionFact, ...] = ()
+
+
+class WorkloadFact(ObjectFact, frozen=True, kw_only=True):
+    """A Kueue Workload: what a queue admits as a whole. `min_member` is the number of its pods."""
+
+    name: str
+    namespace: str
+    created_at: float | None = None
+    owner: OwnerRef | None = None
+    queue: str | None = None  # the LocalQueue
+    cluster_queue: str | None = None  # once a quota is reserved there
+    phase: str | None = None  # pending, reserved, admitted, evicted or finished
+    min_member: int | None = None
+    requests: Amounts = msgspec.field(default_factory=dict)
+    priority: int | None = None
+    active: bool | None = None
+    conditions: tuple[ConditionFact, ...] = ()
+
+
+class OwnerFact(ObjectFact, frozen=True, kw_only=True):
+    """A ReplicaSet or Job, of which only its own owner is of interest."""
+
+    name: str
+    namespace: str
+    owner: OwnerRef | None = None
+
+
+class NamespaceFact(ObjectFact, frozen=True, kw_only=True):
+    """A namespace and, where its annotation `owner` says so (Kubeflow profiles), the person it was made for."""
+
+    name: str
+    owner: str | None = None
+
+
+class SourceFact(Fact, frozen=True, kw_only=True):
+    """How well one kind of object is followed.
+
+    `state` is starting, synced, stale (was synced, the API server does not answer now), forbidden, absent (the API server
+    does not know this kind) or failing (never synced). `lag_seconds` is how long ago the API server last said anything
+    about it, be it only that nothing changed. `without` says what is missing as long as it is not synced.
+    """
+
+    resource: str
+    state: str
+    objects: int = 0
+    version: int = 0
+    synced_since: float | None = None
+    stale_since: float | None = None
+    contact_at: float | None = None
+    last_event_at: float | None = None
+    lag_seconds: float | None = None
+    last_error: str | None = None
+    without: str | None = None
+    lists: int = 0
+    watches: int = 0
+    events: int = 0
+    failures: int = 0
+    skipped: int = 0  # objects that could not be understood

@@ -1,0 +1,104 @@
+"""The agent's HTTP server, over real sockets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+import requests
+
+from monitor.agent.server import MAX_CONNECTIONS, AgentServer
+from monitor.facts import NodeSnapshot
+from tests.support.snapshots import full_snapshot
+
+TOKEN = "s3cret-träger"
+
+
+@pytest.fixture
+def server() -> Iterator[AgentServer]:
+    yield from _serve(None)
+
+
+@pytest.fixture
+def guarded() -> Iterator[AgentServer]:
+    yield from _serve(TOKEN)
+
+
+def _serve(token: str | None) -> Iterator[AgentServer]:
+    server = AgentServer("127.0.0.1", 0, token, full_snapshot)
+    server.start()
+    yield server
+    server.stop()
+
+
+def get(server: AgentServer, path: str, **headers: str) -> requests.Response:
+    host, port = server.address
+    return requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=5)
+
+
+def test_the_snapshot_comes_back_as_it_was(server: AgentServer) -> None:
+    reply = get(server, "/v1/snapshot")
+    assert reply.headers["Content-Type"] == "application/json"
+    assert msgspec.json.decode(reply.content, type=NodeSnapshot) == full_snapshot()
+
+
+def test_metrics_have_the_content_type_prometheus_asks_for(server: AgentServer) -> None:
+    reply = get(server, "/metrics")
+    assert reply.status_code == 200
+    assert reply.headers["Content-Type"].startswith("text/plain; version=")
+    assert b"gpuwarden_gpu_utilization_ratio" in reply.content
+
+
+def test_health_names_what_hangs_and_is_well_all_the_same(server: AgentServer) -> None:
+    reply = get(server, "/healthz")
+    assert (reply.status_code, list(reply.json()["hung"])) == (200, ["images"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("GET", "/etc/passwd", 404), ("GET", "/metrics?x=1", 200), ("POST", "/metrics", 501)],
+)
+def test_nothing_else_is_served(server: AgentServer, method: str, path: str, status: int) -> None:
+    host, port = server.address
+    assert requests.request(method, f"http://{host}:{port}{path}", timeout=5).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "authorization", "status"),
+    [
+        ("/metrics", "", 401),
+        ("/v1/snapshot", "", 401),
+        ("/v1/snapshot", "Bearer wrong", 401),
+        ("/v1/snapshot", f"Basic {TOKEN}", 401),
+        ("/v1/snapshot", f"Bearer {TOKEN}", 200),
+        ("/metrics", f"bearer {TOKEN}", 200),
+        ("/healthz", "", 200),
+    ],
+)
+def test_the_token_is_asked_for(guarded: AgentServer, path: str, authorization: str, status: int) -> None:
+    headers = {"Authorization": authorization.encode()} if authorization else {}
+    host, port = guarded.address
+    reply = requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=5)
+    assert reply.status_code == status
+    assert TOKEN not in reply.text
+
+
+def test_silent_clients_do_not_keep_others_out_for_long(server: AgentServer) -> None:
+    """More connections than there is room for: the rest are closed at once, threads stay bounded."""
+    before = threading.active_count()
+    idle = [socket.create_connection(server.address) for _ in range(MAX_CONNECTIONS + 10)]
+    time.sleep(0.3)
+    assert threading.active_count() <= before + MAX_CONNECTIONS
+    for connection in idle:
+        connection.close()
+    time.sleep(0.3)
+    assert get(server, "/healthz").status_code == 200
+
+
+def test_a_second_server_on_the_port_is_refused(server: AgentServer) -> None:
+    with pytest.raises(OSError, match="in use"):
+        AgentServer(*server.address, None, full_snapshot)

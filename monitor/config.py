@@ -1,45 +1,90 @@
-"""Every setting of gpuwarden, its type and its default. `monitor.config_file` reads a YAML file into `Config`."""
+"""Every setting of gpuwarden, its type and its default. `monitor.config_file` reads a YAML file into `Config`.
+
+Whatever can be wrong with a value is said by a ValueError in plain words: the messages reach the person who wrote it.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import msgspec
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from monitor.agent.settings import AgentSettings
-from monitor.units import parse_duration, parse_ratio, parse_size
+from monitor.units import parse_duration, parse_ratio, parse_size, quoted
+
+SHORTEST = 0.1  # seconds; anything that repeats or waits for less would do nothing else
+
+
+def at_least_the_shortest(seconds: float) -> float:
+    """Given seconds, return them. Raise ValueError if a thing could not be done so often or so quickly."""
+    if seconds < SHORTEST:
+        raise ValueError(f"{seconds:g}s is too short; the least is 100ms")
+    return seconds
+
+
+def parse_path(value: str) -> str:
+    """Given an absolute path, return it. Raise ValueError if it depends on where the program was started."""
+    if not value.startswith("/"):
+        raise ValueError(f"{quoted(value)} is not an absolute path; it has to begin with /")
+    return value
+
 
 Duration = Annotated[float, BeforeValidator(parse_duration)]
+Span = Annotated[Duration, AfterValidator(at_least_the_shortest)]
 Size = Annotated[int, BeforeValidator(parse_size)]
 Ratio = Annotated[float, BeforeValidator(parse_ratio)]
+AbsolutePath = Annotated[str, AfterValidator(parse_path)]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 class Section(BaseModel):
     """A part of the configuration: unknown keys are refused, values do not change after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_written_is_the_default(cls, value: object) -> object:
+        """`agent:` and `mounts:` with every line below them commented out mean the defaults, not null."""
+        if value is None:
+            return {}
+        if isinstance(value, dict):
+            return {key: given for key, given in value.items() if given is not None or key not in cls.model_fields}
+        return value
 
 
-class Listen(BaseModel):
+class Listen(Section):
     """An address to serve on, written `127.0.0.1:9835` or `[::1]:9835`."""
 
-    model_config = ConfigDict(frozen=True)
-    host: str
+    host: Annotated[str, Field(min_length=1)]
     port: int = Field(ge=0, le=65535)
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def parse_listen(value: object) -> object:
     """Given `host:port`, return its parts. Raise ValueError that says what to write."""
-    if not isinstance(value, str):
+    if isinstance(value, (dict, Listen)):
         return value
-    host, colon, port = value.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ValueError(f"{value!r} is not an address; write host:port, for example 127.0.0.1:9835")
+    host, colon, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    bracketed = host.startswith("[") and host.endswith("]")
+    if not colon or not port.isdecimal() or int(port[:6]) > 65535 or (":" in host and not bracketed):
+        raise ValueError(f"{quoted(value)} is not an address; write host:port, for example 127.0.0.1:9835")
     return {"host": host.strip("[]") or "0.0.0.0", "port": int(port)}  # noqa: S104  # ":9835" asks for exactly that
 
 
@@ -50,8 +95,8 @@ class CollectorConfig(Section):
     """One collector's schedule. A run that takes longer than `limit` is reported as hung."""
 
     enabled: bool = True
-    interval: Annotated[Duration, Field(ge=0.1)]
-    limit: Annotated[Duration, Field(gt=0)]
+    interval: Span
+    limit: Span
 
 
 def _collector(interval: str, limit: str) -> CollectorConfig:
@@ -86,7 +131,8 @@ class CollectorsConfig(Section):
         merged = dict(value)
         for name, field in cls.model_fields.items():
             if isinstance(given := value.get(name), dict):
-                merged[name] = {**field.get_default().model_dump(), **given}
+                defaults = field.get_default().model_dump()
+                merged[name] = given | {key: default for key, default in defaults.items() if given.get(key) is None}
         return merged
 
 
@@ -100,29 +146,42 @@ def default_state_dir() -> str:
 class PathsConfig(Section):
     """Where the node is found. In a container these point at the host's directories."""
 
-    proc: str = "/proc"
-    sys: str = "/sys"
-    rootfs: str = "/"
-    kubelet: str = "/var/lib/kubelet"
-    kmsg: str = "/dev/kmsg"
-    state: str = Field(default_factory=default_state_dir)
-    docker_socket: str = "/var/run/docker.sock"
-    cri_sockets: tuple[str, ...] = ("/run/containerd/containerd.sock", "/run/crio/crio.sock")
+    proc: AbsolutePath = "/proc"
+    sys: AbsolutePath = "/sys"
+    rootfs: AbsolutePath = "/"
+    kubelet: AbsolutePath = "/var/lib/kubelet"
+    kmsg: AbsolutePath = "/dev/kmsg"
+    state: AbsolutePath = Field(default_factory=default_state_dir)
+    docker_socket: AbsolutePath = "/var/run/docker.sock"
+    cri_sockets: tuple[AbsolutePath, ...] = ("/run/containerd/containerd.sock", "/run/crio/crio.sock")
 
 
 class ExpectedMountConfig(Section):
     """A mount that has to be there, such as the NAS with the datasets."""
 
-    path: Annotated[str, Field(pattern="^/")]
+    path: AbsolutePath
     writable: bool = True
     write_test: bool = False
+
+
+def parse_url(value: str) -> str:
+    """Given `https://host:port`, return it. Raise ValueError if it is something else, or carries a password."""
+    scheme, separator, host = value.partition("://")
+    if "@" in host:  # the address is shown on pages and in metrics: the value is not even quoted here
+        raise ValueError("a registry's address holds no user name or password; write https://host:port")
+    plain = host.removesuffix("/")
+    if scheme not in ("http", "https") or not separator or not plain or any(c in "/?#" or c.isspace() for c in plain):
+        raise ValueError(
+            f"{quoted(value)} is not a registry's address; write host:port, or http://host:port without TLS"
+        )
+    return value
 
 
 class RegistryConfig(Section):
     """A registry that every node has to reach. `http://` for one without TLS."""
 
-    url: Annotated[str, Field(pattern=r"^https?://[^/\s]+/?$")]
-    ca_file: str | None = None
+    url: Annotated[str, AfterValidator(parse_url)]
+    ca_file: AbsolutePath | None = None
     verify_tls: bool = True
 
 
@@ -138,22 +197,49 @@ def parse_mount(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
+def parse_token(token: str) -> str:
+    """Given a token, return it. Raise ValueError, without the token in it, if no HTTP header could carry it."""
+    if not token:
+        raise ValueError("the token is empty")
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise ValueError("a token has only letters, digits and ASCII signs, no spaces and no line breaks")
+    return token
+
+
+def read_token_file(path: str) -> str:
+    """Given a path, return the token in that file. Raise ValueError, without the token in it, if there is none."""
+    try:
+        return parse_token(Path(path).read_text(encoding="utf-8").strip())
+    except OSError as error:
+        raise ValueError(f"cannot read {quoted(path)}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{quoted(path)} holds no text") from None  # the decoder's message quotes the bytes
+
+
+def _check_token(token: SecretStr) -> SecretStr:
+    parse_token(token.get_secret_value())
+    return token
+
+
 class SecretSection(Section):
     """A section with `token`, given inline or by file, never both."""
 
-    token: SecretStr | None = None
+    token: Annotated[SecretStr, AfterValidator(_check_token)] | None = None
     token_file: str | None = None
 
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if self.token is not None and self.token_file is not None:
+    @field_validator("token_file")
+    @classmethod
+    def _one_source_that_can_be_read(cls, path: str | None, info: ValidationInfo) -> str | None:
+        if path is not None and info.data.get("token") is not None:
             raise ValueError("give token or token_file, not both")
-        return self
+        if path is not None:
+            read_token_file(path)
+        return path
 
     def read_token(self) -> str | None:
-        """Return the token, read from its file if that is where it is. Raise OSError if the file cannot be read."""
+        """Return the token, read from its file if that is where it is. Raise ValueError if the file is gone."""
         if self.token_file is not None:
-            return Path(self.token_file).read_text(encoding="utf-8").strip()
+            return read_token_file(self.token_file)
         return self.token.get_secret_value() if self.token is not None else None
 
 
@@ -168,7 +254,7 @@ class AgentConfig(SecretSection):
     collectors: CollectorsConfig = CollectorsConfig()
     mounts: tuple[Annotated[ExpectedMountConfig, BeforeValidator(parse_mount)], ...] = ()
     registries: tuple[Annotated[RegistryConfig, BeforeValidator(parse_registry)], ...] = ()
-    probe_timeout: Duration = 5.0
+    probe_timeout: Span = 5.0
     device_resources: tuple[str, ...] = ("nvidia.com/",)
 
 
@@ -186,7 +272,7 @@ class Config(Section):
     daemon: DaemonConfig = DaemonConfig()
 
     def agent_settings(self) -> AgentSettings:
-        """Return what the agent is told. Raise OSError if its token file cannot be read."""
+        """Return what the agent is told. Raise ValueError if its token file is gone."""
         agent = self.agent
         plain = agent.model_dump(exclude={"listen", "token", "token_file"})
         plain |= {

@@ -1,8 +1,9 @@
-"""Durations, sizes and ratios as people write them: `30m`, `50GiB`, `80%`."""
+"""Durations, sizes and ratios as people write them: `30m`, `50GiB`, `80%`. Read here, and written here."""
 
 from __future__ import annotations
 
 import re
+from reprlib import Repr
 
 _SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _BYTES = {"": 1, "B": 1}
@@ -12,35 +13,88 @@ _BYTES |= {f"{p}i": 1024**i for i, p in enumerate(("K", "M", "G", "T", "P"), 1)}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_LONGEST = 100 * 365 * 86400  # the system refuses to wait for longer than some centuries
+_LARGEST = 2**63 - 1
+_REPR = Repr()
+_REPR.maxstring = 120
+
+
+def quoted(value: object) -> str:
+    """Given a value out of a file, return how to name it in a message: never long, scalars as they are written."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    return _REPR.repr(value)
 
 
 def parse_duration(value: object) -> float:
     """Given `90`, `30s`, `1h30m` or `7d`, return seconds. Raise ValueError that says what to write."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
-        return float(value)
-    if isinstance(value, str):
+    seconds = -1.0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        seconds = value
+    elif isinstance(value, str):
         parts = _DURATION.findall(value)
-        if parts and "".join(n + u for n, u in parts) == value.replace(" ", ""):
-            return sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    raise ValueError(f"{value!r} is not a duration; write for example 30s, 15m, 1h30m or 7d")
+        if parts and "".join(number + unit for number, unit in parts) == value.replace(" ", ""):
+            seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if not 0 <= seconds <= _LONGEST:
+        raise ValueError(f"{quoted(value)} is not a duration; write for example 30s, 15m, 1h30m or 7d")
+    return float(seconds)
 
 
 def parse_size(value: object) -> int:
     """Given `1024`, `50GiB` or `59GB`, return bytes. Raise ValueError that says what to write."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())) and match[2] in _BYTES:
-        return round(float(match[1]) * _BYTES[match[2]])
-    raise ValueError(f"{value!r} is not a size; write for example 500MB, 50GiB or 2TiB")
+    size = -1.0
+    if isinstance(value, int) and not isinstance(value, bool):
+        size = value
+    elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())) and match[2] in _BYTES:
+        size = float(match[1]) * _BYTES[match[2]]
+    if not 0 <= size <= _LARGEST:
+        raise ValueError(f"{quoted(value)} is not a size; write for example 500MB, 50GiB or 2TiB")
+    return round(size)
 
 
 def parse_ratio(value: object) -> float:
     """Given `80%` or `0.8`, return 0.8. Raise ValueError that says what to write."""
     ratio = -1.0
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        ratio = float(value)
+        ratio = value
     elif isinstance(value, str) and (match := _PERCENT.fullmatch(value.strip())):
         ratio = float(match[1]) / 100
     if not 0 <= ratio <= 1:
-        raise ValueError(f"{value!r} is not a ratio; write for example 80% or 0.8")
-    return ratio
+        raise ValueError(f"{quoted(value)} is not a ratio; write for example 80% or 0.8")
+    return float(ratio)
+
+
+def format_size(size: int) -> str:
+    """Given bytes, return `59.0 GiB`: one decimal, in the largest unit that leaves at least 1."""
+    if size < 1024:
+        return f"{size} B"
+    value = float(size)
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        value /= 1024
+        if value < 1023.95:  # what rounds to 1024.0 is 1.0 of the next unit
+            return f"{value:.1f} {unit}"
+    return f"{value / 1024:.1f} PiB"
+
+
+def format_duration(seconds: float) -> str:
+    """Given seconds, return `350ms`, `2.5s`, `15m`, `1h30m` or `7d3h`: the two largest units that say something."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    if seconds < 59.95:  # what rounds to 60.0s is 1m
+        return f"{seconds:.1f}".removesuffix(".0") + "s"
+    parts = []
+    rest = round(seconds)
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        count, rest = divmod(rest, length)
+        parts.append((count, unit))
+    first = next(index for index, (count, _) in enumerate(parts) if count)
+    return "".join(f"{count}{unit}" for count, unit in parts[first : first + 2] if count)
+
+
+def format_ratio(ratio: float) -> str:
+    """Given 0.8, return `80%`."""
+    return f"{ratio * 100:.0f}%"

@@ -63,6 +63,7 @@ class Guard:
         call, started = _Call(function), self._clock.time()
         self._submit(call)
         if not call.ended.wait(limit):
+            self._left_behind = {other: left for other, left in self._left_behind.items() if not left[0].ended.is_set()}
             self._left_behind[key] = (call, started)
             self._leave_lane()
             raise HungError(started)
@@ -80,8 +81,9 @@ class Guard:
 
     def _submit(self, call: _Call) -> None:
         if self._lane is None:
-            self._lane = queue.SimpleQueue()
-            threading.Thread(target=_drive, args=(self._lane,), name=f"guard-{self._name}", daemon=True).start()
+            lane: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+            threading.Thread(target=_drive, args=(lane,), name=f"guard-{self._name}", daemon=True).start()
+            self._lane = lane  # only now: were there no thread to be had, calls on it would seem to hang for ever
         self._lane.put(call)
 
     def _leave_lane(self) -> None:

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
 from collections import Counter
 
 import monitor
 from monitor.agent.assemble import build_runner
-from monitor.agent.runner import Runner
 from monitor.agent.server import AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.facts import NodeSnapshot
+from monitor.signals import StopSignal
 
 log = logging.getLogger(__name__)
 STATUS_EVERY = 60.0
 
 
-class RunningAgent:
-    """An agent that was started. Its server answers until `stop`."""
+class Reader:
+    """The collectors of a node, and what they have read."""
 
-    def __init__(self, settings: AgentSettings, runner: Runner) -> None:
-        self._settings = settings
-        self._runner = runner
+    def __init__(self, settings: AgentSettings) -> None:
+        self._node = settings.node_name
         self._boot_id = read_boot_id(settings.paths.proc)
-        self._server = AgentServer(settings.listen_host, settings.listen_port, settings.token, self.snapshot)
+        self._runner = build_runner(settings)
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Return the host and port that it really listens on."""
-        return self._server.address
+    def start(self) -> None:
+        self._runner.start()
+
+    def stop(self) -> None:
+        """Let the collectors end. One that hangs is left to end with the process."""
+        self._runner.stop()
 
     def snapshot(self) -> NodeSnapshot:
         """Return what is known of the node right now. Never blocks: collectors run elsewhere."""
         return NodeSnapshot(
-            node=self._settings.node_name,
+            node=self._node,
             at=time.time(),
             agent_version=monitor.__version__,
             boot_id=self._boot_id,
@@ -44,36 +43,44 @@ class RunningAgent:
             **self._runner.parts(),
         )
 
-    def serve(self) -> None:
-        """Start the collectors and the server, and return."""
-        self._runner.start()
+
+class RunningAgent:
+    """An agent that was started: it reads, and its server answers, until `stop`."""
+
+    def __init__(self, settings: AgentSettings) -> None:
+        """Raise OSError if the address cannot be listened on."""
+        self._reader = Reader(settings)
+        self.snapshot = self._reader.snapshot
+        self._server = AgentServer(settings.listen_host, settings.listen_port, settings.token, self.snapshot)
+        self._reader.start()
         self._server.start()
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return the host and port that it really listens on."""
+        return self._server.address
+
     def stop(self) -> None:
-        """Stop serving and let the collectors end. One that hangs is left to end with the process."""
+        """Stop serving and reading."""
         self._server.stop()
-        self._runner.stop()
+        self._reader.stop()
 
 
 def start(settings: AgentSettings) -> RunningAgent:
     """Given settings, return a running agent. Raise OSError if its address cannot be listened on."""
-    agent = RunningAgent(settings, build_runner(settings))
-    agent.serve()
-    return agent
+    return RunningAgent(settings)
 
 
 def main(settings: AgentSettings) -> int:
     """Run an agent until SIGTERM or SIGINT, and return the exit code."""
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stop = StopSignal()
     try:
         agent = start(settings)
     except OSError as error:
         log.error("cannot listen on %s:%s: %s; set agent.listen", settings.listen_host, settings.listen_port, error)
         return 1
     log.info("agent of node %s on %s:%d", settings.node_name, *agent.address)
-    while not stopping.wait(STATUS_EVERY):
+    while not stop.wait(STATUS_EVERY):
         log.info("%s", status_line(agent.snapshot()))
     agent.stop()
     log.info("stopped")

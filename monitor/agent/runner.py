@@ -75,7 +75,8 @@ class Worker:
             self._end(began, outcome="failed", failures=self._progress.failures + 1, message=message)
         else:
             now = self._clock.time()
-            self._end(began, outcome="ok", value=value, read_at=began, succeeded_at=now, message=None)
+            trouble = getattr(self._collector, "trouble", None)
+            self._end(began, outcome="ok", value=value, read_at=began, succeeded_at=now, message=trouble)
         self._settled.set()
 
     def fresh(self) -> Any:

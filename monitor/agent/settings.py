@@ -64,3 +64,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     registries: tuple[RegistryTarget, ...]
     probe_timeout: float
     device_resources: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        """Show no token, wherever this ends up being printed."""
+        return f"AgentSettings(node_name={self.node_name!r}, listen={self.listen_host}:{self.listen_port})"

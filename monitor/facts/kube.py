@@ -13,7 +13,7 @@ Amounts = dict[str, float]  # resource name -> amount, for example {"cpu": 0.5, 
 
 
 class ObjectFact(Fact, frozen=True, kw_only=True):
-    """An object of the API. `uid` tells it from a later one of the same name; `resource_version` tells its versions apart."""
+    """An object of the API. Its uid tells it from a later one of the same name, its version one state from the next."""
 
     uid: str
     resource_version: str | None = None
@@ -220,8 +220,8 @@ class QuotaFact(ObjectFact, frozen=True, kw_only=True):
 class QueueFact(ObjectFact, frozen=True, kw_only=True):
     """A queue. `kind` is VolcanoQueue, ClusterQueue or LocalQueue (the last two are Kueue's).
 
-    `state` is open, closed, closing, or None when it does not say. `capacity` is the most it may use, `guarantee` what is
-    kept for it, `deserved` its fair share, `allocated` what its pods hold.
+    `state` is open, closed, closing, or None when it does not say. `capacity` is the most it may use, `guarantee` what
+    is kept for it, `deserved` its fair share, `allocated` what its pods hold.
     """
 
     kind: str
@@ -292,9 +292,9 @@ class NamespaceFact(ObjectFact, frozen=True, kw_only=True):
 class SourceFact(Fact, frozen=True, kw_only=True):
     """How well one kind of object is followed.
 
-    `state` is starting, synced, stale (was synced, the API server does not answer now), forbidden, absent (the API server
-    does not know this kind) or failing (never synced). `lag_seconds` is how long ago the API server last said anything
-    about it, be it only that nothing changed. `without` says what is missing as long as it is not synced.
+    `state` is starting, synced, stale (was synced, the API server does not answer now), forbidden, absent (the API
+    server does not know this kind) or failing (never synced). `lag_seconds` is how long ago the API server last said
+    anything about it, be it only that nothing changed. `without` says what is missing as long as it is not synced.
     """
 
     resource: str

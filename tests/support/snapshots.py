@@ -121,7 +121,8 @@ def full_snapshot() -> NodeSnapshot:
         ),
         container_usage=(
             ContainerUsageFact(
-                container_id=TRAINER, cpu_seconds_total=812.5, cpu_limit_cores=8.0, throttled_seconds_total=3.5,
+                container_id=TRAINER, cpu_seconds_total=812.5, cpu_cores=2.5, cpu_limit_cores=8.0,
+                throttled_seconds_total=3.5,
                 memory_bytes=20 * GIB, memory_limit_bytes=64 * GIB,
             ),
         ),

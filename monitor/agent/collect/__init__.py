@@ -14,7 +14,10 @@ class AbsentError(Exception):
 
 
 class Collector(Protocol):
-    """Something that can be read. `name` is the part of the snapshot that it fills."""
+    """Something that can be read. `name` is the part of the snapshot that it fills.
+
+    One that reads several things may also have a `trouble`: which of them the last reading is without, and why.
+    """
 
     name: str
 

@@ -18,6 +18,7 @@ STATE: tuple[Row[ContainerFact], ...] = (
 USAGE_GAUGES: tuple[Row[ContainerUsageFact], ...] = (
     ("gpuwarden_container_memory_bytes", "Memory in use, without cache that can be dropped.", lambda u: u.memory_bytes),
     ("gpuwarden_container_memory_limit_bytes", "Memory limit.", lambda u: u.memory_limit_bytes),
+    ("gpuwarden_container_cpu_cores", "Cores in use, over the last interval.", lambda u: u.cpu_cores),
     ("gpuwarden_container_cpu_limit_cores", "CPU limit.", lambda u: u.cpu_limit_cores),
 )
 USAGE_COUNTERS: tuple[Row[ContainerUsageFact], ...] = (

@@ -1,0 +1,166 @@
+"""The agent beside nvitop-exporter and node_exporter: one machine, one run, the same driver library.
+
+8 cards with 18 NVLinks each, 8 and 64 processes on them, 40 running containers in a real Docker engine. The driver
+costs nothing here for anybody; what is measured is what each exporter does with it. Ours also reads disks, shared memory,
+images, containers and logs, which nvitop-exporter does not; node_exporter reads no GPU at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.process import Cost, measure, running
+from bench.report import Goal, Report
+from tests.nvml import FakeNvml
+from tests.support.engines import BASE, DockerEngine, images, make_docker
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gpuwarden" / "bench"
+PEERS_LOCK = Path(__file__).parents[1] / "requirements" / "peers.txt"
+NVLINKS = 18
+CONTAINERS = 40
+COLUMNS = ("exporter", "series", "CPU ms per 15 s", "RSS MiB", "scrape p50 ms", "scrape p95 ms", "forks")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where exporters are measured: a directory for logs, the Docker socket, and the driver's control file."""
+
+    directory: Path
+    docker_socket: str
+    nvml: FakeNvml
+
+    def environment(self) -> dict[str, str]:
+        return os.environ | self.nvml.environment()
+
+
+def run() -> Report:
+    """Measure everything and return the report."""
+    nvitop = peer_environment() / "bin" / "nvitop-exporter"
+    with TemporaryDirectory() as name, docker_with_containers(Path(name)) as engine:
+        stage = Stage(Path(name), engine.socket, FakeNvml(Path(name) / "nvml"))
+        ours_8, nvitop_8 = with_cards(stage, 8, 8, agent), with_cards(stage, 8, 8, exporter(nvitop))
+        ours_64, nvitop_64 = with_cards(stage, 8, 64, agent), with_cards(stage, 8, 64, exporter(nvitop))
+        many = with_cards(stage, 64, 64, agent)
+        node = node_exporter(stage)
+    rows = [
+        row("gpuwarden agent, 8 processes", ours_8),
+        row("nvitop-exporter, 8 processes", nvitop_8),
+        row("gpuwarden agent, 64 processes", ours_64),
+        row("nvitop-exporter, 64 processes", nvitop_64),
+        row("gpuwarden agent, 64 cards, 64 processes", many),
+        row("node_exporter (no GPU)", node),
+    ]
+    goals = (
+        Goal("agent_cpu_ratio_8", ours_8.cpu_ms / nvitop_8.cpu_ms, 0.2, "CPU, ours / nvitop-exporter's, 8 processes"),
+        Goal("agent_cpu_ratio_64", ours_64.cpu_ms / nvitop_64.cpu_ms, 0.2, "the same with 64 processes"),
+        Goal("agent_rss_ratio", ours_64.rss_mib / nvitop_64.rss_mib, 1.3, "memory, ours / nvitop-exporter's"),
+        Goal("agent_p95_ratio", ours_64.p95_ms / nvitop_64.p95_ms, 1.0, "95th percentile of a scrape, ours / its"),
+        Goal("agent_forks", ours_64.forks, 0, "processes started by the agent in 20 s"),
+        Goal("agent_growth_8_to_64", many.cpu_ms / ours_8.cpu_ms, 8.0, "CPU with 64 cards / with 8 cards"),
+    )
+    how = (__doc__ or "").partition("\n\n")[2].strip()
+    return Report("agent", "The agent's cost on a node", how, goals, (("What each costs", COLUMNS, rows),))
+
+
+def row(name: str, cost: Cost) -> tuple[str, ...]:
+    """Given a cost, return its line in the table."""
+    figures = (cost.cpu_ms, cost.rss_mib, cost.p50_ms, cost.p95_ms)
+    return (name, str(cost.series), *(f"{figure:.1f}" for figure in figures), str(cost.forks))
+
+
+def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage], Cost]) -> Cost:
+    """Measure with so many cards and real processes on them."""
+    stage.nvml.gpus(cards)
+    sleepers = [subprocess.Popen(["sleep", "3600"]) for _ in range(processes)]
+    try:
+        for index in range(cards):
+            stage.nvml.gpu(index, links=NVLINKS, util=50, memory_used=1 << 33)
+        for number, sleeper in enumerate(sleepers):
+            stage.nvml.process(number % cards, sleeper.pid)
+        return start(stage)
+    finally:
+        for number, sleeper in enumerate(sleepers):
+            stage.nvml.end_process(number % cards, sleeper.pid)
+            sleeper.kill()
+            sleeper.wait()
+
+
+def agent(stage: Stage) -> Cost:
+    """Measure our agent as it is started on a node, with its own intervals."""
+    port = free_port()
+    settings = {
+        "GPUWARDEN_AGENT__LISTEN": f"127.0.0.1:{port}",
+        "GPUWARDEN_AGENT__PATHS__DOCKER_SOCKET": stage.docker_socket,
+        "GPUWARDEN_AGENT__PATHS__STATE": str(stage.directory / "state"),
+    }
+    command = [str(Path(sys.executable).with_name("gpuwarden")), "agent"]
+    with running(command, stage.environment() | settings, stage.directory / "agent.log") as process:
+        return measure(process, f"http://127.0.0.1:{port}/metrics")
+
+
+def exporter(program: Path) -> Callable[[Stage], Cost]:
+    """Return how nvitop-exporter is measured: with its own defaults."""
+
+    def start(stage: Stage) -> Cost:
+        port = free_port()
+        command = [str(program), "--bind-address", "127.0.0.1", "--port", str(port)]
+        with running(command, stage.environment(), stage.directory / "nvitop.log") as process:
+            return measure(process, f"http://127.0.0.1:{port}/metrics")
+
+    return start
+
+
+def node_exporter(stage: Stage) -> Cost:
+    """Measure node_exporter with its default collectors."""
+    program = shutil.which("prometheus-node-exporter")
+    if program is None:
+        raise RuntimeError("prometheus-node-exporter is needed (Debian package of that name)")
+    port = free_port()
+    command = [program, f"--web.listen-address=127.0.0.1:{port}"]
+    with running(command, dict(os.environ), stage.directory / "node.log") as process:
+        return measure(process, f"http://127.0.0.1:{port}/metrics")
+
+
+def peer_environment() -> Path:
+    """Return a virtual environment with nvitop-exporter, made once: ours must not hold it."""
+    directory = CACHE / "nvitop"
+    if not (directory / "bin" / "nvitop-exporter").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+        pip = [str(directory / "bin" / "python"), "-m", "pip", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--require-hashes", "-r", str(PEERS_LOCK)], check=True)
+    return directory
+
+
+@contextlib.contextmanager
+def docker_with_containers(directory: Path) -> Iterator[DockerEngine]:
+    """Run a Docker engine with containers in it for the length of a block."""
+    base = directory / "docker"
+    base.mkdir()
+    engine = make_docker(base)
+    try:
+        engine.start()
+        engine.client.images.load(images())
+        for _ in range(CONTAINERS):
+            engine.run(BASE, "/bin/sleep", "3600")
+        yield engine
+        engine.remove_containers()
+    finally:
+        engine.stop()
+        engine.clean_up()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,136 @@
+"""The commands; nothing else. What a command needs is imported when it runs, so that `gpuwarden --help` is quick.
+
+Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+import monitor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monitor.config import Config
+
+PROBLEM_FOUND = 1
+WRONG_CONFIGURATION = 2
+SNAPSHOT_LIMIT = 10.0
+
+config_option = click.option(
+    "--config",
+    "config_path",
+    metavar="F",
+    help="Configuration file. Default: $GPUWARDEN_CONFIG, else /etc/gpuwarden/gpuwarden.yml if there is one.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(monitor.__version__, prog_name="gpuwarden")
+def main() -> None:
+    """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
+
+
+@main.command()
+@config_option
+def up(config_path: str | None) -> None:
+    """Run agent and page on this machine, in one process."""
+    config = _load(config_path)
+    from monitor.daemon import run_up
+
+    _run(lambda: run_up(config, sys.stdout), config)
+
+
+@main.command()
+@config_option
+def agent(config_path: str | None) -> None:
+    """Run the per-node agent."""
+    config = _load(config_path)
+    from monitor.launch import become_agent
+
+    become_agent(config.agent_settings())
+
+
+@main.command()
+@config_option
+def daemon(config_path: str | None) -> None:
+    """Run the central daemon and its page."""
+    config = _load(config_path)
+    from monitor.daemon import run_daemon
+
+    _run(lambda: run_daemon(config), config)
+
+
+@main.command()
+@config_option
+@json_option
+def snapshot(config_path: str | None, as_json: bool) -> None:
+    """Read this machine once and print what was found. Exit code 1 if something could not be read."""
+    config = _load(config_path)
+    import msgspec
+
+    from monitor import launch, logs, overview, render
+
+    logs.setup("error")  # what a collector could not do is in the table
+    taken = launch.read_machine_once(config.agent_settings(), SNAPSHOT_LIMIT)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(taken)))
+    else:
+        render.print_snapshot(taken, sys.stdout)
+    sys.exit(PROBLEM_FOUND if overview.troubled(taken) else 0)
+
+
+@main.command("check-config")
+@click.argument("path", metavar="F")
+@json_option
+def check_config(path: str, as_json: bool) -> None:
+    """Say everything that is wrong with a configuration file, with the variables that are set now."""
+    import json
+
+    from monitor.config_file import ConfigError, Problem, load, summary
+
+    problems: tuple[Problem, ...] = ()
+    try:
+        verdict = f"ok: {path}\n{summary(load(path, os.environ))}"
+    except ConfigError as error:
+        problems, verdict = error.problems, str(error)
+    if as_json:
+        verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
+    click.echo(verdict, err=bool(problems) and not as_json)
+    sys.exit(WRONG_CONFIGURATION if problems else 0)
+
+
+def _load(path: str | None) -> Config:
+    """Return the configuration, or end with everything that is wrong with it."""
+    from monitor.config_file import ConfigError, default_path, load
+
+    try:
+        return load(path or default_path(os.environ), os.environ)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(WRONG_CONFIGURATION)
+
+
+def _run(serve: Callable[[], int], config: Config) -> NoReturn:
+    """Serve until told to stop, and end with the exit code, or with the sentence that says why it cannot start."""
+    from monitor import logs
+    from monitor.daemon import StartError
+
+    logs.setup(config.log_level)
+    try:
+        sys.exit(serve())
+    except StartError as error:
+        click.echo(f"gpuwarden: {error}", err=True)
+        sys.exit(PROBLEM_FOUND)
+
+
+if __name__ == "__main__":
+    main()

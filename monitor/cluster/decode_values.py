@@ -1,0 +1,141 @@
+"""The small values of Kubernetes' JSON: times, quantities, conditions, owner references."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import lru_cache
+from math import isfinite
+from sys import intern
+
+import msgspec
+
+from monitor.facts.kube import Amounts, ConditionFact, OwnerRef
+
+MESSAGE_LIMIT = 2048
+_SUFFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_SUFFIXES |= {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
+_DIGITS = "0123456789."
+_STATUS = {"True": True, "False": False}
+_ZERO_TIME = "0001-01-01T00:00:00Z"  # how Go writes "never"
+
+RawAmounts = dict[str, str | int | float | None] | None
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False):
+    """Base of the structs that mirror Kubernetes' JSON. Everything may be missing or null, as it may be there."""
+
+
+class WireOwner(Wire):
+    """One of `metadata.ownerReferences`."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str | None = None
+    api_version: str | None = None
+    controller: bool | None = None
+
+
+class WireMeta(Wire):
+    """`metadata`. What has no name or no uid is no object."""
+
+    name: str
+    uid: str
+    namespace: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: float | None = None
+    finalizers: list[str] | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[WireOwner] | None = None
+
+
+class WireCondition(Wire):
+    """One of `status.conditions`."""
+
+    type: str = ""
+    status: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+@lru_cache(maxsize=16384)  # an object's times repeat: hits are 4 times cheaper than parsing
+def epoch(text: str | None) -> float | None:
+    """Given an RFC 3339 time, return seconds since the epoch. Return None for anything else."""
+    if not text or text == _ZERO_TIME:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
+
+
+@lru_cache(maxsize=8192)
+def quantity(text: str | float | None) -> float | None:
+    """Given `2`, `500m`, `16Gi` or `1e3`, return the number. Return None for anything else."""
+    if text is None or isinstance(text, (int, float)):
+        return text
+    number = text.strip()
+    scale = _SUFFIXES.get(number.lstrip(_DIGITS + "+-"))
+    try:
+        amount = float(number) if scale is None else float(number.rstrip("numkMGTPEKi")) * scale
+    except ValueError:
+        return None
+    return amount if isfinite(amount) else None
+
+
+def amounts(raw: RawAmounts) -> Amounts:
+    """Given a map of quantities, return them as numbers, leaving out what is none."""
+    if not raw:
+        return {}
+    return {intern(name): value for name, text in raw.items() if (value := quantity(text)) is not None}
+
+
+def capped(text: str | None) -> str | None:
+    """Given a message, return it, shortened where it is longer than anybody reads."""
+    if not text:
+        return None
+    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+
+
+def shared(text: str | None) -> str | None:
+    """Given a string that many objects carry, return the one copy of it."""
+    return intern(text) if text else None
+
+
+def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:
+    """Given owner references, return the controller, or the first where none says that it is."""
+    if not references:
+        return None
+    for chosen in references:
+        if chosen.controller:
+            break
+    else:
+        chosen = references[0]
+    return OwnerRef(kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=shared(chosen.api_version))
+
+
+def condition(raw: WireCondition) -> ConditionFact:
+    """Given a condition, return it as a fact: the shared one if nothing in it is peculiar to its object."""
+    if raw.message is None and raw.reason is None:
+        return _plain_condition(raw.type, raw.status, raw.last_transition_time)
+    return ConditionFact(
+        type=intern(raw.type),
+        status=_STATUS.get(raw.status or ""),
+        reason=shared(raw.reason),
+        message=capped(raw.message),
+        since=epoch(raw.last_transition_time),
+    )
+
+
+@lru_cache(maxsize=16384)  # four of five conditions of a pod are these, and most share their second
+def _plain_condition(kind: str, status: str | None, since: str | None) -> ConditionFact:
+    return ConditionFact(type=intern(kind), status=_STATUS.get(status or ""), since=epoch(since))
+
+
+def conditions(raw: list[WireCondition] | None) -> tuple[ConditionFact, ...]:
+    """Given `status.conditions`, return them as facts."""
+    return tuple([condition(each) for each in raw]) if raw else ()

@@ -1,0 +1,76 @@
+"""What a pod belongs to, followed up: ReplicaSet to Deployment, Job to CronJob, and so on. Pure.
+
+Where a step cannot be looked up (the right to read it is missing, or it is gone already) the name tells: Kubernetes
+makes the names of ReplicaSets and of CronJobs' Jobs by a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
+
+OwnerLookup = Callable[[str], OwnerFact | None]  # by uid
+MAX_STEPS = 8  # a ring of owners is not allowed, but nothing prevents it
+_TEMPLATE_HASH = "pod-template-hash"
+_SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes 1.21
+_VOLCANO_JOBS = "batch.volcano.sh/"
+
+
+def nobody_known(_uid: str) -> OwnerFact | None:
+    """A look-up for where no owners can be read."""
+    return None
+
+
+def workload_of(pod: PodFact, lookup: OwnerLookup) -> OwnerRef:
+    """Given a pod, return what it belongs to in the end: itself, if nobody made it."""
+    reference = pod.owner
+    if reference is None:
+        return OwnerRef(kind="Pod", name=pod.name, uid=pod.uid)
+    for _ in range(MAX_STEPS):
+        known = lookup(reference.uid) if reference.uid else None
+        if known is None:
+            return _by_name(pod, reference)
+        if known.owner is None:
+            return reference
+        reference = known.owner
+    return reference
+
+
+def _by_name(pod: PodFact, reference: OwnerRef) -> OwnerRef:
+    guess = _GUESSES.get(reference.kind)
+    return (guess(pod, reference) if guess else None) or reference
+
+
+def _deployment(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
+    suffix = f"-{pod.labels.get(_TEMPLATE_HASH)}"
+    if not reference.name.endswith(suffix):
+        return None
+    return OwnerRef(kind="Deployment", name=reference.name.removesuffix(suffix))
+
+
+def _cron_job(_pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
+    if (reference.api_version or "").startswith(_VOLCANO_JOBS):
+        return OwnerRef(kind="VolcanoJob", name=reference.name, uid=reference.uid)
+    name, _, digits = reference.name.rpartition("-")
+    if not name or not digits.isdecimal() or len(digits) not in _SCHEDULE_DIGITS:
+        return None
+    return OwnerRef(kind="CronJob", name=name)
+
+
+def _framework(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
+    """FrameworkController's pods belong to a ConfigMap that stands for one attempt of the framework."""
+    name = pod.labels.get("FC_FRAMEWORK_NAME") or pod.annotations.get("FC_FRAMEWORK_NAME")
+    return OwnerRef(kind="Framework", name=name) if name and reference.name.startswith(name) else None
+
+
+def _static_pod(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
+    return OwnerRef(kind="StaticPod", name=pod.name.removesuffix(f"-{reference.name}"), uid=pod.uid)
+
+
+_GUESSES: dict[str, Callable[[PodFact, OwnerRef], OwnerRef | None]] = {
+    "ReplicaSet": _deployment,
+    "Job": _cron_job,
+    "ConfigMap": _framework,
+    "Node": _static_pod,
+}

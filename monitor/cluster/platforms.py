@@ -1,0 +1,208 @@
+"""The table of platforms: where each writes on its pods whose they are, for which job, in which queue.
+
+A rule is written in selectors. A selector gives a word about a pod, or nothing:
+
+    label:KEY              the label's value
+    annotation:KEY         the annotation's value
+    annotation:KEY#FIELD   a field of the JSON object that the annotation holds
+    env:NAME               the value that a container's environment gives to NAME
+    namespace              the pod's namespace
+    namespace-owner        the person that the namespace was made for
+    owner                  the name of what the pod belongs to, followed up to the top
+    name                   the pod's own name
+
+Where a rule has several, the first that gives something counts. In `when` a selector may end in `=VALUE`, and several
+may be joined by ` & `; a rule is about every pod for which one entry of `when` holds, or about all if it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import msgspec
+
+from monitor.cluster.decode_pod import Keep
+
+_WITH_KEY = ("label", "annotation", "env")
+_WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")
+USER_LABELS = ("userName", "user", "owner")
+# Of use beside identity: static pods by their hash, and the gang that a pod belongs to.
+ALSO_KEPT = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
+
+
+class Selector(msgspec.Struct, frozen=True):
+    """One selector, taken apart."""
+
+    source: str
+    key: str = ""
+    field: str = ""
+    value: str = ""  # what it has to be, in `when`
+
+
+class PlatformRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How to read one platform's pods. Each field is a tuple of selectors. `kind` names what its jobs are."""
+
+    name: str
+    when: tuple[str, ...] = ()
+    user: tuple[str, ...] = ()
+    job: tuple[str, ...] = ()
+    role: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()
+    kind: str | None = None
+
+    def selectors(self) -> Iterable[str]:
+        """Yield every selector of the rule."""
+        for entry in self.when:
+            yield from entry.split(" & ")
+        for field in (self.user, self.job, self.role, self.index, self.queue):
+            yield from field
+
+
+@lru_cache(maxsize=1024)
+def parse_selector(text: str) -> Selector:
+    """Given a selector, return it taken apart. Raise ValueError that says what to write."""
+    source, colon, key = text.strip().partition(":")
+    if not colon and source in _WITHOUT_KEY:
+        return Selector(source)
+    key, _, value = key.partition("=")
+    key, _, field = key.partition("#")
+    if source not in _WITH_KEY or not key or (field and source != "annotation"):
+        raise ValueError(
+            f"{text!r} is not a selector; write label:KEY, annotation:KEY, annotation:KEY#FIELD, env:NAME, "
+            "namespace, namespace-owner, owner or name"
+        )
+    return Selector(source, key, field, value)
+
+
+@lru_cache(maxsize=1024)
+def parse_condition(text: str) -> tuple[Selector, ...]:
+    """Given an entry of `when`, return the selectors that all have to hold. Raise ValueError if one is none."""
+    return tuple(parse_selector(each) for each in text.split(" & "))
+
+
+def check_rule(rule: PlatformRule) -> None:
+    """Raise ValueError that says what to write if a selector of the rule is none."""
+    for text in rule.selectors():
+        parse_selector(text)
+
+
+def to_keep(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_KEPT) -> Keep:
+    """Given rules, return the annotations and variables that have to be kept of each pod for them."""
+    selectors = [parse_selector(text) for rule in rules for text in rule.selectors()]
+    return Keep(
+        annotations=frozenset(also).union(s.key for s in selectors if s.source == "annotation"),
+        env=frozenset(s.key for s in selectors if s.source == "env"),
+    )
+
+
+def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
+    """Given the labels that name a user, return the rule for pods of no platform. It always gives something."""
+    return PlatformRule(
+        name="plain",
+        user=(*(f"label:{label}" for label in user_labels), "namespace-owner", "namespace"),
+        job=("owner",),
+        index=(
+            "label:apps.kubernetes.io/pod-index",
+            "label:batch.kubernetes.io/job-completion-index",
+            "annotation:batch.kubernetes.io/job-completion-index",
+        ),
+        queue=("namespace",),
+    )
+
+
+def all_rules(extra: Iterable[PlatformRule] = (), user_labels: Iterable[str] = USER_LABELS) -> tuple[PlatformRule, ...]:
+    """Given rules of the configuration, return them before the built-in ones, and the plain one last."""
+    return (*extra, *PLATFORMS, plain_rule(user_labels))
+
+
+PLATFORMS: tuple[PlatformRule, ...] = (
+    PlatformRule(
+        name="openpai",
+        when=("label:FC_FRAMEWORK_NAME",),
+        user=("label:userName",),
+        job=("env:PAI_JOB_NAME", "label:FC_FRAMEWORK_NAME"),  # the readable name, where the framework's is a hash
+        role=("label:FC_TASKROLE_NAME",),
+        index=("label:FC_TASK_INDEX", "annotation:FC_TASK_INDEX"),
+        queue=("label:virtualCluster",),
+        kind="Framework",
+    ),
+    PlatformRule(
+        name="aiarts",
+        when=("label:jobId & label:userName", "label:jobId & label:vcName"),  # jobId alone is anybody's
+        user=("label:userName",),
+        job=("label:jobId",),
+        role=("label:jobRole",),
+        queue=("label:vcName",),
+    ),
+    PlatformRule(
+        name="volcano",
+        when=(
+            "label:volcano.sh/job-name",
+            "annotation:volcano.sh/job-name",
+            "label:volcano.sh/queue-name",
+            "annotation:volcano.sh/queue-name",
+            "annotation:scheduling.volcano.sh/queue-name",
+        ),
+        job=("label:volcano.sh/job-name", "annotation:volcano.sh/job-name"),
+        role=("label:volcano.sh/task-spec", "annotation:volcano.sh/task-spec"),
+        index=("label:volcano.sh/task-index", "annotation:volcano.sh/task-index"),
+        queue=(
+            "label:volcano.sh/queue-name",
+            "annotation:volcano.sh/queue-name",
+            "annotation:scheduling.volcano.sh/queue-name",
+        ),
+        kind="VolcanoJob",
+    ),
+    PlatformRule(
+        name="kubeflow",
+        when=("label:training.kubeflow.org/job-name", "label:group-name=kubeflow.org"),  # the second until 2021
+        job=("label:training.kubeflow.org/job-name", "label:job-name"),
+        role=("label:training.kubeflow.org/replica-type", "label:replica-type"),
+        index=("label:training.kubeflow.org/replica-index", "label:replica-index"),
+    ),
+    PlatformRule(
+        name="kueue",
+        when=(
+            "label:kueue.x-k8s.io/queue-name",
+            "label:kueue.x-k8s.io/local-queue-name",
+            "label:kueue.x-k8s.io/pod-group-name",
+        ),
+        job=("label:kueue.x-k8s.io/pod-group-name",),
+        queue=("label:kueue.x-k8s.io/queue-name", "label:kueue.x-k8s.io/local-queue-name"),
+    ),
+    PlatformRule(
+        name="kubedl",
+        # Not by job-name: Kubernetes puts that label on the pods of every Job.
+        when=(
+            "annotation:kubedl.io/tenancy",
+            "annotation:arena.kubeflow.org/username",
+            "label:arena.kubeflow.org/username",
+            "label:group-name=kubedl.io",
+        ),
+        user=(
+            "annotation:kubedl.io/tenancy#user",
+            "annotation:arena.kubeflow.org/username",
+            "label:arena.kubeflow.org/username",
+        ),
+        job=("label:job-name",),
+        role=("label:replica-type",),
+        index=("label:replica-index",),
+    ),
+    PlatformRule(
+        name="jupyterhub",
+        when=("annotation:hub.jupyter.org/username", "label:hub.jupyter.org/username"),
+        user=("annotation:hub.jupyter.org/username", "label:hub.jupyter.org/username"),
+        # A user's default server has no name of its own.
+        job=("annotation:hub.jupyter.org/servername", "label:hub.jupyter.org/servername", "name"),
+        kind="Notebook",
+    ),
+    PlatformRule(
+        name="kubeflow-notebook",
+        when=("label:notebook-name",),
+        user=("namespace-owner",),
+        job=("label:notebook-name",),
+        kind="Notebook",
+    ),
+)

@@ -1,0 +1,131 @@
+"""Composition root of the central process: what is started, in which order, and how it ends."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import logging
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TextIO
+
+import msgspec
+
+from monitor import config_file, launch
+from monitor.config import Config, Listen
+from monitor.facts import NodeSnapshot
+from monitor.signals import StopSignal
+from monitor.web.app import NoSnapshotError, create_app
+from monitor.web.server import WebServer
+
+if TYPE_CHECKING:
+    from monitor.agent.main import RunningAgent
+
+log = logging.getLogger(__name__)
+FIRST_ROUND_LIMIT = 3.0
+AGENT_TIMEOUT = 1.0  # it is on this machine and always answers at once
+ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
+
+
+class StartError(Exception):
+    """It cannot be started; the message is one sentence that says what to change."""
+
+
+def run_up(config: Config, out: TextIO) -> int:
+    """Run agent and page in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError."""
+    from monitor.agent.main import start as start_agent  # here: the daemon alone does without
+
+    stop = StopSignal()
+    listening = open_socket(config.daemon.listen, "daemon.listen")
+    try:
+        agent = start_agent(config.agent_settings())
+    except OSError as error:
+        listening.close()
+        raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
+    web = WebServer(create_app(agent.snapshot), listening)
+    web.start()
+    launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
+    if not stop.wait(0):
+        announce(agent, web, out)
+    return serve_until_stopped(stop, web, agent.stop)
+
+
+def run_daemon(config: Config) -> int:
+    """Run the page, showing what this machine's agent tells, as `run_up` does."""
+    stop = StopSignal()
+    listen, token = config.agent.listen, config.agent.read_token()
+    web = WebServer(create_app(lambda: ask_agent(listen, token)), open_socket(config.daemon.listen, "daemon.listen"))
+    web.start()
+    log.info("page on %s", page_url(web.address))
+    return serve_until_stopped(stop, web, lambda: None)
+
+
+def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
+    """Print what is known of this machine, and where to look."""
+    from monitor.render import print_snapshot  # here: the daemon alone does without
+
+    print_snapshot(agent.snapshot(), out)
+    out.write(f"\nmetrics  {page_url(agent.address)}metrics\npage     {page_url(web.address)}\n")
+    out.flush()
+
+
+def page_url(address: tuple[str, int]) -> str:
+    """Given where a server listens, return the address to type into a browser on this machine."""
+    host, port = address
+    return f"http://{Listen(host=ALL_ADDRESSES.get(host, host), port=port)}/"
+
+
+def serve_until_stopped(stop: StopSignal, web: WebServer, stop_rest: Callable[[], None]) -> int:
+    """Wait for the signal, then stop everything. Return the exit code: 1 if the server ended by itself."""
+    while web.running and not stop.wait(1.0):
+        pass
+    code = 0 if web.running else 1
+    web.begin_stop()
+    stop_rest()
+    web.wait_stopped()
+    return code
+
+
+def ask_agent(listen: Listen, token: str | None) -> NodeSnapshot:
+    """Given where this machine's agent listens, and its token, return what it tells. Raise NoSnapshotError."""
+    host = ALL_ADDRESSES.get(listen.host, listen.host)
+    connection = http.client.HTTPConnection(host, listen.port, timeout=AGENT_TIMEOUT)
+    try:
+        connection.request("GET", "/v1/snapshot", headers={"Authorization": f"Bearer {token}"} if token else {})
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise NoSnapshotError(
+            f"the agent at {listen} does not answer ({error}); start it with: gpuwarden agent"
+        ) from None
+    finally:
+        connection.close()
+    if response.status != http.HTTPStatus.OK:
+        raise NoSnapshotError(f"the agent at {listen} answers {response.status} {response.reason}")
+    try:
+        return msgspec.json.decode(body, type=NodeSnapshot)
+    except msgspec.MsgspecError as error:
+        raise NoSnapshotError(f"what answers at {listen} is not an agent ({error})") from None
+
+
+def open_socket(listen: Listen, setting: str) -> socket.socket:
+    """Given an address and the setting it comes from, return a socket that listens there. Raise StartError."""
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
+    both = listen.host == "::" and socket.has_dualstack_ipv6()
+    try:
+        return socket.create_server((listen.host, listen.port), family=family, dualstack_ipv6=both)
+    except OSError as error:
+        raise StartError(why_not_listening(error, listen, setting)) from None
+
+
+def why_not_listening(error: OSError, listen: Listen, setting: str) -> str:
+    """Given why an address cannot be listened on, return one sentence that says it, and what to change."""
+    reasons = {
+        errno.EADDRINUSE: f"{listen} is already in use; stop the program that uses it, or",
+        errno.EACCES: f"this user may not listen on {listen};",
+        errno.EADDRNOTAVAIL: f"this machine has no address {listen.host};",
+        socket.EAI_NONAME: f"the name {listen.host} has no address;",
+    }
+    reason = reasons.get(error.errno or 0, f"cannot listen on {listen}: {error.strerror};")
+    variable = config_file.PREFIX + setting.replace(".", "__").upper()
+    return f"{reason} set {setting} (or the variable {variable}) to another host:port"

@@ -1,0 +1,126 @@
+"""Nodes that have the GPUs and may not, or cannot otherwise, take the pod: taints, selectors, and the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from monitor.explain.fit import RULES, Kind, NodeFit
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
+from monitor.facts.kube import PodFact
+
+NAMED = 5
+# Taints that Kubernetes itself sets while a node is in trouble: to be healed, not to be tolerated.
+TROUBLE = {
+    "node.kubernetes.io/disk-pressure": Key.TAINT_DISK_ADVICE,
+    "node.kubernetes.io/memory-pressure": Key.TAINT_TROUBLE_ADVICE,
+    "node.kubernetes.io/pid-pressure": Key.TAINT_TROUBLE_ADVICE,
+    "node.kubernetes.io/network-unavailable": Key.TAINT_TROUBLE_ADVICE,
+    "node.kubernetes.io/not-ready": Key.TAINT_TROUBLE_ADVICE,
+    "node.kubernetes.io/unreachable": Key.TAINT_TROUBLE_ADVICE,
+}
+
+
+def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> Answer:
+    """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
+    kind = _main_rule(candidates)
+    others = tuple(_also(candidates, kind))
+    if kind is Kind.TAINT:
+        return _tainted(candidates, others)
+    if kind is Kind.SELECTOR:
+        return _not_selected(pod, candidates, others)
+    key = Key.NODES_CORDONED if kind is Kind.CORDONED else Key.NODES_NOT_READY
+    names = _names(each for each in candidates if kind in each.rules())
+    return Answer(
+        Status.PENDING,
+        PendingCause.OTHER,
+        Reason(key, {"nodes": names}),
+        evidence=others,
+        advice=(Reason(Key.UNCORDON_ADVICE if kind is Kind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),),
+    )
+
+
+def _main_rule(candidates: Sequence[NodeFit]) -> Kind:
+    """Return the rule without which the most nodes would take the pod; where none would, the one most nodes have."""
+    alone = Counter(each.rules()[0] for each in candidates if len(each.obstacles) == 1)
+    any_way = Counter(kind for each in candidates for kind in each.rules())
+    return max(RULES, key=lambda kind: (alone[kind], any_way[kind], -RULES.index(kind)))
+
+
+def _tainted(candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answer:
+    nodes = [each for each in candidates if Kind.TAINT in each.rules()]
+    taints = Counter(o.detail for each in nodes for o in each.obstacles if o.kind is Kind.TAINT)
+    taint = taints.most_common(1)[0][0]
+    names = _names(nodes)
+    values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
+    key = taint.partition("=")[0].partition(":")[0]
+    advice = Reason(TROUBLE[key], {"taint": taint, "nodes": names}) if key in TROUBLE else _tolerate(taint, names)
+    return Answer(Status.PENDING, PendingCause.TAINT, Reason(Key.TAINT, values), others, (advice,))
+
+
+def _tolerate(taint: str, names: str) -> Reason:
+    return Reason(Key.TAINT_ADVICE, {"taint": taint, "nodes": names})
+
+
+def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answer:
+    wanted = Counter(o.detail for each in candidates for o in each.obstacles if o.kind is Kind.SELECTOR)
+    values: dict[str, Value] = {"wanted": "; ".join(sorted(wanted)), "count": len(candidates)}
+    return Answer(
+        Status.PENDING,
+        PendingCause.SELECTOR,
+        Reason(Key.SELECTOR, values),
+        evidence=(*_labels_there(pod, candidates), *others),
+        advice=(Reason(Key.SELECTOR_ADVICE, values),),
+    )
+
+
+def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Reason]:
+    """Yield what the nodes have where the pod wants something else: most often it is a slip of the pen."""
+    keys = dict.fromkeys([*pod.node_selector, *(r.key for term in pod.node_affinity for r in term if not r.field)])
+    for key in keys:
+        there = Counter(each.node.labels[key] for each in candidates if key in each.node.labels)
+        if pod.node_selector.get(key) in there:
+            continue
+        if there:
+            values = ", ".join(f"{value} ({count})" for value, count in there.most_common(NAMED))
+            yield Reason(Key.LABEL_VALUES, {"label": key, "values": values})
+        else:
+            yield Reason(Key.LABEL_ABSENT, {"label": key})
+
+
+def _also(candidates: Sequence[NodeFit], main: Kind) -> Iterable[Reason]:
+    """Yield the nodes that something else keeps the pod off."""
+    keys = {
+        Kind.TAINT: Key.ALSO_TAINTED,
+        Kind.SELECTOR: Key.ALSO_NOT_SELECTED,
+        Kind.CORDONED: Key.ALSO_CORDONED,
+        Kind.NOT_READY: Key.ALSO_NOT_READY,
+    }
+    for kind, key in keys.items():
+        found = [each for each in candidates if kind is not main and kind in each.rules()]
+        if found:
+            yield Reason(key, {"count": len(found), "nodes": _names(found)})
+
+
+def _names(nodes: Iterable[NodeFit]) -> str:
+    names = [each.node.name for each in nodes]
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def short_of_other(able: Sequence[NodeFit], asked: int) -> Answer:
+    """Given nodes with enough GPUs for the pod, return which other resource they lack."""
+    keys = {Kind.CPU: Key.SHORT_OF_CPU, Kind.MEMORY: Key.SHORT_OF_MEMORY, Kind.PODS: Key.SHORT_OF_PODS}
+    lacking = [each for each in able if all(o.kind is not Kind.GPU for o in each.obstacles)]
+    nearest = min(lacking, key=lambda each: (len(each.obstacles), -each.obstacles[0].free, each.node.name))
+    obstacle = nearest.obstacles[0]
+    values: dict[str, Value] = {
+        "resource": obstacle.detail,
+        "needs": whole(obstacle.needs),
+        "free": whole(obstacle.free),
+        "node": nearest.node.name,
+    }
+    idle = sum(each.free for each in lacking)
+    evidence = (Reason(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
+    headline = Reason(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
+    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Reason(Key.SHORT_OF_ADVICE, values),))

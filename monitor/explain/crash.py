@@ -1,0 +1,177 @@
+"""Containers that end, or cannot start: exit codes, signals, and the words of the container runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+
+SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
+START_FAILED = ("StartError", "ContainerCannotRun")
+DEFAULT_SHM = 64 * 1024**2  # what container runtimes give to /dev/shm when nobody asks for more
+
+# What a runtime says when it cannot start a container. First match wins, on lower case. The driver's own troubles come
+# first: their messages end with "no such file" as well, and so do those of a runtime that is itself broken.
+_START: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
+    ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
+    ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
+    ("RUNTIME_BROKEN", ("unable to retrieve oci runtime error", "fork/exec /usr/bin", "could not select device driver")),
+    ("DISK_FULL", ("no space left on device",)),
+    ("EXEC_FORMAT", ("exec format error",)),
+    ("HOOK", ("lifecycle hook", "poststarthook", "prestarthook")),
+    ("WORKDIR", ("chdir to cwd",)),
+    ("MOUNT_KIND", ("not a directory", "is a directory", "mount a directory onto a file", "subpath")),
+    ("NOT_EXECUTABLE", ("permission denied",)),
+    ("NO_START_FILE", ("no such file or directory", "executable file not found", "no command specified")),
+    ("RUNTIME_SLOW", ("context deadline exceeded", "reserve container name", "deadlineexceeded", "dial unix")),
+)
+# What a program's last words tell, where the pod lets them through. First match wins, on lower case.
+_LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap", "/dev/shm")),
+    ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
+    ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
+    ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),
+    ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
+    ("PERMISSION", ("permissionerror", "permission denied")),
+)
+_CODES = {
+    0: "ENDED",
+    1: "ERROR",
+    2: "USAGE",
+    126: "NOT_EXECUTABLE",
+    127: "NO_COMMAND",
+    130: "INTERRUPTED",
+    132: "ILLEGAL",
+    134: "ABORTED",
+    135: "SHM",
+    137: "KILLED",
+    139: "SEGFAULT",
+    143: "TERMINATED",
+}
+
+
+def crashed(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+    """Given a container that ended, now or before its current wait, return why it did."""
+    end = ending(status)
+    word = _word(pod, status, end, world)
+    values = _values(pod, status, end)
+    return Answer(
+        Status.CRASHING,
+        f"crash-{word.lower().replace('_', '-')}",
+        Reason(Key[f"CRASH_{word}"], values),
+        tuple(_evidence(pod, status, end, word)),
+        (Reason(Key[f"CRASH_{word}_ADVICE"], values),),
+    )
+
+
+def ending(status: ContainerStatusFact) -> TerminationFact:
+    """Given a container, return how it ended: now, or the last time."""
+    if status.state == "terminated" or status.last is None:
+        return TerminationFact(
+            reason=status.reason,
+            message=status.message,
+            exit_code=status.exit_code,
+            signal=status.signal,
+            started_at=status.started_at,
+            finished_at=status.finished_at,
+        )
+    return status.last
+
+
+def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world: World) -> str:
+    """Return the word for how it ended: what the kubelet knows, then the last words, then the code."""
+    if end.reason == "OOMKilled":
+        return "OUT_OF_MEMORY"
+    if end.reason == "ContainerStatusUnknown":
+        return "LOST"
+    if end.exit_code in (137, 143) and _liveness(pod, status, world):
+        return "LIVENESS"
+    lower = (end.message or "").lower()
+    if end.exit_code and (told := next((w for w, words in _LAST_WORDS if any(each in lower for each in words)), None)):
+        return told
+    code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
+    if code is None:
+        return "LOST"
+    return _CODES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
+
+
+def _liveness(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
+    events = (e for e in world.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
+    return any("liveness" in (event.message or "") for event in events)
+
+
+def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> dict[str, Value]:
+    code = end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)
+    number = end.signal or (code - 128 if code > 128 else 0)
+    return {
+        "container": status.name,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "node": pod.node or "?",
+        "code": code,
+        "signal": SIGNALS.get(number, str(number)),
+        "message": quote(end.message),
+    }
+
+
+def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, word: str) -> Iterable[Reason]:
+    if end.started_at is not None and end.finished_at is not None:
+        seconds = max(0.0, end.finished_at - end.started_at)
+        yield Reason(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
+    elif status.restart_count:
+        yield Reason(Key.RESTARTED, {"restarts": status.restart_count})
+    if word == "OUT_OF_MEMORY":
+        limits = next((each.limits for each in pod.containers if each.name == status.name), {})
+        if "memory" in limits:
+            yield Reason(Key.MEMORY_LIMIT, {"limit": round(limits["memory"])})
+    if word == "SHM":
+        yield shm_size(pod)
+    if end.message:
+        yield Reason(Key.LAST_WORDS, {"message": quote(end.message)})
+
+
+def shm_size(pod: PodFact) -> Reason:
+    """Given a pod, return what it may put into /dev/shm: a volume in memory is how pods get more."""
+    sizes = [volume.size_limit_bytes for volume in pod.volumes if volume.medium == "Memory"]
+    if not sizes:
+        return Reason(Key.SHM_DEFAULT, {"size": DEFAULT_SHM})
+    known = [size for size in sizes if size]
+    return Reason(Key.SHM_SIZE, {"size": round(max(known))}) if known else Reason(Key.SHM_UNLIMITED)
+
+
+def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+    """Given a container that the runtime could not create or start, return why not."""
+    message = status.message or ending(status).message or _runtime_event(pod, status, world)
+    lower = message.lower()
+    word = next((word for word, fragments in _START if any(each in lower for each in fragments)), "OTHER")
+    values: dict[str, Value] = {
+        "container": status.name,
+        "node": pod.node or "?",
+        "pod": pod.name,
+        "namespace": pod.namespace,
+        "file": _executable(message),
+    }
+    return Answer(
+        Status.CRASHING,
+        f"start-{word.lower().replace('_', '-')}",
+        Reason(Key[f"START_{word}"], values),
+        (Reason(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
+        (Reason(Key[f"START_{word}_ADVICE"], values),),
+    )
+
+
+def _runtime_event(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
+    reasons = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
+    events = [e for e in world.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
+    return (events[-1].message or "") if events else ""
+
+
+def _executable(message: str) -> str:
+    """Given `... exec: "/start.sh": permission denied`, return `/start.sh`."""
+    tail = message.replace('\\"', '"').partition('exec: "')[2]
+    return tail.partition('"')[0] or "?"

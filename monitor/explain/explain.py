@@ -1,0 +1,98 @@
+"""One pod explained: which situation it is in, and what that situation's file says."""
+
+from __future__ import annotations
+
+from monitor.explain import crash, finished, pulling, running, starting, terminating
+from monitor.explain.image_pull import REASONS as PULL_REASONS
+from monitor.explain.pending import pending
+from monitor.explain.reasons import Answer, Explanation, PodRef, Status
+from monitor.explain.world import FINISHED, World
+from monitor.facts.kube import ContainerStatusFact, PodFact
+
+CONFIGURATION = ("CreateContainerConfigError",)
+CANNOT_START = (
+    "CreateContainerError",
+    "RunContainerError",
+    "PreCreateHookError",
+    "PreStartHookError",
+    "PostStartHookError",
+)
+
+
+def explain_pod(pod: PodFact, world: World, now: float) -> Explanation:
+    """Given a pod, everything known and the time, return why the pod is as it is."""
+    answer = _answer(pod, world, now)
+    since = _since(pod, answer.status)
+    return Explanation(
+        pod=reference(pod, world),
+        status=answer.status,
+        cause=answer.cause,
+        headline=answer.headline,
+        evidence=answer.evidence,
+        advice=answer.advice,
+        seconds=max(0.0, now - since) if since is not None else None,
+    )
+
+
+def reference(pod: PodFact, world: World) -> PodRef:
+    """Given a pod, return how to speak of it."""
+    who = world.identity(pod)
+    return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, who.queue)
+
+
+def _answer(pod: PodFact, world: World, now: float) -> Answer:
+    if pod.deletion_at is not None:
+        return terminating.terminating(pod, world, now)
+    if pod.phase in FINISHED:
+        return finished.finished(pod, world)
+    if pod.node is None:
+        return pending(pod, world, now)
+    return _failing(pod, world) or _starting_or_running(pod, world, now)
+
+
+def _failing(pod: PodFact, world: World) -> Answer | None:
+    """Return what is wrong with the first container that is in trouble, init containers first, or None."""
+    for status in pod.statuses:
+        if status.state == "waiting" and status.reason in PULL_REASONS:
+            return pulling.failing(pod, status, world)
+        if status.state == "waiting" and status.reason in CONFIGURATION:
+            return starting.bad_configuration(pod, status, world)
+        if _could_not_start(status):
+            return crash.cannot_start(pod, status, world)
+        if _crashed(status):
+            return crash.crashed(pod, status, world)
+    return None
+
+
+def _could_not_start(status: ContainerStatusFact) -> bool:
+    if status.state == "waiting" and status.reason in CANNOT_START:
+        return True
+    between_runs = status.state == "terminated" or status.reason == "CrashLoopBackOff"
+    return between_runs and crash.ending(status).reason in crash.START_FAILED
+
+
+def _crashed(status: ContainerStatusFact) -> bool:
+    """An init container that ended well is done; any other that ended is started again until it stays."""
+    if status.state == "waiting":
+        return status.reason == "CrashLoopBackOff"
+    return status.state == "terminated" and status.exit_code != 0
+
+
+def _starting_or_running(pod: PodFact, world: World, now: float) -> Answer:
+    main = [each for each in pod.statuses if not each.init]
+    if any(each.state == "running" for each in main):
+        return running.running(pod, world, now)
+    return starting.starting(pod, world, now)
+
+
+def _since(pod: PodFact, status: Status) -> float | None:
+    """Return since when the pod is in this status."""
+    if status is Status.TERMINATING and pod.deletion_at is not None:
+        return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
+    if status is Status.FINISHED:
+        ends = [each.finished_at for each in pod.statuses if each.finished_at is not None]
+        return max(ends, default=None)
+    if status is Status.PENDING:
+        return pod.created_at
+    starts = [each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at]
+    return min(starts, default=pod.started_at or pod.created_at)

@@ -1,0 +1,67 @@
+"""A pod that has ended: done, refused by its node, evicted, or failed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from monitor.explain import crash
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.kube import PodFact
+
+_DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
+_SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown")
+
+
+def finished(pod: PodFact, world: World) -> Answer:
+    """Given a pod that has ended, return how."""
+    if pod.phase == "Succeeded":
+        return Answer(Status.FINISHED, "done", Reason(Key.DONE, {"pod": pod.name}))
+    if answer := _by_reason(pod):
+        return answer
+    failed = [each for each in pod.statuses if crash.ending(each).exit_code]
+    if failed:
+        first = min(failed, key=lambda each: crash.ending(each).finished_at or 0.0)
+        why = crash.cannot_start if crash.ending(first).reason in crash.START_FAILED else crash.crashed
+        return replace(why(pod, first, world), status=Status.FINISHED)
+    values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}
+    return Answer(Status.FINISHED, "failed", Reason(Key.FAILED, values))
+
+
+def _by_reason(pod: PodFact) -> Answer | None:
+    """Return what the pod's own reason says, where Kubernetes and not the program ended it."""
+    reason, message = pod.reason or "", pod.message or ""
+    values: dict[str, Value] = {"pod": pod.name, "node": pod.node or "?", "message": quote(message), "reason": reason}
+    if reason == "UnexpectedAdmissionError":
+        return _admission(message, values)
+    if reason.startswith("OutOf") or reason in ("NodeAffinity", "NodeSelectorMismatching"):
+        return _answer("node-refused", Key.NODE_REFUSED, Key.NODE_REFUSED_ADVICE, values)
+    if reason == "Evicted":
+        disk = "ephemeral" in message.lower() or "disk" in message.lower() or "inodes" in message.lower()
+        keys = (Key.EVICTED_DISK, Key.EVICTED_DISK_ADVICE) if disk else (Key.EVICTED, Key.EVICTED_ADVICE)
+        return _answer("evicted", *keys, values)
+    if reason in ("Preempted", "Preempting", "PreemptionByScheduler"):
+        return _answer("preempted", Key.PREEMPTED, Key.PRIORITY_ADVICE, values)
+    if reason == "DeadlineExceeded":
+        return _answer("deadline", Key.DEADLINE, Key.DEADLINE_ADVICE, values)
+    if reason in _SHUTDOWN or reason == "NodeLost":
+        return _answer("node-lost", Key.NODE_WENT_DOWN, Key.SUBMIT_AGAIN_ADVICE, values)
+    return None
+
+
+def _admission(message: str, values: dict[str, Value]) -> Answer:
+    """The scheduler counted on devices which the kubelet could not give: a card was lost, or the plug-in restarted."""
+    if found := _DEVICES.search(message):
+        values = values | {"needs": int(found[1]), "available": int(found[2])}
+        return _answer("device-plugin", Key.DEVICES_UNAVAILABLE, Key.DEVICES_ADVICE, values)
+    if "unhealthy" in message or "healthy devices" in message or "GPU is lost" in message:
+        return _answer("device-plugin", Key.DEVICES_ILL, Key.DEVICES_ILL_ADVICE, values)
+    return _answer("device-plugin", Key.DEVICES_FAILED, Key.DEVICES_ADVICE, values)
+
+
+def _answer(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
+    evidence = (Reason(Key.RUNTIME_SAYS, {"message": values["message"]}),) if values["message"] else ()
+    return Answer(Status.FINISHED, cause, Reason(headline, values), evidence, (Reason(advice, values),))

@@ -1,0 +1,198 @@
+"""Which nodes could take a pod, and what stands in the way on each of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from monitor.explain.world import World
+from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
+
+CORDON_TAINT = "node.kubernetes.io/unschedulable"
+SILENT_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+BLOCKING = ("NoSchedule", "NoExecute")
+TOLERANCE = 1e-6  # amounts are sums of floats
+
+
+class Kind(StrEnum):
+    """What may stand in the way."""
+
+    NOT_READY = "not-ready"
+    CORDONED = "cordoned"
+    TAINT = "taint"
+    SELECTOR = "selector"
+    GPU = "gpu"
+    CPU = "cpu"
+    MEMORY = "memory"
+    PODS = "pods"
+    OTHER = "other-resource"
+
+
+RULES = (Kind.NOT_READY, Kind.CORDONED, Kind.TAINT, Kind.SELECTOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that stands in the way. `detail` is the taint, the requirement or the resource."""
+
+    kind: Kind
+    detail: str = ""
+    needs: float = 0.0
+    free: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFit:
+    """One node as this pod sees it. `free` and `total` count GPUs."""
+
+    node: NodeFact
+    free: int
+    total: int
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Whether the pod may go there at all, be there room or not."""
+        return not any(each.kind in RULES for each in self.obstacles)
+
+    @property
+    def fits(self) -> bool:
+        return not self.obstacles
+
+    def rules(self) -> tuple[Kind, ...]:
+        """The rules, each once, that keep the pod off."""
+        return tuple(kind for kind in RULES if any(each.kind is kind for each in self.obstacles))
+
+
+def gpu_resource(pod: PodFact, world: World) -> str:
+    """Given a pod, return the name under which it asks for GPUs: MIG slices and shared cards have their own."""
+    if pod.requests.get(world.resource):
+        return world.resource
+    names = [name for name, amount in pod.requests.items() if amount and "/" in name]
+    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), world.resource)
+
+
+def gpus_asked(pod: PodFact, world: World) -> int:
+    """Given a pod, return how many GPUs it asks for."""
+    return round(pod.requests.get(gpu_resource(pod, world), 0.0))
+
+
+def fit_all(pod: PodFact, world: World) -> tuple[NodeFit, ...]:
+    """Given a pod, return how it fits on each node."""
+    resource = gpu_resource(pod, world)
+    return tuple(fit(pod, node, world, resource) for node in world.nodes)
+
+
+def fit(pod: PodFact, node: NodeFact, world: World, resource: str) -> NodeFit:
+    """Given a pod and a node, return what stands in the way: everything, not just the first."""
+    obstacles = (*_state(pod, node), *_taints(pod, node), *_selection(pod, node), *_room(pod, node, world, resource))
+    total = int(node.allocatable.get(resource, 0.0))
+    # A view that is a moment older than the pods must not promise what the scheduler has just given away.
+    free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + TOLERANCE)))
+    return NodeFit(node, free if total else 0, total, obstacles)
+
+
+def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
+    if node.ready is not True:
+        yield Obstacle(Kind.NOT_READY, node.ready_reason or "")
+    cordon = TaintFact(key=CORDON_TAINT, effect="NoSchedule")
+    if node.unschedulable and not _tolerated(pod, cordon):
+        yield Obstacle(Kind.CORDONED)
+
+
+def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
+    """Yield the taints that keep the pod off, without those that only repeat a node's state."""
+    for taint in node.taints:
+        repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
+            node.ready is not True and taint.key in SILENT_TAINTS
+        )
+        if taint.effect in BLOCKING and not repeated and not _tolerated(pod, taint):
+            yield Obstacle(Kind.TAINT, taint_text(taint))
+
+
+def taint_text(taint: TaintFact) -> str:
+    """Given a taint, return it as kubectl takes it."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
+    return any(tolerates(each, taint) for each in pod.tolerations)
+
+
+def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
+    """Given a toleration and a taint, return whether the one puts up with the other."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("Equal", "") and (toleration.value or "") == (taint.value or "")
+
+
+def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
+    for key, value in sorted(pod.node_selector.items()):
+        if node.labels.get(key) != value:
+            yield Obstacle(Kind.SELECTOR, f"{key}={value}")
+    if pod.node_affinity and not any(_term_matches(term, node) for term in pod.node_affinity):
+        yield Obstacle(Kind.SELECTOR, affinity_text(pod.node_affinity))
+
+
+def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
+    """A term without requirements matches no node: Kubernetes has it so."""
+    return bool(term) and all(_matches(each, node) for each in term)
+
+
+def _matches(wanted: NodeRequirementFact, node: NodeFact) -> bool:
+    if wanted.field:
+        value = node.name if wanted.key == "metadata.name" else None
+    else:
+        value = node.labels.get(wanted.key)
+    match wanted.operator:
+        case "In":
+            return value in wanted.values
+        case "NotIn":
+            return value not in wanted.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return _compares(wanted, value)
+    return False
+
+
+def _compares(wanted: NodeRequirementFact, value: str | None) -> bool:
+    try:
+        have, limit = int(value or ""), int(wanted.values[0])
+    except (ValueError, IndexError):
+        return False
+    return have > limit if wanted.operator == "Gt" else have < limit
+
+
+def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:
+    """Given required terms, return them as people write them: `zone in (a, b) and gpu exists, or ...`."""
+    return " or ".join(" and ".join(_requirement_text(each) for each in term) or "nothing" for term in terms)
+
+
+def _requirement_text(wanted: NodeRequirementFact) -> str:
+    words = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
+    values = ", ".join(wanted.values)
+    if wanted.operator == "In" and len(wanted.values) == 1:
+        return f"{wanted.key}={values}"
+    word = words.get(wanted.operator, wanted.operator)
+    if wanted.operator in ("In", "NotIn"):
+        return f"{wanted.key} {word} ({values})"
+    return f"{wanted.key} {word} {values}".rstrip()
+
+
+def _room(pod: PodFact, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
+    """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
+    kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
+    for name, needs in sorted(pod.requests.items()):
+        free = world.free(node, name)
+        if needs > 0 and needs > free + max(TOLERANCE, abs(needs) * 1e-9):
+            yield Obstacle(kinds.get(name, Kind.OTHER), name, needs, max(0.0, free))
+    if "pods" in node.allocatable and world.free(node, "pods") < 1:
+        yield Obstacle(Kind.PODS, "pods", 1, 0)

@@ -1,0 +1,193 @@
+"""Not enough free GPUs: on one node, or in the whole cluster; who has them, and which could be given back."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from monitor.explain.fit import Kind, NodeFit, gpu_resource, gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.cluster import GpuState
+from monitor.facts.kube import PodFact
+
+NAMED = 5
+TOP = 3
+STUCK = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
+
+
+def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
+    """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
+    asked = gpus_asked(pod, world)
+    usable = [each for each in fits if each.usable and each.total]
+    free = sum(each.free for each in usable)
+    if free >= asked and max(each.free for each in usable) < asked:
+        return _spread(pod, usable, fits, world)
+    values: dict[str, Value] = {"needs": asked, "free": free, "total": sum(each.total for each in usable)}
+    return Answer(
+        Status.PENDING,
+        PendingCause.NOT_ENOUGH_GPUS,
+        Reason(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
+        evidence=(*_holders(pod, usable, world), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
+        advice=tuple(_wait_or_release(usable, world)),
+    )
+
+
+def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
+    """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
+    asked, resource = gpus_asked(pod, world), gpu_resource(pod, world)
+    largest = max(fits, key=lambda each: each.total)
+    if largest.total == 0:
+        values: dict[str, Value] = {"resource": resource}
+        return Answer(
+            Status.PENDING,
+            PendingCause.NOT_ENOUGH_GPUS,
+            Reason(Key.NO_GPU_NODES, values),
+            advice=(Reason(Key.NO_GPU_NODES_ADVICE, values),),
+        )
+    usable = [each for each in fits if each.usable and each.total]
+    values = {
+        "needs": asked,
+        "largest": largest.total,
+        "node": largest.node.name,
+        "free": sum(each.free for each in usable),
+        "nodes": sum(each.free > 0 for each in usable),
+    }
+    plan = _layout(usable, asked, world)
+    return Answer(
+        Status.PENDING,
+        PendingCause.NO_SINGLE_NODE_FITS,
+        Reason(Key.NEVER_ON_ONE_NODE, values),
+        evidence=tuple(_free_map(usable)),
+        advice=(_distribute(pod, plan, world) if plan else Reason(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
+    )
+
+
+def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], world: World) -> Answer:
+    """The cluster has enough and no node has: the job should run on several."""
+    asked = gpus_asked(pod, world)
+    most = max(usable, key=lambda each: each.free)
+    values: dict[str, Value] = {
+        "needs": asked,
+        "most": most.free,
+        "node": most.node.name,
+        "free": sum(each.free for each in usable),
+        "nodes": sum(each.free > 0 for each in usable),
+    }
+    plan = _layout(usable, asked, world)
+    advice = [_distribute(pod, plan, world)] if plan else []
+    return Answer(
+        Status.PENDING,
+        PendingCause.NO_SINGLE_NODE_FITS,
+        Reason(Key.NO_SINGLE_NODE_FITS, values),
+        evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
+        advice=(*advice, Reason(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
+    )
+
+
+def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Reason:
+    values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
+    job = world.identity(pod).job
+    peers = sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
+    return Reason(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
+
+
+def _layout(usable: Sequence[NodeFit], asked: int, world: World) -> tuple[int, int] | None:
+    """Return how many workers of how many GPUs would start now: as few as possible, on cards of one model if possible."""
+    by_model: defaultdict[str, list[int]] = defaultdict(list)
+    for each in usable:
+        seen = world.view_of_node.get(each.node.name)
+        by_model[(seen.model if seen else None) or ""].append(each.free)
+    groups = [free for free in by_model.values() if sum(free) >= asked] or [[each.free for each in usable]]
+    plans = [plan for free in groups if (plan := _workers(free, asked))]
+    return min(plans, default=None)
+
+
+def _workers(free: Sequence[int], asked: int) -> tuple[int, int] | None:
+    for workers in range(2, asked + 1):
+        size, rest = divmod(asked, workers)
+        if rest == 0 and sum(each // size for each in free) >= workers:
+            return workers, size
+    return None
+
+
+def _free_map(usable: Sequence[NodeFit]) -> Iterable[Reason]:
+    """Yield where the free GPUs are, most first."""
+    found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
+    if found:
+        names = ", ".join(f"{each.node.name} {each.free}" for each in found[:NAMED])
+        yield Reason(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
+
+
+def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+    """Yield who holds most of the GPUs that this pod could use."""
+    resource = gpu_resource(pod, world)
+    held: Counter[str] = Counter()
+    for each in usable:
+        for other in world.bound.get(each.node.name, ()):
+            held[world.user(other)] += round(other.requests.get(resource, 0.0))
+    top = [f"{user} ({count})" for user, count in held.most_common(TOP) if count]
+    if top:
+        yield Reason(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
+
+
+def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+    """Yield how many GPUs come back when pods that are being deleted are gone."""
+    resource = gpu_resource(pod, world)
+    pods = [p for each in usable for p in world.bound.get(each.node.name, ()) if p.deletion_at is not None]
+    count = round(sum(p.requests.get(resource, 0.0) for p in pods))
+    if count:
+        names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:TOP] if p.requests.get(resource))
+        yield Reason(Key.GPUS_LEAVING, {"count": count, "pods": names})
+
+
+def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+    """Yield which GPUs are held and not used, or held by what is no longer there."""
+    names = {each.node.name for each in usable}
+    gpus = [gpu for gpu in (world.view.gpus if world.view else ()) if gpu.node in names]
+    idle: Counter[str] = Counter()
+    for gpu in gpus:
+        if gpu.state is GpuState.IDLE_HELD and gpu.holders:
+            idle[gpu.holders[0].user or gpu.holders[0].namespace or "?"] += 1
+    if idle:
+        top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(TOP))
+        yield Reason(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
+    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK)
+    if stuck:
+        where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(TOP))
+        yield Reason(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
+
+
+def _wait_or_release(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+    keys = {each.key for each in _idle(usable, world)}
+    if Key.GPUS_IDLE in keys:
+        yield Reason(Key.RELEASE_IDLE)
+    if Key.GPUS_STUCK in keys:
+        yield Reason(Key.RELEASE_STUCK)
+    yield Reason(Key.WAIT_OR_ASK_LESS)
+
+
+def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Reason]:
+    """Yield the nodes that have room for the pod and that it may not use, by what keeps it off."""
+    keys = {
+        Kind.CORDONED: Key.ROOM_CORDONED,
+        Kind.NOT_READY: Key.ROOM_NOT_READY,
+        Kind.TAINT: Key.ROOM_TAINTED,
+        Kind.SELECTOR: Key.ROOM_NOT_SELECTED,
+    }
+    for kind, key in keys.items():
+        found = [each for each in fits if _has_room(each) and kind in each.rules()]
+        if found and pod.requests:
+            details = {obstacle.detail for each in found for obstacle in each.obstacles if obstacle.kind is kind}
+            yield Reason(
+                key,
+                {
+                    "nodes": ", ".join(f"{each.node.name} {each.free}" for each in found[:NAMED]),
+                    "detail": ", ".join(sorted(details)[:TOP]),
+                },
+            )
+
+
+def _has_room(each: NodeFit) -> bool:
+    return each.total > 0 and not each.usable and all(o.kind is not Kind.GPU for o in each.obstacles)

@@ -1,0 +1,220 @@
+"""Why an image could not be pulled: from the words of Docker, containerd, cri-o and the kubelet to one cause."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from monitor.explain.quote import clean
+
+REASONS = frozenset(
+    {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ImageInspectError",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "RegistryUnavailable",
+        "SignatureValidationFailed",
+    }
+)
+DEFAULT_REGISTRY = "docker.io"
+
+
+class Pull(StrEnum):
+    """Why a pull fails. The order is that of the decision."""
+
+    DISK_FULL = "disk-full"
+    WRONG_ARCHITECTURE = "wrong-architecture"
+    RATE_LIMITED = "rate-limited"
+    TLS = "tls"
+    PLAIN_HTTP = "plain-http"
+    DNS = "dns"
+    CONNECTION_REFUSED = "connection-refused"
+    TIMEOUT = "timeout"
+    CONNECTION_BROKEN = "connection-broken"
+    TOO_SLOW = "too-slow"
+    REGISTRY_ERROR = "registry-error"
+    UNAUTHORIZED = "unauthorized"
+    NOT_FOUND = "not-found"
+    DAMAGED_LAYER = "damaged-layer"
+    BAD_NAME = "bad-name"
+    NEVER_PULL = "never-pull"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class PullCause:
+    """A classified message. `host` is what did not answer as it should: not always the registry (a proxy, a mirror).
+
+    `runtime_down` says that not the registry but the container runtime on the node did not answer.
+    """
+
+    cause: Pull
+    message: str
+    image: str | None = None
+    registry: str | None = None
+    host: str | None = None
+    runtime_down: bool = False
+
+
+# First match wins, on lower case, with names and addresses taken out. A cause may have several places in the order:
+# a TLS handshake that times out is no matter of certificates, and a digest that "is not found" is a damaged store.
+_FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
+    (Pull.DISK_FULL, ("no space left on device", "disk quota exceeded")),
+    (
+        Pull.WRONG_ARCHITECTURE,
+        (
+            "no match for platform",
+            "no matching manifest for",
+            "no image found in manifest list for architecture",
+            "no image found in image index for architecture",
+            "cannot be used on this platform",
+            "does not match the specified platform",
+        ),
+    ),
+    (Pull.RATE_LIMITED, ("too many requests", "toomanyrequests", "rate limit", "pull qps exceeded")),
+    (Pull.PLAIN_HTTP, ("server gave http response to https client", "first record does not look like a tls handshake")),
+    (Pull.TIMEOUT, ("tls handshake timeout",)),
+    (Pull.TLS, ("x509:", "certificate signed by", "certificate has expired", "certificate is not", "tls: ", "ssl error")),
+    (
+        Pull.DNS,
+        (
+            "no such host",
+            "dial tcp: lookup ",
+            "name resolution",
+            "name or service not known",
+            "server misbehaving",
+            "no address associated with hostname",
+        ),
+    ),
+    (Pull.CONNECTION_REFUSED, ("connection refused",)),
+    (
+        Pull.TIMEOUT,
+        (
+            "i/o timeout",
+            "client.timeout exceeded",
+            "timeout awaiting response headers",
+            "request canceled while waiting for connection",
+            "connection timed out",
+            "operation timed out",
+            "no route to host",
+            "network is unreachable",
+            "host is down",
+        ),
+    ),
+    (
+        Pull.CONNECTION_BROKEN,
+        (
+            "connection reset by peer",
+            "unexpected eof",
+            ": eof",
+            "broken pipe",
+            "stream error",
+            "server sent goaway",
+            "use of closed network connection",
+            "server closed idle connection",
+            "http: server closed",
+        ),
+    ),
+    (
+        Pull.TOO_SLOW,
+        ("context deadline exceeded", "deadlineexceeded", "context canceled", "no progress in", "operation timeout"),
+    ),
+    (
+        Pull.REGISTRY_ERROR,
+        (
+            "internal server error",
+            "bad gateway",
+            "service unavailable",
+            "gateway time",
+            "400 bad request",
+        ),
+    ),
+    (
+        Pull.UNAUTHORIZED,
+        (
+            "pull access denied",
+            "insufficient_scope",
+            "insufficient scope",
+            "unauthorized",
+            "forbidden",
+            "no basic auth credentials",
+            "authentication required",
+            "access to the resource is denied",
+            "authorization failed",
+            "error getting credentials",
+            "denied:",
+            "access denied",
+        ),
+    ),
+    (
+        Pull.DAMAGED_LAYER,
+        (
+            "failed to register layer",
+            "failed to extract layer",
+            "content digest",
+            "unexpected commit digest",
+            "layer verification failed",
+            "verification failed for digest",
+            "don't match image configuration",
+            "archive/tar:",
+        ),
+    ),
+    (Pull.BAD_NAME, ("couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase")),
+    (Pull.BAD_NAME, ("did not resolve to an alias", "no registries configured", "unqualified-search registries")),
+    (Pull.NEVER_PULL, ("pull policy of never",)),
+    (Pull.NOT_FOUND, ("manifest unknown", "name unknown", "not found", "manifest_unknown", "does not exist")),
+)
+_BY_REASON = {"InvalidImageName": Pull.BAD_NAME, "ErrImageNeverPull": Pull.NEVER_PULL}
+
+_URL_HOST = re.compile(r"https?://(?:[^\s/@\"]*@)?([^\s/\"?]+)")
+_LOOKUP = re.compile(r"\blookup ([\w.-]+)")
+_DIALED = re.compile(r"\bdial (?:tcp|udp) (\[[0-9a-fA-F:.%]+\]:\d+|[\w.-]+:\d+)")
+_IMAGE = re.compile(r"(?:image|reference|manifest for|repository) \\?\"([^\"\\\s]+)\\?\"")
+_SERVER_ERROR = re.compile(r"\b(?:status|code|http|returned|response)\b[^.;]{0,20}\b5\d\d\b")
+_NAMES = re.compile(r"\"[^\"\s]*[/:.][^\"\s]*\"|https?://[^\s\"]+")
+
+
+def classify(reason: str | None, message: str | None, image: str | None = None) -> PullCause:
+    """Given a waiting reason or an event's message, return why the pull fails. Never raise: unknown is a cause too."""
+    text = message or ""
+    found = _IMAGE.search(text)
+    name = image or (found.group(1) if found else None)
+    runtime_down = "dial unix" in text or "error reading from server: EOF" in text
+    names = {each for each in (image, found.group(1) if found else None) if each}
+    cause = Pull.UNKNOWN if runtime_down else _BY_REASON.get(reason or "") or _cause(text, names)
+    if cause is Pull.UNKNOWN and reason == "RegistryUnavailable":
+        cause = Pull.REGISTRY_ERROR
+    registry = registry_of(name) if name else None
+    return PullCause(cause, clean(message), name, registry, _host(text) or registry, runtime_down)
+
+
+def registry_of(image: str) -> str:
+    """Given an image's name, return the host that it comes from."""
+    first, slash, _ = image.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else DEFAULT_REGISTRY
+
+
+def _cause(text: str, names: set[str]) -> Pull:
+    """Match without names: an image may be called `timeout` and a path may hold `503`."""
+    bare = _NAMES.sub("", text)
+    for name in names:
+        bare = bare.replace(name, "")
+    bare = bare.lower()
+    for cause, words in _FRAGMENTS:
+        if any(word in bare for word in words):
+            return cause
+        if cause is Pull.REGISTRY_ERROR and _SERVER_ERROR.search(bare):
+            return cause
+    return Pull.UNKNOWN
+
+
+def _host(text: str) -> str | None:
+    """Return the host that the message is about: the one looked up, the one asked, or the address dialed."""
+    if "proxyconnect" in text:
+        found = _LOOKUP.search(text) or _DIALED.search(text)
+    else:
+        found = _URL_HOST.search(text) or _LOOKUP.search(text) or _DIALED.search(text)
+    return found.group(1) if found else None

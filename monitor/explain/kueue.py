@@ -1,0 +1,138 @@
+"""Kueue: stopped queues, workloads that wait for quota, and groups of pods that are not complete."""
+
+from __future__ import annotations
+
+import re
+
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
+from monitor.explain.world import KUEUE_GROUP, World
+from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
+
+GATE = "kueue.x-k8s.io/admission"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
+_NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
+
+
+def held_back(pod: PodFact, world: World) -> Answer | None:
+    """Given a pending pod, return why Kueue has not let it through, or None."""
+    workload = world.workload_of(pod)
+    if workload is None and GATE not in pod.scheduling_gates:
+        return None
+    name = (workload.queue if workload else None) or pod.labels.get(QUEUE_LABEL)
+    if answer := queue_refuses(name, pod.namespace, world):
+        return answer
+    if workload is not None:
+        return workload_waits(workload, world)
+    return _group_incomplete(pod, world)
+
+
+def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | None:
+    """Given a LocalQueue's name, return that it is missing or stopped, it or the ClusterQueue behind it; or None."""
+    if name is None:
+        return None
+    local = _queue("LocalQueue", name, namespace, world)
+    if local is None:
+        if not any(each.kind == "LocalQueue" for each in world.queues):
+            return None  # they cannot be seen: nothing is known, so nothing is said
+        values: dict[str, Value] = {"queue": name, "namespace": namespace}
+        return _closed(Reason(Key.QUEUE_MISSING, values), Reason(Key.QUEUE_MISSING_ADVICE, values))
+    cluster = _queue("ClusterQueue", local.parent or "", None, world)
+    for queue in (cluster, local):
+        if queue is not None and queue.state in ("closed", "closing"):
+            return _closed(_stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"queue": queue.name, "kind": queue.kind}))
+    return None
+
+
+def _queue(kind: str, name: str, namespace: str | None, world: World) -> QueueFact | None:
+    return next((q for q in world.queues if q.kind == kind and q.name == name and q.namespace == namespace), None)
+
+
+def _stopped(queue: QueueFact) -> Reason:
+    if queue.message:
+        return Reason(Key.QUEUE_CLOSED_WHY, {"queue": queue.name, "why": quote(queue.message)})
+    return Reason(Key.QUEUE_CLOSED, {"queue": queue.name, "state": queue.state or "closed"})
+
+
+def _closed(headline: Reason, advice: Reason) -> Answer:
+    return Answer(Status.PENDING, PendingCause.QUEUE_CLOSED, headline, advice=(advice,))
+
+
+def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
+    """Given a Workload, return what it waits for, or None once it is let through."""
+    if workload.phase in ("admitted", "finished"):
+        return None
+    if workload.active is False:
+        values: dict[str, Value] = {"workload": workload.name, "namespace": workload.namespace}
+        return _other(Key.WORKLOAD_INACTIVE, Key.WORKLOAD_INACTIVE_ADVICE, values)
+    evicted = _condition(workload, "Evicted")
+    if evicted is not None and evicted.status and evicted.reason == "Preempted" and workload.phase == "evicted":
+        return Answer(
+            Status.PENDING,
+            PendingCause.PRIORITY,
+            Reason(Key.WORKLOAD_PREEMPTED, {"message": quote(evicted.message)}),
+            advice=(Reason(Key.PRIORITY_ADVICE),),
+        )
+    if workload.phase == "reserved":
+        values = {"workload": workload.name, "namespace": workload.namespace}
+        return _other(Key.WORKLOAD_CHECKS, Key.WORKLOAD_CHECKS_ADVICE, values)
+    return _no_quota(workload, world)
+
+
+def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
+    return Answer(Status.PENDING, PendingCause.OTHER, Reason(headline, values), advice=(Reason(advice, values),))
+
+
+def _no_quota(workload: WorkloadFact, world: World) -> Answer:
+    reserved = _condition(workload, "QuotaReserved")
+    message = (reserved.message if reserved else None) or ""
+    queue, values = workload.queue or "?", _quota_values(workload, message, world)
+    headline = Key.KUEUE_WAITS
+    if found := _MORE_NEEDED.search(message):
+        headline, values = Key.KUEUE_SHORT, values | {"resource": found[1], "flavor": found[2], "more": found[3]}
+    elif found := _NEVER.search(message):
+        headline, values = Key.KUEUE_NEVER, values | {"resource": found[1], "flavor": found[2]}
+    says = (Reason(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
+    advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
+    books = (Reason(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
+    return Answer(
+        Status.PENDING,
+        PendingCause.QUOTA,
+        Reason(headline, values),
+        evidence=(*books, *says),
+        advice=(Reason(advice, {"queue": queue, "cluster_queue": values["cluster_queue"]}),),
+    )
+
+
+def _quota_values(workload: WorkloadFact, message: str, world: World) -> dict[str, Value]:
+    local = _queue("LocalQueue", workload.queue or "", workload.namespace, world)
+    name = workload.cluster_queue or (local.parent if local else None)
+    cluster = _queue("ClusterQueue", name or "", None, world)
+    values: dict[str, Value] = {"queue": workload.queue or "?", "cluster_queue": name or workload.queue or "?"}
+    resource = world.resource
+    if cluster is not None and resource in cluster.guarantee and (resource in message or not message):
+        values["resource"] = resource
+        values["limit"] = whole(cluster.capacity.get(resource, cluster.guarantee[resource]))
+        values["used"] = whole(cluster.allocated.get(resource, 0.0))
+        values["needs"] = whole(workload.requests.get(resource, 0.0))
+    return values
+
+
+def _condition(workload: WorkloadFact, kind: str) -> ConditionFact | None:
+    return next((each for each in workload.conditions if each.type == kind), None)
+
+
+def _group_incomplete(pod: PodFact, world: World) -> Answer:
+    """A pod without a Workload: Kueue makes one when the last pod of the group has come."""
+    group = pod.labels.get(KUEUE_GROUP)
+    if group is None:
+        return _other(Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, {"queue": pod.labels.get(QUEUE_LABEL) or "?"})
+    present = sum(each.namespace == pod.namespace and each.labels.get(KUEUE_GROUP) == group for each in world.pods)
+    return Answer(
+        Status.PENDING,
+        PendingCause.GANG_INCOMPLETE,
+        Reason(Key.GANG_KUEUE, {"group": group, "present": present}),
+        advice=(Reason(Key.GANG_KUEUE_ADVICE, {"group": group}),),
+    )

@@ -1,0 +1,147 @@
+"""A name as people know it: a pod, a job with several pods, or a job whose pods do not exist, and why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from monitor.explain import kueue, volcano
+from monitor.explain.explain import explain_pod
+from monitor.explain.keys import Key
+from monitor.explain.quota_words import denial, newest_denial
+from monitor.explain.reasons import Answer, Explanation, PendingCause, PodRef, Reason, Status, whole
+from monitor.explain.world import World
+from monitor.facts.kube import PodFact
+
+# Which of a job's pods to speak of: the one in the worst state.
+WORST = (
+    Status.CRASHING,
+    Status.PULLING,
+    Status.PENDING,
+    Status.CREATING,
+    Status.TERMINATING,
+    Status.SILENT,
+    Status.IDLE,
+    Status.RUNNING,
+    Status.FINISHED,
+    Status.NOT_CREATED,
+)
+
+
+def explain_name(name: str, namespace: str | None, world: World, now: float) -> Explanation:
+    """Given a name, and the namespace or None for any, return an explanation of what it means.
+
+    A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
+    `unknown-name` where nothing of that name is known.
+    """
+    found = _explain_all((pod for pod in world.pods if pod.name == name and _in(pod.namespace, namespace)), world, now)
+    if found:
+        return found[0]
+    job = _explain_all((p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now)
+    if job and job[0].status not in (Status.FINISHED, Status.RUNNING):
+        return _one_of(job)
+    refused = _refused(name, namespace, world) or _queued(name, namespace, world)
+    if refused is not None:
+        return refused
+    return _one_of(job) if job else _unknown(name, namespace)
+
+
+def _in(namespace: str | None, wanted: str | None) -> bool:
+    return wanted is None or namespace == wanted
+
+
+def _is_of_job(pod: PodFact, name: str, world: World) -> bool:
+    return world.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
+
+
+def _explain_all(pods: Iterable[PodFact], world: World, now: float) -> list[Explanation]:
+    found = [explain_pod(pod, world, now) for pod in pods]
+    return sorted(found, key=lambda each: (WORST.index(each.status), each.pod.name))
+
+
+def _one_of(found: list[Explanation]) -> Explanation:
+    """Given the explanations of a job's pods, worst first, return the first, and how the others are."""
+    if len(found) == 1:
+        return found[0]
+    counts = Counter(each.status for each in found)
+    states = ", ".join(f"{status.value} {counts[status]}" for status in WORST if status in counts)
+    summary = Reason(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
+    return replace(found[0], evidence=(*found[0].evidence, summary))
+
+
+def _explanation(name: str, namespace: str | None, answer: Answer, seconds: float | None = None) -> Explanation:
+    return Explanation(
+        PodRef(namespace, name, job=name),
+        Status.NOT_CREATED,
+        answer.cause,
+        answer.headline,
+        answer.evidence,
+        answer.advice,
+        seconds,
+    )
+
+
+def _refused(name: str, namespace: str | None, world: World) -> Explanation | None:
+    """Return why the API server refuses the pods of this name, or None."""
+    places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in world.events_by_name})
+    for place in places:
+        event = newest_denial(name, place, world)
+        if event is None:
+            continue
+        found = denial(event.message or "")
+        evidence = [*_quota_books(found.values.get("quota"), place, world)]
+        evidence.append(Reason(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
+        answer = Answer(Status.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
+        return _explanation(name, place, answer)
+    return None
+
+
+def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable[Reason]:
+    """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
+    for fact in world.quotas:
+        if fact.namespace != namespace or fact.name != quota:
+            continue
+        resource = next((each for each in (f"requests.{world.resource}", world.resource) if each in fact.hard), None)
+        if resource is not None:
+            values = {"quota": fact.name, "used": whole(fact.used.get(resource, 0.0)), "limit": whole(fact.hard[resource])}
+            yield Reason(Key.QUOTA_BOOKS, {**values, "resource": resource})
+    held: Counter[str] = Counter()
+    for pods in world.bound.values():
+        for pod in pods:
+            if quota is not None and pod.namespace == namespace:
+                held[world.identity(pod).user or pod.name] += round(pod.requests.get(world.resource, 0.0))
+    top = [f"{user} ({count})" for user, count in held.most_common(3) if count]
+    if top:
+        yield Reason(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
+
+
+def _queued(name: str, namespace: str | None, world: World) -> Explanation | None:
+    """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
+    for workload in world.workloads:
+        if not _in(workload.namespace, namespace) or name not in (workload.name, workload.owner.name if workload.owner else ""):
+            continue
+        answer = kueue.queue_refuses(workload.queue, workload.namespace, world) or kueue.workload_waits(workload, world)
+        if answer is not None:
+            return _explanation(name, workload.namespace, answer)
+    for group in world.pod_groups:
+        if not _in(group.namespace, namespace) or name not in (group.name, group.owner.name if group.owner else ""):
+            continue
+        queue = next((q for q in world.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
+        wanted = world.resource, group.min_resources.get(world.resource, 0.0)
+        answer = volcano.queue_refuses(queue, wanted, world) if queue else None
+        answer = answer or volcano.members_missing(group, world)
+        if answer is not None:
+            return _explanation(name, group.namespace, answer)
+    return None
+
+
+def _unknown(name: str, namespace: str | None) -> Explanation:
+    values = {"name": name, "namespace": namespace or "*"}
+    answer = Answer(
+        Status.NOT_CREATED,
+        "unknown-name",
+        Reason(Key.UNKNOWN_NAME, {**values}),
+        advice=(Reason(Key.UNKNOWN_NAME_ADVICE, {**values}),),
+    )
+    return _explanation(name, namespace, answer)

@@ -1,0 +1,110 @@
+"""A pod that came later and got GPUs first: which, whose, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from monitor.explain.fit import Kind, fit, gpu_resource, gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Answer, PendingCause, Reason, Value
+from monitor.explain.world import World
+from monitor.facts.kube import PodFact
+
+SHORTAGE = (PendingCause.NOT_ENOUGH_GPUS, PendingCause.NO_SINGLE_NODE_FITS)
+HELD_BY_QUEUE = (PendingCause.QUOTA, PendingCause.QUEUE_CLOSED)
+HELD_BACK = (*HELD_BY_QUEUE, PendingCause.GANG_INCOMPLETE, PendingCause.VOLUME)
+
+
+@dataclass(frozen=True)
+class Overtaker:
+    """A later pod that runs, and the taint of its node that keeps the earlier one off, if there is one."""
+
+    pod: PodFact
+    node: str
+    gpus: int
+    taint: str | None
+
+
+def add(answer: Answer, pod: PodFact, world: World) -> Answer:
+    """Given why a pod waits, add who overtook it.
+
+    It becomes the headline when with the later pods' GPUs this one would run: then they are what it waits for.
+    """
+    found = find(pod, world)
+    if not found:
+        return answer
+    first = min(found, key=lambda each: (-each.gpus, each.pod.created_at or 0.0, each.pod.uid))
+    reasons = [_who(first, pod, world), _why(first, answer, pod, world)]
+    if len(found) > 1:
+        reasons.append(Reason(Key.OVERTAKEN_OTHERS, {"count": len(found) - 1}))
+    if answer.cause in SHORTAGE and _would_run(found, pod, world):
+        evidence = (*reasons[1:], answer.headline, *answer.evidence)
+        return replace(answer, cause=PendingCause.OVERTAKEN, headline=reasons[0], evidence=evidence)
+    return replace(answer, evidence=(*answer.evidence, *reasons))
+
+
+def find(pod: PodFact, world: World) -> list[Overtaker]:
+    """Given a waiting pod, return the later pods that hold GPUs on nodes which it selects as well."""
+    if pod.created_at is None or not gpus_asked(pod, world):
+        return []
+    resource = gpu_resource(pod, world)
+    found = []
+    for node in world.nodes:
+        later = [other for other in world.bound.get(node.name, ()) if _is_later(other, pod, resource, world)]
+        if not later:
+            continue
+        obstacles = fit(pod, node, world, resource).obstacles
+        # Another pool of nodes is another queue: nobody overtakes there.
+        if any(each.kind is Kind.SELECTOR for each in obstacles):
+            continue
+        taint = next((each.detail for each in obstacles if each.kind is Kind.TAINT), None)
+        found += [Overtaker(each, node.name, round(each.requests[resource]), taint) for each in later]
+    return found
+
+
+def _is_later(other: PodFact, pod: PodFact, resource: str, world: World) -> bool:
+    """A pod of the same job is no stranger, and a pod that is on its way out overtakes nobody any more."""
+    if not other.requests.get(resource) or other.deletion_at is not None or other.created_at is None:
+        return False
+    mine, theirs = world.identity(pod).job, world.identity(other).job
+    if mine is not None and mine == theirs and other.namespace == pod.namespace:
+        return False
+    return other.created_at > (pod.created_at or 0.0)
+
+
+def _would_run(found: Sequence[Overtaker], pod: PodFact, world: World) -> bool:
+    resource, asked = gpu_resource(pod, world), gpus_asked(pod, world)
+    held: dict[str, int] = {}
+    for each in found:
+        if each.taint is None:
+            held[each.node] = held.get(each.node, 0) + each.gpus
+    return any(world.free_gpus(world.node_by_name[node], resource) + gpus >= asked for node, gpus in held.items())
+
+
+def _who(first: Overtaker, pod: PodFact, world: World) -> Reason:
+    values: dict[str, Value] = {
+        "pod": f"{first.pod.namespace}/{first.pod.name}",
+        "user": world.user(first.pod),
+        "gpus": first.gpus,
+        "node": first.node,
+        "later": (first.pod.created_at or 0.0) - (pod.created_at or 0.0),
+    }
+    return Reason(Key.OVERTAKEN, values)
+
+
+def _why(first: Overtaker, answer: Answer, pod: PodFact, world: World) -> Reason:
+    other = first.pod
+    if first.taint is not None:
+        return Reason(Key.OVERTAKEN_TAINT, {"taint": first.taint, "node": first.node})
+    queue, own = world.identity(other).queue, world.identity(pod).queue
+    if answer.cause in HELD_BY_QUEUE and queue is not None and queue != own:
+        return Reason(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own or "?"})
+    if answer.cause in HELD_BACK:
+        return Reason(Key.OVERTAKEN_HELD)
+    if (other.priority or 0) > (pod.priority or 0):
+        return Reason(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})
+    asked = gpus_asked(pod, world)
+    if first.gpus < asked:
+        return Reason(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": asked})
+    return Reason(Key.OVERTAKEN_UNKNOWN)

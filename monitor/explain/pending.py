@@ -1,0 +1,51 @@
+"""A pod that has no node yet: who or what keeps it waiting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from monitor.explain import blocked, claims, fitting, gpu_shortage, overtaken, queueing
+from monitor.explain.fit import Kind, NodeFit, fit_all, gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status
+from monitor.explain.scheduler_says import Verdict, verdict
+from monitor.explain.world import World
+from monitor.facts.kube import PodFact
+
+
+def pending(pod: PodFact, world: World, now: float) -> Answer:
+    """Given a pod without a node, return why it waits.
+
+    What cannot be argued with comes first: a queue, a group or a volume that is not ready. Then the nodes, one by one.
+    """
+    says = verdict(pod, world)
+    answer = queueing.held_back(pod, world) or claims.missing(pod, says) or _by_nodes(pod, world, says, now)
+    answer = overtaken.add(answer, pod, world)
+    if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
+        return answer
+    return replace(answer, evidence=(*answer.evidence, Reason(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
+
+
+def _by_nodes(pod: PodFact, world: World, says: Verdict | None, now: float) -> Answer:
+    fits = fit_all(pod, world)
+    if not fits:
+        return Answer(Status.PENDING, PendingCause.OTHER, Reason(Key.NO_NODES), advice=(Reason(Key.NO_NODES_ADVICE),))
+    if answer := fitting.makes_room(pod):
+        return answer
+    if any(each.fits for each in fits):
+        return fitting.explain(pod, fits, world, says, now)
+    return _nothing_fits(pod, fits, world)
+
+
+def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], world: World) -> Answer:
+    """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
+    asked = gpus_asked(pod, world)
+    if asked and not any(each.total >= asked for each in fits):
+        return gpu_shortage.too_large(pod, fits, world)
+    able = [each for each in fits if each.usable and each.total >= asked]
+    if not able:
+        return blocked.explain(pod, [each for each in fits if each.total >= asked])
+    if any(all(obstacle.kind is not Kind.GPU for obstacle in each.obstacles) for each in able):
+        return blocked.short_of_other(able, asked)
+    return gpu_shortage.explain(pod, fits, world)

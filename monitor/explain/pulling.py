@@ -1,0 +1,151 @@
+"""A pod whose image is not there: why the pull fails, whose fault that is, or how long it already takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
+
+NETWORK = (Pull.TLS, Pull.PLAIN_HTTP, Pull.DNS, Pull.CONNECTION_REFUSED, Pull.TIMEOUT, Pull.CONNECTION_BROKEN)
+SLOW = 300.0
+_TELLING = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present with")
+
+
+def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+    """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
+    image = next((each.image for each in pod.containers if each.name == status.name), None)
+    found, event = _newest_word(pod, status, image, world)
+    values: dict[str, Value] = {
+        "image": found.image or image or "?",
+        "registry": found.registry or "?",
+        "host": found.host or found.registry or "?",
+        "node": pod.node or "?",
+        "container": status.name,
+    }
+    headline = Key.PULL_RUNTIME_DOWN if found.runtime_down else Key[f"PULL_{found.cause.name}"]
+    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
+    evidence = [*_blame(pod, found, world), *_secrets(pod, found, world)]
+    if found.message:
+        evidence.append(Reason(Key.PULL_SAYS, {"message": quote(found.message)}))
+    if event is not None and event.count > 1:
+        evidence.append(Reason(Key.PULL_ATTEMPTS, {"count": event.count}))
+    return Answer(
+        Status.PULLING, f"pull-{found.cause.value}", Reason(headline, values), tuple(evidence), (Reason(advice, values),)
+    )
+
+
+def _newest_word(
+    pod: PodFact, status: ContainerStatusFact, image: str | None, world: World
+) -> tuple[PullCause, EventFact | None]:
+    """Return what is known of the failure: the container's own message, if it tells, else the newest event that does."""
+    own = classify(status.reason, status.message, image)
+    events = [
+        event
+        for event in world.events_of(pod)
+        if event.container in (None, status.name) and any(word in (event.message or "").lower() for word in _TELLING)
+    ]
+    if own.cause is not Pull.UNKNOWN or own.runtime_down or not events:
+        return own, events[-1] if events else None
+    return classify(status.reason, events[-1].message, image), events[-1]
+
+
+def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+    """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
+    yield from _probes(pod, found, world)
+    others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
+    here = {image for other, image in others if other.node == pod.node and image != found.image}
+    if here:
+        yield Reason(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
+    there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
+    same = {other.node for other, image in others if other.node != pod.node and image == found.image}
+    if there - same:
+        yield Reason(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
+    elif same:
+        yield Reason(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
+    yield from _works_elsewhere(pod, found, world)
+
+
+def _failing_pods(world: World) -> Iterable[tuple[PodFact, str]]:
+    for pods in world.bound.values():
+        for pod in pods:
+            for status in pod.statuses:
+                if status.state == "waiting" and status.reason in REASONS:
+                    image = next((each.image for each in pod.containers if each.name == status.name), None)
+                    if image:
+                        yield pod, image
+
+
+def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+    """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
+    hosts = {found.registry, found.host} - {None}
+    results = {
+        node: probe
+        for node, snapshot in world.snapshots.items()
+        for probe in snapshot.probes or ()
+        if _host(probe.target) in hosts
+    }
+    mine = results.pop(pod.node or "", None)
+    if mine is None:
+        return
+    reach = sum(probe.ok for probe in results.values())
+    values: dict[str, Value] = {"node": pod.node or "?", "registry": _host(mine.target), "others": len(results), "reach": reach}
+    if mine.ok:
+        yield Reason(Key.PROBE_OK, values)
+    elif results and reach == len(results):
+        yield Reason(Key.PROBE_ONLY_HERE, values | {"cause": mine.cause or mine.error or "?"})
+    else:
+        yield Reason(Key.PROBE_FAILS, values | {"cause": mine.cause or mine.error or "?"})
+
+
+def _host(target: str) -> str:
+    return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
+
+
+def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+    """Yield the nodes that have the image already: the name is right, and the pod could run there."""
+    nodes = sorted(
+        node
+        for node, snapshot in world.snapshots.items()
+        if node != pod.node
+        and any(found.image in image.names for cache in snapshot.images or () for image in cache.images)
+    )
+    if nodes:
+        yield Reason(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
+
+
+def _secrets(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+    """Yield that the pod names credentials which do not exist."""
+    for event in reversed(world.events_of(pod)):
+        if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is Pull.UNAUTHORIZED:
+            yield Reason(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
+            return
+
+
+def in_progress(pod: PodFact, world: World, now: float) -> Answer | None:
+    """Given a pod whose containers are not created yet, return that an image is being pulled, or None."""
+    events = [event for event in world.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
+    if not events or events[-1].reason != "Pulling" or events[-1].last_at is None:
+        return None
+    image = (events[-1].message or "").partition('"')[2].partition('"')[0]
+    seconds = max(0.0, now - events[-1].last_at)
+    size = _size(image, world)
+    values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
+    evidence = (Reason(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
+    advice = (Reason(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW else ()
+    cause = "pull-slow" if seconds >= SLOW else "pulling"
+    return Answer(Status.PULLING, cause, Reason(Key.PULL_IN_PROGRESS, values), evidence, advice)
+
+
+def _size(image: str, world: World) -> int | None:
+    """Return how big an image is, as the nodes say that have it."""
+    for snapshot in world.snapshots.values():
+        for cache in snapshot.images or ():
+            for each in cache.images:
+                if image in each.names and each.size_bytes:
+                    return each.size_bytes
+    return None

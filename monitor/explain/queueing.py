@@ -1,0 +1,27 @@
+"""Pods that a queue holds back: which PodGroup, Workload and queue a pod belongs to, and what these say."""
+
+from __future__ import annotations
+
+from monitor.explain import kueue, volcano
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status
+from monitor.explain.world import World
+from monitor.facts.kube import PodFact
+
+
+def held_back(pod: PodFact, world: World) -> Answer | None:
+    """Given a pending pod, return why a queue, a group or a gate keeps it from the scheduler, or None."""
+    return kueue.held_back(pod, world) or volcano.held_back(pod, world) or _gated(pod)
+
+
+def _gated(pod: PodFact) -> Answer | None:
+    """A gate keeps the scheduler from even looking at a pod until whoever put it there takes it away."""
+    if not pod.scheduling_gates:
+        return None
+    gates = ", ".join(pod.scheduling_gates)
+    return Answer(
+        Status.PENDING,
+        PendingCause.OTHER,
+        Reason(Key.GATED, {"gates": gates}),
+        advice=(Reason(Key.GATED_ADVICE, {"gates": gates}),),
+    )

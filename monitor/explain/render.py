@@ -1,0 +1,34 @@
+"""An explanation as lines of text in one language."""
+
+from __future__ import annotations
+
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Explanation, Reason, Value
+from monitor.words import say
+
+
+def render(explanation: Explanation, lang: str) -> list[str]:
+    """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError for another language."""
+    lines = [_who(explanation, lang), _say(explanation.headline, lang)]
+    lines += [f"  - {_say(each, lang)}" for each in explanation.evidence]
+    if explanation.advice:
+        lines.append(say(lang, Key.WHAT_TO_DO, {}))
+        lines += [f"  > {_say(each, lang)}" for each in explanation.advice]
+    return lines
+
+
+def _who(explanation: Explanation, lang: str) -> str:
+    pod = explanation.pod
+    name = f"{pod.namespace}/{pod.name}" if pod.namespace else pod.name
+    key = Key[f"STATUS_{explanation.status.name}"]
+    words = [say(lang, key, {"pod": name})]
+    if explanation.seconds is not None:
+        words.append(say(lang, Key.FOR_SECONDS, {"seconds": explanation.seconds}))
+    owner: list[tuple[Key, str | None]] = [(Key.OF_USER, pod.user), (Key.OF_JOB, pod.job), (Key.IN_QUEUE, pod.queue)]
+    words += [say(lang, key, {"name": value}) for key, value in owner if value]
+    return say(lang, Key.LIST_COMMA, {}).join(words)
+
+
+def _say(reason: Reason, lang: str) -> str:
+    values: dict[str, Value] = reason.values
+    return say(lang, reason.key, values)

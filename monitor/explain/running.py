@@ -1,0 +1,148 @@
+"""A pod that runs: well, idle, waiting for data, silent, or on a card that is ill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from monitor.explain import crash
+from monitor.explain.fit import gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.cluster import GpuState, GpuView
+from monitor.facts.kube import PodFact
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.workload import LogFact
+
+QUIET = 1800.0  # a log that has not grown for so long, while the cards work, has stopped
+EMPTY_AFTER = 600.0
+LOW = 0.3
+CPU_FULL = 0.9
+SHM_FULL = 0.85
+
+
+def running(pod: PodFact, world: World, now: float) -> Answer:
+    """Given a pod that runs, return whether it does anything, with the figures."""
+    asked, cards = gpus_asked(pod, world), world.cards.get(pod.uid, ())
+    if not asked and not cards:
+        return Answer(Status.RUNNING, "running", Reason(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
+    if not cards or all(card.state is GpuState.UNKNOWN for card in cards):
+        return _not_seen(pod, asked, world)
+    return _ill(pod, cards) or _idle(pod, cards, world, now) or _silent(pod, cards, world, now) or _busy(pod, cards, world)
+
+
+def _where(pod: PodFact) -> dict[str, Value]:
+    return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
+
+
+def _not_seen(pod: PodFact, asked: int, world: World) -> Answer:
+    """Its cards cannot be seen: say so instead of guessing."""
+    values = _where(pod) | {"gpus": asked}
+    node = world.view_of_node.get(pod.node or "")
+    why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
+    advice = (Reason(Key.AGENT_ADVICE, values),)
+    return Answer(Status.RUNNING, "not-seen", Reason(Key.RUNNING_NOT_SEEN, values), (Reason(why, values), *_restarts(pod)), advice)
+
+
+def _restarts(pod: PodFact) -> Iterable[Reason]:
+    for status in pod.statuses:
+        if status.restart_count and status.last is not None and status.last.exit_code:
+            values: dict[str, Value] = {"container": status.name, "restarts": status.restart_count}
+            yield Reason(Key.RESTARTED_BEFORE, values | {"code": status.last.exit_code})
+
+
+def _ill(pod: PodFact, cards: Sequence[GpuView]) -> Answer | None:
+    ill = [card for card in cards if card.state in (GpuState.FAULTY, GpuState.WEDGED)]
+    if not ill:
+        return None
+    what = ", ".join(sorted({_symptom(each.what, each.values) for card in ill for each in card.evidence})) or "?"
+    values = _where(pod) | {"count": len(ill), "cards": ", ".join(str(card.index) for card in ill), "what": quote(what)}
+    key, advice = Key.CARD_FAULTY, Key.CARD_FAULTY_ADVICE
+    if all(card.state is GpuState.WEDGED for card in ill):
+        key, advice = Key.CARD_WEDGED, Key.CARD_WEDGED_ADVICE
+    return Answer(Status.RUNNING, f"gpu-{ill[0].state.value}", Reason(key, values), advice=(Reason(advice, values),))
+
+
+def _symptom(what: str, values: dict[str, Value]) -> str:
+    detail = values.get("code") or values.get("state") or values.get("action")
+    return f"{what} {detail}" if detail else what
+
+
+def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
+    """Return that none of its cards does anything, for long enough to be said aloud or only just."""
+    if any(card.idle_since is None for card in cards):
+        return None
+    since = max(card.idle_since or now for card in cards)
+    values = _where(pod) | {"gpus": len(cards), "seconds": max(0.0, now - since), "user": world.user(pod)}
+    memory = sum(card.memory_used_bytes or 0 for card in cards)
+    held = (Reason(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
+    if all(card.state is GpuState.IDLE_HELD for card in cards):
+        advice = Reason(Key.IDLE_ADVICE, values)
+        return Answer(Status.IDLE, "idle", Reason(Key.IDLE, values), (*held, *_slowed_by(pod, world)), (advice,))
+    evidence = (*held, *_slowed_by(pod, world), *_restarts(pod))
+    return Answer(Status.RUNNING, "waiting", Reason(Key.IDLE_JUST_NOW, values), evidence, ())
+
+
+def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
+    """Return that the cards work and the log says nothing: empty all the time, or stopped."""
+    started = [each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at]
+    logs = _logs(pod, world.snapshots.get(pod.node or ""))
+    if not logs or not started or not any(card.utilization_ratio for card in cards):
+        return None
+    age = now - min(started)
+    values = _where(pod)
+    advice = (Reason(Key.SILENT_ADVICE, values),)
+    if age > EMPTY_AFTER and all(log.size_bytes == 0 for log in logs):
+        return Answer(Status.SILENT, "log-empty", Reason(Key.LOG_EMPTY, values | {"seconds": age}), tuple(_use(pod, cards, world)), advice)
+    written = [log.written_at for log in logs if log.written_at is not None]
+    if len(written) == len(logs) and now - max(written) > QUIET:
+        values |= {"seconds": now - max(written)}
+        return Answer(Status.SILENT, "log-stopped", Reason(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice)
+    return None
+
+
+def _logs(pod: PodFact, snapshot: NodeSnapshot | None) -> list[LogFact]:
+    ids = {each.container_id for each in pod.statuses if each.state == "running" and not each.init}
+    logs = [log for log in (snapshot.logs or ()) if log.container_id in ids] if snapshot else []
+    return logs if len(logs) == len(ids) and all(log.error is None for log in logs) else []
+
+
+def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
+    """Return the figures, and what may slow it down if they are low."""
+    ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
+    mean = sum(ratios) / len(ratios) if ratios else None
+    unused = [card for card in cards if card.state is GpuState.IDLE_HELD]
+    evidence = [*_use(pod, cards, world), *_restarts(pod)]
+    if unused:
+        values = _where(pod) | {"unused": len(unused), "gpus": len(cards)}
+        return Answer(Status.RUNNING, "partly-idle", Reason(Key.PARTLY_IDLE, values), tuple(evidence), (Reason(Key.PARTLY_IDLE_ADVICE, values),))
+    values = _where(pod) | {"gpus": len(cards)}
+    if mean is not None and mean < LOW:
+        slow = tuple(_slowed_by(pod, world))
+        advice = () if slow else (Reason(Key.LOW_USE_ADVICE, values),)
+        return Answer(Status.RUNNING, "low-use", Reason(Key.LOW_USE, values | {"ratio": mean}), (*evidence, *slow), advice)
+    return Answer(Status.RUNNING, "busy", Reason(Key.BUSY, values), tuple(evidence))
+
+
+def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Reason]:
+    ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
+    used = [card.memory_used_bytes for card in cards if card.memory_used_bytes is not None]
+    if ratios and used:
+        yield Reason(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
+    view = next((each for each in (world.view.pods if world.view else ()) if each.uid == pod.uid), None)
+    if view is not None and view.usage.cpu_cores is not None and view.usage.memory_bytes is not None:
+        yield Reason(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
+
+
+def _slowed_by(pod: PodFact, world: World) -> Iterable[Reason]:
+    """Yield what keeps the cards waiting: CPU at its limit, or a full /dev/shm."""
+    snapshot = world.snapshots.get(pod.node or "")
+    ids = {each.container_id for each in pod.statuses if each.container_id}
+    for use in (snapshot.container_usage or ()) if snapshot else ():
+        if use.container_id in ids and use.cpu_cores and use.cpu_limit_cores and use.cpu_cores >= CPU_FULL * use.cpu_limit_cores:
+            yield Reason(Key.CPU_AT_LIMIT, {"cores": round(use.cpu_cores, 1), "limit": round(use.cpu_limit_cores, 1)})
+    for shm in (snapshot.shm or ()) if snapshot else ():
+        if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_FULL * shm.size_bytes:
+            yield Reason(Key.SHM_NEARLY_FULL, {"used": shm.used_bytes, "size": shm.size_bytes})
+            yield crash.shm_size(pod)

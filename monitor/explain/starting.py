@@ -1,0 +1,112 @@
+"""A pod that has its node and does not start: sandbox, configuration, init containers, or just not yet."""
+
+from __future__ import annotations
+
+import re
+
+from monitor.explain import pulling, volumes
+from monitor.explain.image_pull import Pull, classify
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
+
+LONG = 120.0
+_MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
+_KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
+
+# What a failed sandbox is about; first match wins, on lower case.
+_SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("DISK_FULL", ("no space left on device",)),
+    ("NO_ADDRESS", ("no ip addresses available", "failed to allocate for range", "no available ip", "ip pool exhausted")),
+    ("RUNTIME_CLASS", ("no runtime for", "runtimehandler", "runtime handler", "unknown runtime")),
+    ("PAUSE_IMAGE", ("sandbox image", "pause:", "/pause")),
+    ("NETWORK", ("cni", "network plugin", "networkplugin", "setup network", "set up sandbox", "set up pod")),
+    ("RUNTIME_SLOW", ("context deadline exceeded", "deadlineexceeded", "reserve sandbox name", "dial unix")),
+)
+
+
+def starting(pod: PodFact, world: World, now: float) -> Answer:
+    """Given a pod on a node none of whose containers runs or fails yet, return what it waits for."""
+    node = world.node_by_name.get(pod.node or "")
+    if node is not None and node.ready is not True:
+        values: dict[str, Value] = {"node": node.name}
+        return _creating("node-not-ready", Key.START_NODE_NOT_READY, values, Key.NODE_BACK_ADVICE, {"nodes": node.name})
+    newest = _newest_trouble(pod, world)
+    if newest is not None and newest.reason == "FailedCreatePodSandBox":
+        return _sandbox(newest, pod)
+    answer = (volumes.not_mounted(pod, world) if newest is not None else None) or pulling.in_progress(pod, world, now)
+    return answer or _initializing(pod, now) or _nothing_known(pod, now)
+
+
+def _newest_trouble(pod: PodFact, world: World) -> EventFact | None:
+    """Return the newest event of a failed volume or sandbox that nothing later has made past."""
+    for event in reversed(world.events_of(pod)):
+        if event.reason in ("Pulling", "Pulled", "Created", "Started"):
+            return None
+        if event.reason in (*volumes.REASONS, "FailedCreatePodSandBox"):
+            return event
+    return None
+
+
+def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> Answer:
+    return Answer(Status.CREATING, cause, Reason(headline, values), advice=(Reason(advice, more),))
+
+
+def _sandbox(event: EventFact, pod: PodFact) -> Answer:
+    lower = (event.message or "").lower()
+    word = next((word for word, fragments in _SANDBOX if any(each in lower for each in fragments)), "OTHER")
+    values: dict[str, Value] = {"node": pod.node or "?"}
+    evidence = [Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
+    if word == "PAUSE_IMAGE":
+        pull = classify(None, event.message).cause
+        evidence += [Reason(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not Pull.UNKNOWN else []
+    return Answer(
+        Status.CREATING,
+        f"sandbox-{word.lower().replace('_', '-')}",
+        Reason(Key[f"SANDBOX_{word}"], values),
+        tuple(evidence),
+        (Reason(Key[f"SANDBOX_{word}_ADVICE"], values),),
+    )
+
+
+def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+    """Given a container that cannot be made for its configuration, return what is missing or wrong."""
+    message = status.message or _event_message(pod, status, world)
+    values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
+    evidence = (Reason(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
+    if found := _MISSING.search(message):
+        values |= {"kind": "Secret" if found[1].lower() == "secret" else "ConfigMap", "name": found[2]}
+        keys = Key.CONFIG_OBJECT_MISSING, Key.CONFIG_OBJECT_MISSING_ADVICE
+    elif found := _KEY.search(message):
+        values |= {"key": found[1], "kind": found[2], "name": found[3].rpartition("/")[2].rstrip(".,")}
+        keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
+    elif "runAsNonRoot" in message:
+        keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
+    else:
+        keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
+    return Answer(Status.CREATING, "bad-configuration", Reason(keys[0], values), evidence, (Reason(keys[1], values),))
+
+
+def _event_message(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
+    events = [e for e in world.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
+    return (events[-1].message or "") if events else ""
+
+
+def _initializing(pod: PodFact, now: float) -> Answer | None:
+    """Return which init container is still at work, or None."""
+    running = next((each for each in pod.statuses if each.init and each.state == "running"), None)
+    if running is None:
+        return None
+    seconds = max(0.0, now - (running.started_at or now))
+    values: dict[str, Value] = {"container": running.name, "seconds": seconds, "pod": pod.name, "namespace": pod.namespace}
+    return _creating("init-running", Key.INIT_RUNNING, values, Key.INIT_RUNNING_ADVICE, values)
+
+
+def _nothing_known(pod: PodFact, now: float) -> Answer:
+    seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
+    values: dict[str, Value] = {"node": pod.node or "?", "seconds": seconds, "pod": pod.name, "namespace": pod.namespace}
+    if seconds < LONG:
+        return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
+    return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

@@ -1,0 +1,177 @@
+"""A pod that is being deleted and does not go: finalizers, a dead kubelet, a process that cannot be killed, volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from monitor.explain.fit import gpu_resource, gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.cluster import Evidence
+from monitor.facts.kube import EventFact, PodFact
+
+SLACK = 30.0  # after the grace time the kubelet still has to tear down volumes and network
+_VOLUME_WORDS = (
+    "volumes have not been cleaned up",
+    "not yet unmounted",
+    "unmountvolume",
+    "device is busy",
+    "target is busy",
+    "failedunmount",
+    "cleaning up volume",
+    "device or resource busy",
+)
+
+
+def terminating(pod: PodFact, world: World, now: float) -> Answer:
+    """Given a pod that is being deleted, return what it waits for. `deletion_at` is when its grace time is over."""
+    overdue = now - (pod.deletion_at or now)
+    if overdue < 0:
+        return _with_gpus(_in_grace(pod, -overdue), pod, world)
+    answer = (
+        _node_gone(pod, world)
+        or _finalizer(pod)
+        or _stuck_process(pod, world, now)
+        or _volumes(pod, world)
+        or _hung_mount(pod, world, now)
+        or _killing(pod, world)
+    )
+    if answer is None:
+        answer = _answer("just-ending", Key.TERM_ENDING, {}) if overdue < SLACK else _unknown(pod, overdue)
+    return _with_gpus(answer, pod, world)
+
+
+def _answer(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> Answer:
+    steps = (Reason(advice, values),) if advice is not None else ()
+    return Answer(Status.TERMINATING, cause, Reason(headline, values), advice=steps)
+
+
+def _where(pod: PodFact) -> dict[str, Value]:
+    return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
+
+
+def _with_gpus(answer: Answer, pod: PodFact, world: World) -> Answer:
+    """Add what makes it urgent: a pod that does not go keeps its GPUs."""
+    count = gpus_asked(pod, world)
+    if not count or pod.node is None:
+        return answer
+    values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, world)}
+    return replace(answer, evidence=(*answer.evidence, Reason(Key.TERM_HOLDS_GPUS, values)))
+
+
+def _in_grace(pod: PodFact, seconds: float) -> Answer:
+    values = _where(pod) | {"seconds": seconds, "grace": pod.deletion_grace_seconds or 0.0}
+    return _answer("grace", Key.TERM_GRACE, values)
+
+
+def _node_gone(pod: PodFact, world: World) -> Answer | None:
+    """Return that nobody is there to end the pod: its node is gone, or the node's kubelet is silent."""
+    if pod.node is None or not world.nodes:
+        return None
+    node = world.node_by_name.get(pod.node)
+    if node is None:
+        return _answer("node-gone", Key.TERM_NODE_GONE, _where(pod), Key.TERM_FORCE_ADVICE)
+    if node.ready is True:
+        return None
+    return _answer("node-not-ready", Key.TERM_NODE_NOT_READY, _where(pod), Key.TERM_NODE_NOT_READY_ADVICE)
+
+
+def _finalizer(pod: PodFact) -> Answer | None:
+    """Return that only finalizers keep the object. While a container runs, they are not yet what it waits for."""
+    running = any(each.state == "running" for each in pod.statuses)
+    if not pod.finalizers or (running and pod.deletion_grace_seconds != 0):
+        return None
+    values = _where(pod) | {"finalizers": ", ".join(pod.finalizers), "owner": _domain(pod.finalizers[0])}
+    return _answer("finalizer", Key.TERM_FINALIZER, values, Key.TERM_FINALIZER_ADVICE)
+
+
+def _domain(finalizer: str) -> str:
+    """Given `batch.kubernetes.io/job-tracking`, return whose it is."""
+    return finalizer.partition("/")[0]
+
+
+def _stuck_process(pod: PodFact, world: World, now: float) -> Answer | None:
+    """Return which of the pod's processes cannot be ended, as the driver and /proc of its node show it."""
+    evidence = _process_state(pod, world)
+    if evidence is None:
+        return None
+    since = evidence.values.get("since")
+    values = _where(pod) | {
+        "pid": evidence.values.get("pid", "?"),
+        "process": str(evidence.values.get("process") or "?"),
+        "state": str(evidence.values.get("state") or "?"),
+        "seconds": max(0.0, now - float(since)) if since is not None else 0.0,
+    }
+    key = Key.TERM_PROCESS_D if values["state"] == "D" else Key.TERM_PROCESS
+    answer = _answer("stuck-process", key, values, Key.TERM_PROCESS_ADVICE)
+    return replace(answer, evidence=tuple(_mounts(pod, world, now)))
+
+
+def _process_state(pod: PodFact, world: World) -> Evidence | None:
+    """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
+    for gpu in world.cards.get(pod.uid, ()):
+        for each in gpu.evidence:
+            if each.what == "process-state":
+                return each
+    snapshot = world.snapshots.get(pod.node or "")
+    for process in (snapshot.gpu_processes or ()) if snapshot else ():
+        if process.pod_uid == pod.uid and process.state in ("D", "Z"):
+            values: dict[str, Value] = {"pid": process.pid, "state": process.state, "process": process.name or ""}
+            return Evidence(what="process-state", values=values | _known("since", process.state_since))
+    return None
+
+
+def _known(name: str, value: float | None) -> dict[str, Value]:
+    return {} if value is None else {name: value}
+
+
+def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Reason]:
+    """Yield the mounts of the pod's node that do not answer: what waits for them cannot be killed."""
+    snapshot = world.snapshots.get(pod.node or "")
+    if snapshot is None:
+        return
+    hung = {each.path: each.since for each in snapshot.mounts or () if each.state == "hung"}
+    hung |= {each.mount: each.hung_since for each in snapshot.disk or () if each.hung_since is not None}
+    for path, since in sorted(hung.items()):
+        yield Reason(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
+
+
+def _hung_mount(pod: PodFact, world: World, now: float) -> Answer | None:
+    found = tuple(_mounts(pod, world, now))
+    if not found:
+        return None
+    return Answer(
+        Status.TERMINATING, "hung-mount", found[0], found[1:], (Reason(Key.MOUNT_HUNG_ADVICE, found[0].values),)
+    )
+
+
+def _volumes(pod: PodFact, world: World) -> Answer | None:
+    event = _newest(pod, world, _VOLUME_WORDS)
+    if event is None:
+        return None
+    answer = _answer("volume", Key.TERM_VOLUME, _where(pod), Key.TERM_VOLUME_ADVICE)
+    return replace(answer, evidence=(Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
+
+
+def _killing(pod: PodFact, world: World) -> Answer | None:
+    """Return that the runtime says it cannot stop the containers, or None."""
+    event = next((e for e in reversed(world.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None)
+    if event is None:
+        return None
+    answer = _answer("kill-failed", Key.TERM_KILL_FAILED, _where(pod), Key.TERM_UNKNOWN_ADVICE)
+    return replace(answer, evidence=(Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
+
+
+def _newest(pod: PodFact, world: World, words: tuple[str, ...]) -> EventFact | None:
+    for event in reversed(world.events_of(pod)):
+        text = f"{event.reason} {event.message}".lower()
+        if event.type != "Normal" and any(word in text for word in words):
+            return event
+    return None
+
+
+def _unknown(pod: PodFact, overdue: float) -> Answer:
+    return _answer("unknown", Key.TERM_UNKNOWN, _where(pod) | {"seconds": overdue}, Key.TERM_UNKNOWN_ADVICE)

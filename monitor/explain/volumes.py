@@ -1,0 +1,141 @@
+"""Volumes that could not be attached or mounted, from the words of kubelet, mount(8) and CSI drivers to one cause."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.world import World
+from monitor.facts.kube import EventFact, PodFact
+
+REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
+
+
+class Mount(StrEnum):
+    """Why a volume is not there. The order is that of the decision: the specific before the general."""
+
+    ACCESS_DENIED = "access-denied"
+    NO_SUCH_EXPORT = "no-such-export"
+    HELPER_MISSING = "helper-missing"
+    UNREACHABLE = "unreachable"
+    STALE = "stale"
+    MULTI_ATTACH = "multi-attach"
+    CLAIM_MISSING = "claim-missing"
+    SECRET_MISSING = "secret-missing"  # noqa: S105  # a cause, not a secret
+    CONFIG_MISSING = "config-missing"
+    KEY_MISSING = "key-missing"
+    HOST_PATH = "host-path"
+    DRIVER_MISSING = "driver-missing"
+    DISK_FULL = "disk-full"
+    BAD_FILESYSTEM = "bad-filesystem"
+    PERMISSION = "permission"
+    TIMED_OUT = "timed-out"
+    UNKNOWN = "unknown"
+
+
+# First match wins, on lower case.
+_FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
+    (Mount.ACCESS_DENIED, ("access denied by server",)),
+    (Mount.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
+    (Mount.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
+    (Mount.MULTI_ATTACH, ("multi-attach error",)),
+    (Mount.KEY_MISSING, ("references non-existent",)),
+    (Mount.HOST_PATH, ("hostpath type check failed",)),
+    (Mount.DISK_FULL, ("no space left on device",)),
+    (Mount.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
+    (Mount.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
+    (
+        Mount.UNREACHABLE,
+        (
+            "connection timed out",
+            "connection refused",
+            "no route to host",
+            "network is unreachable",
+            "host is down",
+            "name or service not known",
+            "failed to resolve server",
+            "rpc.statd is not running",
+            "i/o timeout",
+            "mount.nfs: timed out",
+        ),
+    ),
+    (Mount.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
+    (Mount.PERMISSION, ("permission denied", "operation not permitted")),
+    (Mount.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
+)
+_OBJECTS = re.compile(r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
+_OBJECT_CAUSE = {
+    "persistentvolumeclaim": Mount.CLAIM_MISSING,
+    "secret": Mount.SECRET_MISSING,
+    "configmap": Mount.CONFIG_MISSING,
+}
+_VOLUME = re.compile(r"for volume \\?\"([^\"\\]+)\\?\"")
+_UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]]*)\]")
+_NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
+
+
+@dataclass(frozen=True)
+class MountCause:
+    """A classified message: the cause, and which volume, and which object, as far as it says."""
+
+    cause: Mount
+    volume: str | None = None
+    name: str | None = None
+    source: str | None = None
+
+
+def classify(message: str | None) -> MountCause:
+    """Given an event's message, return why the volume is not there. Never raise: unknown is a cause too."""
+    text = message or ""
+    volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
+    where = volume[1] if volume else unmounted[1] if unmounted else None
+    if found := _OBJECTS.search(text):
+        return MountCause(_OBJECT_CAUSE[found[1].lower()], where, found[2])
+    lower = text.lower()
+    cause = next((cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), Mount.UNKNOWN)
+    return MountCause(cause, where, None, source[1].rstrip(",") if source else None)
+
+
+def not_mounted(pod: PodFact, world: World) -> Answer | None:
+    """Given a pod whose containers are not created yet, return which volume it waits for and why, or None."""
+    events = [event for event in world.events_of(pod) if event.reason in REASONS]
+    if not events:
+        return None
+    # "Timed out" follows every specific failure a minute later: the specific one tells.
+    order = list(Mount)
+    event = min(reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(Mount.TIMED_OUT))
+    return _answer(event, pod)
+
+
+def _answer(event: EventFact, pod: PodFact) -> Answer:
+    found = classify(event.message)
+    values: dict[str, Value] = {
+        "volume": found.volume or "?",
+        "name": found.name or "?",
+        "source": found.source or _source(pod, found.volume) or found.volume or "?",
+        "node": pod.node or "?",
+        "namespace": pod.namespace,
+    }
+    word = found.cause.name
+    evidence = [Reason(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
+    return Answer(
+        Status.CREATING,
+        f"mount-{found.cause.value}",
+        Reason(Key[f"MOUNT_{word}"], values),
+        tuple(evidence),
+        (Reason(Key[f"MOUNT_{word}_ADVICE"], values),),
+    )
+
+
+def _source(pod: PodFact, name: str | None) -> str | None:
+    """Given a volume's name, return where it comes from: `server:/path`, a path of the node, or a claim."""
+    volume = next((each for each in pod.volumes if each.name == name), None)
+    if volume is None:
+        return None
+    if volume.server and volume.path:
+        return f"{volume.server}:{volume.path}"
+    return volume.path or volume.claim or volume.server

@@ -1,0 +1,214 @@
+"""Everything an explanation may look at, indexed once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView
+from monitor.facts.kube import (
+    Amounts,
+    EventFact,
+    NodeFact,
+    PodFact,
+    PodGroupFact,
+    QueueFact,
+    QuotaFact,
+    WorkloadFact,
+)
+from monitor.facts.node import NodeSnapshot
+
+FINISHED = ("Succeeded", "Failed")
+NOBODY = Identity()
+GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+VOLCANO_JOB = "volcano.sh/job-name"
+KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
+
+
+@dataclass(frozen=True)
+class World:
+    """Facts of one moment. Make it with `make_world`. `view` and `agents` may be missing: explanations then say less."""
+
+    pods: tuple[PodFact, ...] = ()
+    nodes: tuple[NodeFact, ...] = ()
+    events_by_uid: Mapping[str, tuple[EventFact, ...]] = field(default_factory=dict)
+    events_by_name: Mapping[tuple[str, str | None, str], tuple[EventFact, ...]] = field(default_factory=dict)
+    quotas: tuple[QuotaFact, ...] = ()
+    queues: tuple[QueueFact, ...] = ()
+    pod_groups: tuple[PodGroupFact, ...] = ()
+    workloads: tuple[WorkloadFact, ...] = ()
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    agents: tuple[AgentFact, ...] = ()
+    view: ClusterView | None = None
+    resource: str = "nvidia.com/gpu"
+
+    @cached_property
+    def node_by_name(self) -> dict[str, NodeFact]:
+        """Nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    @cached_property
+    def view_of_node(self) -> dict[str, NodeView]:
+        """What the view says of each node."""
+        return {node.name: node for node in self.view.nodes} if self.view else {}
+
+    @cached_property
+    def bound(self) -> dict[str, tuple[PodFact, ...]]:
+        """The pods of each node that have not finished: the ones whose requests count."""
+        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        for pod in self.pods:
+            if pod.node is not None and pod.phase not in FINISHED:
+                found[pod.node].append(pod)
+        return {node: tuple(pods) for node, pods in found.items()}
+
+    @cached_property
+    def nominated(self) -> dict[str, tuple[PodFact, ...]]:
+        """The waiting pods for which each node makes room."""
+        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        for pod in self.pods:
+            if pod.node is None and pod.nominated_node is not None and pod.phase not in FINISHED:
+                found[pod.nominated_node].append(pod)
+        return {node: tuple(pods) for node, pods in found.items()}
+
+    @cached_property
+    def used(self) -> dict[str, Amounts]:
+        """What the pods of each node ask for together, as the scheduler counts it."""
+        found: dict[str, Amounts] = {}
+        for node, pods in self.bound.items():
+            total: Amounts = {"pods": float(len(pods))}
+            for pod in pods:
+                for name, amount in pod.requests.items():
+                    total[name] = total.get(name, 0.0) + amount
+            found[node] = total
+        return found
+
+    @cached_property
+    def cards(self) -> dict[str, tuple[GpuView, ...]]:
+        """The cards that each pod holds, by the pod's uid."""
+        found: defaultdict[str, list[GpuView]] = defaultdict(list)
+        for gpu in self.view.gpus if self.view else ():
+            for holder in gpu.holders:
+                if holder.pod_uid is not None:
+                    found[holder.pod_uid].append(gpu)
+        return {uid: tuple(gpus) for uid, gpus in found.items()}
+
+    @cached_property
+    def snapshots(self) -> dict[str, NodeSnapshot]:
+        """What each node's agent says now. What a silent one said earlier proves nothing."""
+        return {
+            agent.node or agent.snapshot.node: agent.snapshot
+            for agent in self.agents
+            if agent.snapshot is not None and agent.silent_since is None
+        }
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], PodGroupFact]:
+        """PodGroups by namespace and each of the words by which their pods refer to them."""
+        found: dict[tuple[str, str], PodGroupFact] = {}
+        for group in self.pod_groups:
+            owner = group.owner
+            for word in (owner.name if owner else None, owner.uid if owner else None, group.name):
+                if word:
+                    found[group.namespace, word] = group
+        return found
+
+    @cached_property
+    def _members(self) -> dict[str, tuple[PodFact, ...]]:
+        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        for pod in self.pods if self.pod_groups else ():
+            if group := self.group_of(pod):
+                found[group.uid].append(pod)
+        return {uid: tuple(pods) for uid, pods in found.items()}
+
+    @cached_property
+    def _workloads(self) -> dict[tuple[str, str], WorkloadFact]:
+        found: dict[tuple[str, str], WorkloadFact] = {}
+        for workload in self.workloads:
+            found[workload.namespace, workload.name] = workload
+            if workload.owner and workload.owner.uid:
+                found[workload.namespace, workload.owner.uid] = workload
+        return found
+
+    def group_of(self, pod: PodFact) -> PodGroupFact | None:
+        """Given a pod, return the Volcano PodGroup that it is in: by name, else by common owner."""
+        named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
+        words = (*named, pod.owner.uid if pod.owner else None, pod.uid)
+        groups = self._groups
+        return next((groups[pod.namespace, word] for word in words if word and (pod.namespace, word) in groups), None)
+
+    def members(self, group: PodGroupFact) -> tuple[PodFact, ...]:
+        """Given a PodGroup, return its pods."""
+        return self._members.get(group.uid, ())
+
+    def workload_of(self, pod: PodFact) -> WorkloadFact | None:
+        """Given a pod, return the Kueue Workload that it belongs to: by group, else by owner."""
+        words = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
+        found = self._workloads
+        return next((found[pod.namespace, word] for word in words if word and (pod.namespace, word) in found), None)
+
+    def identity(self, pod: PodFact) -> Identity:
+        """Given a pod, return whose it is."""
+        return self.identities.get(pod.uid, NOBODY)
+
+    def user(self, pod: PodFact) -> str:
+        """Given a pod, return whom to ask: its user or, where nothing says, its namespace."""
+        return self.identity(pod).user or pod.namespace
+
+    def events_of(self, pod: PodFact) -> tuple[EventFact, ...]:
+        """Given a pod, return what happened to it, oldest first. An earlier pod of the same name is another pod."""
+        return self.events_by_uid.get(pod.uid, ())
+
+    def events_named(self, kind: str, namespace: str | None, name: str) -> tuple[EventFact, ...]:
+        """Given an object's kind and name, return what happened to it, oldest first."""
+        return self.events_by_name.get((kind, namespace, name), ())
+
+    def free(self, node: NodeFact, resource: str) -> float:
+        """Given a node, return how much of a resource the scheduler could still give away there."""
+        return node.allocatable.get(resource, 0.0) - self.used.get(node.name, {}).get(resource, 0.0)
+
+    def free_gpus(self, node: NodeFact, resource: str) -> int:
+        """Given a node, return its free GPUs: as the one view of the cluster has it, else by what pods ask for."""
+        seen = self.view_of_node.get(node.name)
+        if seen is not None and seen.free is not None and resource == self.resource:
+            return seen.free
+        return max(0, int(self.free(node, resource) + 1e-6))
+
+
+def make_world(
+    *,
+    pods: Iterable[PodFact] = (),
+    nodes: Iterable[NodeFact] = (),
+    events: Iterable[EventFact] = (),
+    quotas: Iterable[QuotaFact] = (),
+    queues: Iterable[QueueFact] = (),
+    pod_groups: Iterable[PodGroupFact] = (),
+    workloads: Iterable[WorkloadFact] = (),
+    identities: Mapping[str, Identity] | None = None,
+    agents: Iterable[AgentFact] = (),
+    view: ClusterView | None = None,
+    resource: str = "nvidia.com/gpu",
+) -> World:
+    """Given the facts of one moment, in any order, return them indexed."""
+    by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
+    by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
+    for event in sorted(events, key=lambda each: (each.last_at or 0.0, each.uid)):
+        by_name[event.kind, event.namespace, event.name].append(event)
+        if event.involved_uid is not None:
+            by_uid[event.involved_uid].append(event)
+    return World(
+        pods=tuple(pods),
+        nodes=tuple(sorted(nodes, key=lambda node: node.name)),
+        events_by_uid={uid: tuple(found) for uid, found in by_uid.items()},
+        events_by_name={name: tuple(found) for name, found in by_name.items()},
+        quotas=tuple(quotas),
+        queues=tuple(queues),
+        pod_groups=tuple(pod_groups),
+        workloads=tuple(workloads),
+        identities=identities or {},
+        agents=tuple(agents),
+        view=view,
+        resource=resource,
+    )

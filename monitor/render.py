@@ -1,0 +1,34 @@
+"""A snapshot as tables in the terminal; plain text, 120 columns wide, where there is none."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from monitor import overview
+from monitor.facts import NodeSnapshot
+
+PLAIN_WIDTH = 120
+
+
+def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
+    """Given a snapshot, print its tables to `file`."""
+    width = None if file.isatty() else PLAIN_WIDTH
+    console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+    console.print(Text(overview.headline(snapshot), style="bold"))
+    for table in overview.tables(snapshot):
+        console.print()
+        console.print(Text(table.title, style="bold"))
+        console.print(_rich(table) if table.rows else Text(f"  {table.note}"))
+
+
+def _rich(table: overview.Table) -> RichTable:
+    rich = RichTable(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in table.columns:
+        rich.add_column(name, justify="right" if name in overview.NUMBERS else "left", overflow="fold")
+    for row in table.rows:
+        rich.add_row(*(Text(cell) for cell in row))
+    return rich

@@ -1,0 +1,7 @@
+"""English."""
+
+from __future__ import annotations
+
+from monitor.words.en import crashes, images, nodes, queues, running, starting
+
+WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS

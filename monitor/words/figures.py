@@ -1,0 +1,41 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+_UNITS = {
+    "en": ("s", "min", "h", "d"),
+    "zh": ("秒", "分钟", "小时", "天"),
+}
+_LENGTHS = (1, 60, 3600, 86400)
+
+
+def duration(seconds: float, lang: str) -> str:
+    """Given seconds, return `3 min` or `2 h 5 min`: nobody acts on more than two units."""
+    rest = max(0, round(seconds))
+    parts = []
+    for unit, length in zip(reversed(_UNITS[lang]), reversed(_LENGTHS), strict=True):
+        count, rest = divmod(rest, length)
+        if count or parts:
+            parts.append((count, unit))
+    kept = [f"{count} {unit}" for count, unit in parts[:2] if count]
+    return " ".join(kept) or f"0 {_UNITS[lang][0]}"
+
+
+def size(amount: float) -> str:
+    """Given bytes, return `59 GiB`, with a decimal where it says something."""
+    value, unit = float(amount), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1023.5 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{number(round(value, 1) if value < 100 else round(value))} {unit}"
+
+
+def percent(ratio: float) -> str:
+    """Given 0.8, return `80%`."""
+    return f"{ratio * 100:.0f}%"
+
+
+def number(value: float) -> str:
+    """Given a number, return it without a fraction that says nothing."""
+    return f"{value:g}" if isinstance(value, float) and abs(value) < 1e6 else f"{round(value)}"

@@ -1,0 +1,135 @@
+"""The kernel log: a file with records as /dev/kmsg gives them, and this machine's own /dev/kmsg."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from monitor.agent.kmsg import KernelLog, KernelMessage, Record, parse_record
+from tests.support import need
+from tests.support.clock import FakeClock
+
+NOW = 1_700_000_000.0
+BOOTED_AT = NOW - 10_000
+FORGED = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=forged, GPU has fallen off the bus."
+
+RECORDS = [
+    ("of the kernel", "4,1280,5000000,-;NVRM: hello", Record(1280, 5.0, "NVRM: hello")),
+    ("with more fields than we know", "6,7,1,-,caller=T1;NVRM: x", Record(7, 1e-6, "NVRM: x")),
+    ("a fragment", "4,8,2000000,c;NVRM: begins", Record(8, 2.0, "NVRM: begins")),
+    ("with a semicolon in it", "4,8,2000000,-;a;b", Record(8, 2.0, "a;b")),
+    ("of several lines", "4,8,2000000,-;NVRM: a\\x0aNVRM: b", Record(8, 2.0, "NVRM: a\nNVRM: b")),
+    ("of a user (facility 1)", "12,1280,5000000,-;NVRM: hello", None),
+    ("of a service (facility 3)", "28,1280,5000000,-;NVRM: hello", None),
+    ("not a record", "NVRM: hello", None),
+    ("further line of a record", " DEVICE=NVRM", None),
+    ("further line that looks like a record", " 4,1280,5000000,-;NVRM: hello", None),
+    ("cut off", "4,128", None),
+    ("empty", "", None),
+]
+
+
+@pytest.mark.parametrize(("line", "expect"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
+def test_records(line: str, expect: Record | None) -> None:
+    assert parse_record(line) == expect
+
+
+def log_of(path: Path, clock: FakeClock | None = None) -> KernelLog:
+    return KernelLog(str(path), "NVRM", booted_at=BOOTED_AT, clock=clock or FakeClock(NOW))
+
+
+def test_each_message_once_and_only_those_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text(
+        "6,1,1000000,-;usb 1-1: new device\n SUBSYSTEM=usb\n DEVICE=NVRM-1\n"
+        "4,2,2000000,-;NVRM: one\n SUBSYSTEM=pci\n"
+        "12,3,3000000,-;NVRM: forged\n"
+    )
+    log = log_of(path)
+    assert log.read() == [KernelMessage(BOOTED_AT + 2, "NVRM: one")]
+    assert log.read() == []
+    with path.open("a") as file:
+        file.write("4,4,9999999999,-;NVRM: two\n4,5,9999999999,-;NVRM: hal")
+        file.flush()
+        assert [message.text for message in log.read()] == ["NVRM: two"]
+        file.write("f\n")
+    assert [message.text for message in log.read()] == ["NVRM: half"]
+    log.close()
+
+
+def test_a_log_longer_than_one_read(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text("".join(f"4,{n},{n}000000,-;NVRM: message {n} {'x' * 100}\n" for n in range(1000)))
+    log = log_of(path)
+    assert [message.text.split()[2] for message in log.read()] == [str(n) for n in range(1000)]
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "since_boot", "expect"),
+    [
+        ("in between: as the log says", 10_030, NOW + 30),
+        ("the log's clock is slow: not before it was last read", 9_000, NOW),
+        ("the log's clock is fast: not in the future", 20_000, NOW + 60),
+    ],
+)
+def test_a_new_message_was_written_since_the_last_reading(
+    tmp_path: Path, name: str, since_boot: int, expect: float
+) -> None:
+    path, clock = tmp_path / "kmsg", FakeClock(NOW)
+    path.write_text("4,1,1000000,-;NVRM: old\n")
+    log = log_of(path, clock)
+    assert [message.at for message in log.read()] == [BOOTED_AT + 1]
+    clock.advance(60)
+    with path.open("a") as file:
+        file.write(f"4,2,{since_boot}000000,-;NVRM: new\n")
+    assert [message.at for message in log.read()] == [expect]
+    log.close()
+
+
+def test_overwritten_records_are_passed_over_and_a_failure_repeats_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text("")
+    one, two, three = (f"4,{n},{n}000000,-;NVRM: {n}\n".encode() for n in (1, 2, 3))
+    overwritten, broken, end = OSError(errno.EPIPE, ""), OSError(errno.EIO, "broken"), BlockingIOError()
+    answers: list[bytes | OSError] = [one, overwritten, two, end, broken, one, two, three, end]
+
+    def read(_file: int, _size: int) -> bytes:
+        answer = answers.pop(0)
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    log = KernelLog(str(path), "NVRM", BOOTED_AT, FakeClock(NOW), read)
+    assert [message.text for message in log.read()] == ["NVRM: 1", "NVRM: 2"]
+    with pytest.raises(OSError, match="broken"):
+        log.read()
+    assert [message.text for message in log.read()] == ["NVRM: 3"]
+    log.close()
+
+
+def test_a_log_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        log_of(tmp_path / "none").read()
+
+
+def test_the_real_log_is_read_to_its_end_and_what_a_user_writes_is_not_the_kernel(tmp_path: Path) -> None:
+    need(os.access("/dev/kmsg", os.W_OK), "root, to write to /dev/kmsg")
+    everything = KernelLog("/dev/kmsg", "")
+    messages = everything.read()
+    assert messages
+    assert all(message.at <= time.time() for message in messages)
+    tail = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        os.lseek(tail, 0, os.SEEK_END)
+        # Priority <2> asks for facility 0, the kernel's own. A record is shown once its line is complete.
+        Path("/dev/kmsg").write_text(f"<2>{FORGED}\n")
+        assert FORGED in os.read(tail, 8192).decode()  # it is there to be read
+    finally:
+        os.close(tail)
+    assert FORGED not in [message.text for message in everything.read()]
+    everything.close()

@@ -1,0 +1,294 @@
+"""Whose a pod is: every row of the table of platforms, and what happens where platforms meet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from monitor.cluster.decode import decode_pod_list
+from monitor.cluster.identity import identify
+from monitor.cluster.owners import MAX_STEPS, nobody_known, workload_of
+from monitor.cluster.platforms import (
+    PLATFORMS,
+    PlatformRule,
+    all_rules,
+    check_rule,
+    parse_selector,
+    to_keep,
+)
+from monitor.facts.cluster import Identity
+from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
+
+RULES = all_rules()
+
+
+@dataclass
+class Row:
+    name: str
+    expect: Identity
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    owner: OwnerRef | None = None
+    rules: tuple[PlatformRule, ...] = RULES
+
+
+def made_by(kind: str, name: str, api_version: str | None = None) -> OwnerRef:
+    return OwnerRef(kind=kind, name=name, uid=f"uid-{name}", api_version=api_version)
+
+
+PYTORCH_JOB = made_by("PyTorchJob", "bert", "kubeflow.org/v1")
+TRAINING = {
+    "training.kubeflow.org/job-name": "bert",
+    "training.kubeflow.org/replica-type": "worker",
+    "training.kubeflow.org/replica-index": "3",
+}
+DLC = PlatformRule(name="pai-dlc", when=("label:dlc/job",), user=("label:dlc/user",), job=("label:dlc/job",))
+MODELARTS = PlatformRule(
+    name="modelarts",
+    when=("annotation:modelarts/info",),
+    user=("annotation:modelarts/info#owner",),
+    job=("annotation:modelarts/info#job",),
+    queue=("annotation:modelarts/info#pool",),
+)
+
+ROWS = [
+    Row("OpenPAI",
+        Identity(user="zhangsan", job="zhangsan~detr", role="worker", index="2", queue="vision", platform="openpai",
+                 workload_kind="Framework"),
+        labels={"userName": "zhangsan", "FC_FRAMEWORK_NAME": "8ce1f2", "FC_TASKROLE_NAME": "worker",
+                "FC_TASK_INDEX": "2", "virtualCluster": "vision"},
+        env={"PAI_JOB_NAME": "zhangsan~detr"}, owner=made_by("ConfigMap", "8ce1f2-attempt")),
+    Row("OpenPAI, where the readable name is missing",
+        Identity(user="zhangsan", job="8ce1f2", queue="lab", platform="openpai", workload_kind="Framework"),
+        labels={"userName": "zhangsan", "FC_FRAMEWORK_NAME": "8ce1f2"}),
+    Row("AiArts / DLWorkspace",
+        Identity(user="lisi", job="b7a0", role="master", queue="platform", platform="aiarts", workload_kind="Pod"),
+        labels={"userName": "lisi", "jobId": "b7a0", "jobRole": "master", "vcName": "platform"}),
+    Row("DLWorkspace's distributed jobs are frameworks in a vc",
+        Identity(user="lisi", job="b7a0", role="ps", index="0", queue="platform", platform="openpai",
+                 workload_kind="Framework"),
+        labels={"userName": "lisi", "jobId": "b7a0", "vcName": "platform", "FC_FRAMEWORK_NAME": "b7a0",
+                "FC_TASKROLE_NAME": "ps", "FC_TASK_INDEX": "0"}),
+    Row("a label jobId alone is nobody's platform",
+        Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod"), labels={"jobId": "7"}),
+    Row("Volcano, all in labels and annotations as the job controller writes them",
+        Identity(user="lab", job="resnet", role="worker", index="1", queue="research", platform="volcano",
+                 workload_kind="VolcanoJob"),
+        labels={"volcano.sh/job-name": "resnet", "volcano.sh/queue-name": "research"},
+        annotations={"volcano.sh/task-spec": "worker", "volcano.sh/task-index": "1", "volcano.sh/job-name": "resnet"},
+        owner=made_by("Job", "resnet", "batch.volcano.sh/v1alpha1")),
+    Row("Volcano, the queue in an annotation",
+        Identity(user="lab", job="resnet", queue="research", platform="volcano", workload_kind="VolcanoJob"),
+        labels={"volcano.sh/job-name": "resnet"}, annotations={"volcano.sh/queue-name": "research"}),
+    Row("Volcano schedules a Deployment",
+        Identity(user="lab", job="serving", queue="online", platform="plain", workload_kind="Deployment"),
+        labels={"pod-template-hash": "5d8f"}, annotations={"scheduling.volcano.sh/queue-name": "online"},
+        owner=made_by("ReplicaSet", "serving-5d8f", "apps/v1")),
+    Row("Kubeflow training-operator",
+        Identity(user="lab", job="bert", role="worker", index="3", queue="lab", platform="kubeflow",
+                 workload_kind="PyTorchJob"),
+        labels=TRAINING, owner=PYTORCH_JOB),
+    Row("Kubeflow before 2021",
+        Identity(user="lab", job="mnist", role="ps", index="0", queue="lab", platform="kubeflow",
+                 workload_kind="TFJob"),
+        labels={"group-name": "kubeflow.org", "job-name": "mnist", "replica-type": "ps", "replica-index": "0"},
+        owner=made_by("TFJob", "mnist", "kubeflow.org/v1")),
+    Row("Kueue, a group of pods",
+        Identity(user="lab", job="sweep", queue="team-a", platform="kueue", workload_kind="Pod"),
+        labels={"kueue.x-k8s.io/queue-name": "team-a", "kueue.x-k8s.io/pod-group-name": "sweep"}),
+    Row("Kueue, a Job",
+        Identity(user="lab", job="etl", queue="team-b", platform="plain", workload_kind="Job"),
+        labels={"kueue.x-k8s.io/local-queue-name": "team-b", "job-name": "etl"},
+        owner=made_by("Job", "etl", "batch/v1")),
+    Row("KubeDL",
+        Identity(user="wangwu", job="wide", role="chief", index="0", queue="lab", platform="kubedl",
+                 workload_kind="TFJob"),
+        labels={"group-name": "kubedl.io", "job-name": "wide", "replica-type": "chief", "replica-index": "0"},
+        annotations={"kubedl.io/tenancy": json.dumps({"tenant": "t", "user": "wangwu"})},
+        owner=made_by("TFJob", "wide", "training.kubedl.io/v1alpha1")),
+    Row("KubeDL, the annotation is not JSON",
+        Identity(user="lab", job="wide", queue="lab", platform="kubedl", workload_kind="Pod"),
+        labels={"job-name": "wide"}, annotations={"kubedl.io/tenancy": "{oops"}),
+    Row("KubeDL, the annotation is JSON of another shape",
+        Identity(user="lab", job="wide", queue="lab", platform="kubedl", workload_kind="Pod"),
+        labels={"job-name": "wide"}, annotations={"kubedl.io/tenancy": '{"user": {"name": "x"}}'}),
+    Row("Arena names people by service account",
+        Identity(user="t-wanghai", job="dolphin", queue="lab", platform="kubedl", workload_kind="Pod"),
+        labels={"job-name": "dolphin"},
+        annotations={"arena.kubeflow.org/username": "system:serviceaccount:kube-ai:t-wanghai"}),
+    Row("PAI DLC, by configuration",
+        Identity(user="zhaoliu", job="dlc-1", queue="lab", platform="pai-dlc", workload_kind="Pod"),
+        labels={"dlc/job": "dlc-1", "dlc/user": "zhaoliu"}, rules=all_rules([DLC])),
+    Row("ModelArts, by configuration",
+        Identity(user="sunqi", job="ma-9", queue="pool-1", platform="modelarts", workload_kind="Pod"),
+        annotations={"modelarts/info": json.dumps({"owner": "sunqi", "job": "ma-9", "pool": "pool-1"})},
+        rules=all_rules([MODELARTS])),
+    Row("JupyterHub, a named server",
+        Identity(user="zhou@lab", job="gpu-big", queue="lab", platform="jupyterhub", workload_kind="Notebook"),
+        annotations={"hub.jupyter.org/username": "zhou@lab", "hub.jupyter.org/servername": "gpu-big"}),
+    Row("JupyterHub, the default server has no name",
+        Identity(user="zhou@lab", job="p", queue="lab", platform="jupyterhub", workload_kind="Notebook"),
+        annotations={"hub.jupyter.org/username": "zhou@lab", "hub.jupyter.org/servername": ""}),
+    Row("Kubeflow notebook",
+        Identity(user="wu@lab", job="nb", queue="kubeflow-wu", platform="kubeflow-notebook", workload_kind="Notebook"),
+        labels={"notebook-name": "nb", "statefulset": "nb"}, owner=made_by("StatefulSet", "nb", "apps/v1")),
+    Row("Kubeflow notebook in a namespace that nobody is named for",
+        Identity(user="lab", job="nb", queue="lab", platform="kubeflow-notebook", workload_kind="Notebook"),
+        labels={"notebook-name": "nb"}),
+    Row("plain Job with a user's label",
+        Identity(user="zheng", job="etl", queue="lab", platform="plain", workload_kind="Job"),
+        labels={"user": "zheng", "job-name": "etl"}, owner=made_by("Job", "etl", "batch/v1")),
+    Row("plain, the label is configured",
+        Identity(user="zheng", job="etl", queue="lab", platform="plain", workload_kind="Job"),
+        labels={"user": "no", "lab.io/member": "zheng"}, owner=made_by("Job", "etl", "batch/v1"),
+        rules=all_rules(user_labels=["lab.io/member"])),
+    Row("plain StatefulSet",
+        Identity(user="lab", job="redis", index="2", queue="lab", platform="plain", workload_kind="StatefulSet"),
+        labels={"apps.kubernetes.io/pod-index": "2"}, owner=made_by("StatefulSet", "redis", "apps/v1")),
+    Row("plain pod",
+        Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod")),
+    Row("a PyTorchJob in a Kueue queue with a plain user label",
+        Identity(user="qian", job="bert", role="worker", index="3", queue="team-a", platform="kubeflow",
+                 workload_kind="PyTorchJob"),
+        labels={**TRAINING, "kueue.x-k8s.io/queue-name": "team-a", "userName": "qian"}, owner=PYTORCH_JOB),
+    Row("a PyTorchJob in a Volcano queue, submitted by Arena",
+        Identity(user="qian", job="bert", role="worker", index="3", queue="gold", platform="kubeflow",
+                 workload_kind="PyTorchJob"),
+        labels=TRAINING, owner=PYTORCH_JOB,
+        annotations={"scheduling.volcano.sh/queue-name": "gold", "arena.kubeflow.org/username": "qian"}),
+    Row("Volcano comes before Kueue, as in the table",
+        Identity(user="lab", job="resnet", queue="gold", platform="volcano", workload_kind="VolcanoJob"),
+        labels={"volcano.sh/job-name": "resnet", "volcano.sh/queue-name": "gold", "kueue.x-k8s.io/queue-name": "b"}),
+    Row("role and index come with the job, never from another platform",
+        Identity(user="lab", job="resnet", queue="lab", platform="volcano", workload_kind="VolcanoJob"),
+        labels={"volcano.sh/job-name": "resnet", **TRAINING}),
+    Row("configuration comes before the table",
+        Identity(user="boss", job="mine", queue="gold", platform="ours", workload_kind="Pod"),
+        labels={"volcano.sh/job-name": "resnet", "volcano.sh/queue-name": "gold", "ours": "mine", "who": "boss"},
+        rules=all_rules([PlatformRule(name="ours", when=("label:ours",), user=("label:who",), job=("label:ours",))])),
+    Row("empty values are nothing",
+        Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod"),
+        labels={"userName": " ", "volcano.sh/job-name": "", "FC_FRAMEWORK_NAME": ""}),
+]  # fmt: skip
+
+PERSONS = {"kubeflow-wu": "wu@lab"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_platforms(row: Row) -> None:
+    pod = PodFact(
+        uid="u",
+        name="p",
+        namespace="kubeflow-wu" if row.expect.user == "wu@lab" else "lab",
+        labels=dict(row.labels),
+        annotations=dict(row.annotations),
+        env=dict(row.env),
+        owner=row.owner,
+    )
+    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+
+
+def test_every_platform_has_a_row() -> None:
+    assert {rule.name for rule in PLATFORMS} <= {row.expect.platform for row in ROWS}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_what_rules_need_is_kept_when_decoding(row: Row) -> None:
+    """The same rows through JSON: nothing that a rule reads is lost, nothing else is kept."""
+    owners = [{"kind": row.owner.kind, "name": row.owner.name, "uid": row.owner.uid,
+               "apiVersion": row.owner.api_version}] if row.owner else []  # fmt: skip
+    item = {
+        "metadata": {
+            "name": "p",
+            "namespace": "kubeflow-wu" if row.expect.user == "wu@lab" else "lab",
+            "uid": "u",
+            "labels": row.labels,
+            "annotations": {**row.annotations, "secret": "x"},
+            "ownerReferences": owners,
+        },
+        "spec": {
+            "containers": [
+                {"name": "c", "env": [{"name": n, "value": v} for n, v in {**row.env, "TOKEN": "x"}.items()]}
+            ]
+        },
+    }
+    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), to_keep(row.rules)).items
+    assert (pod.annotations, pod.env) == (row.annotations, row.env)
+    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+
+
+RS, JOB = made_by("ReplicaSet", "web-5d8f", "apps/v1"), made_by("Job", "nightly-27000000", "batch/v1")
+
+
+def known(*chain: tuple[str, OwnerRef | None]) -> dict[str, OwnerFact]:
+    return {
+        f"uid-{name}": OwnerFact(uid=f"uid-{name}", name=name, namespace="lab", owner=owner) for name, owner in chain
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "labels", "facts", "expect"),
+    [
+        ("ReplicaSet of a Deployment", RS, {}, known(("web-5d8f", made_by("Deployment", "web"))), "Deployment web"),
+        ("ReplicaSet of a Rollout", RS, {}, known(("web-5d8f", made_by("Rollout", "web"))), "Rollout web"),
+        ("ReplicaSet of nobody", RS, {"pod-template-hash": "5d8f"}, known(("web-5d8f", None)), "ReplicaSet web-5d8f"),
+        ("Job of a CronJob", JOB, {}, known(("nightly-27000000", made_by("CronJob", "nightly"))), "CronJob nightly"),
+        ("Job of an MPIJob", JOB, {}, known(("nightly-27000000", made_by("MPIJob", "m"))), "MPIJob m"),
+        ("Job of nobody, with such a name", JOB, {}, known(("nightly-27000000", None)), "Job nightly-27000000"),
+        ("guess: Deployment", RS, {"pod-template-hash": "5d8f"}, {}, "Deployment web"),
+        ("no guess without the hash", RS, {}, {}, "ReplicaSet web-5d8f"),
+        ("guess: CronJob", JOB, {}, {}, "CronJob nightly"),
+        ("guess: CronJob until 1.21", made_by("Job", "nightly-1614834360"), {}, {}, "CronJob nightly"),
+        ("no guess: a short number", made_by("Job", "run-42"), {}, {}, "Job run-42"),
+        ("no guess: only digits", made_by("Job", "27000000"), {}, {}, "Job 27000000"),
+        ("Volcano's Job", made_by("Job", "x-27000000", "batch.volcano.sh/v1alpha1"), {}, {}, "VolcanoJob x-27000000"),
+        ("framework", made_by("ConfigMap", "fw-attempt"), {"FC_FRAMEWORK_NAME": "fw"}, {}, "Framework fw"),
+        ("some other ConfigMap", made_by("ConfigMap", "x"), {}, {}, "ConfigMap x"),
+        ("PyTorchJob", PYTORCH_JOB, {}, {}, "PyTorchJob bert"),
+        ("static pod", made_by("Node", "gpu-01"), {}, {}, "StaticPod etcd"),
+        ("nobody", None, {}, {}, "Pod etcd-gpu-01"),
+    ],
+)  # fmt: skip
+def test_owners(
+    name: str, owner: OwnerRef | None, labels: dict[str, str], facts: dict[str, OwnerFact], expect: str
+) -> None:
+    pod = PodFact(uid="u", name="etcd-gpu-01", namespace="lab", owner=owner, labels=labels)
+    found = workload_of(pod, facts.get)
+    assert f"{found.kind} {found.name}" == expect, name
+
+
+def test_a_ring_of_owners_ends() -> None:
+    ring = known(("web-5d8f", RS))
+    asked = []
+
+    def lookup(uid: str) -> OwnerFact | None:
+        asked.append(uid)
+        return ring.get(uid)
+
+    workload_of(PodFact(uid="u", name="p", namespace="lab", owner=RS), lookup)
+    assert len(asked) == MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    "text", ["", "label", "label:", "labels:x", "annotation:#x", "label:x#y", "env:", "namespace:x", "pod"]
+)
+def test_selectors_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a selector; write label:KEY"):
+        parse_selector(text)
+    with pytest.raises(ValueError, match="is not a selector"):
+        check_rule(PlatformRule(name="x", job=("name",), when=(f"label:a & {text}",)))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_built_in_rules_are_well_formed(rule: PlatformRule) -> None:
+    check_rule(rule)
+    assert rule.when or rule.name == "plain"
+
+
+def test_a_novel_in_an_annotation_is_cut() -> None:
+    pod = PodFact(uid="u", name="p", namespace="lab", annotations={"hub.jupyter.org/username": "x" * 100_000})
+    assert len(identify(pod, nobody_known, RULES, {}).user or "") == 253

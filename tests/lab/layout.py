@@ -1,0 +1,106 @@
+"""Where the lab keeps its things: one state directory for a running lab, one cache for what is built once."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.errors import LabError
+
+NODE = "gpu-01"
+GPU_RESOURCE = "nvidia.com/gpu"
+# The kubelet knows no other place for these, whatever its --root-dir.
+DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
+KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
+PLUGIN_SOCKET = DEVICE_PLUGINS / "gpuwarden-lab.sock"
+CHECKPOINT = DEVICE_PLUGINS / "kubelet_internal_checkpoint"
+
+LONGEST_SOCKET_BELOW = len("/docker-exec/containerd/containerd-debug.sock")
+LONGEST_SOCKET_PATH = 107
+
+
+def state_dir() -> Path:
+    """Return the state directory: LAB_DIR, or one of this user's own below /tmp."""
+    return Path(os.environ.get("LAB_DIR") or f"/tmp/gpuwarden-lab-{os.getuid()}")
+
+
+def cache_dir() -> Path:
+    """Return where the built Kubernetes is kept: GPUWARDEN_LAB_CACHE, or below ~/.cache."""
+    return Path(os.environ.get("GPUWARDEN_LAB_CACHE") or "~/.cache/gpuwarden/lab").expanduser()
+
+
+def gpu_ids() -> tuple[str, ...]:
+    """Return the ids of the node's GPUs: LAB_GPU_IDS (separated by commas), or those of the tests' driver library."""
+    given = os.environ.get("LAB_GPU_IDS")
+    if given:
+        return tuple(given.split(","))
+    return tuple(f"GPU-{0xA1000000 + index:08x}-0000-4000-8000-{index:012x}" for index in range(8))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths below one state directory."""
+
+    root: Path
+
+    @classmethod
+    def at(cls, root: Path) -> Layout:
+        """Given a state directory, return its layout. Raise LabError if sockets in it would have too long a name."""
+        real = Path(os.path.realpath(root))
+        if len(str(real)) + LONGEST_SOCKET_BELOW > LONGEST_SOCKET_PATH:
+            raise LabError(f"{real} is too long for the sockets in it; set LAB_DIR to a shorter path")
+        return cls(real)
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def docker_socket(self) -> Path:
+        return self.root / "docker.sock"
+
+    @property
+    def docker_exec(self) -> Path:
+        return self.root / "docker-exec"
+
+    @property
+    def kubelet_root(self) -> Path:
+        return self.root / "kubelet"
+
+    @property
+    def ca(self) -> Path:
+        """The API server's own certificate, which is its own authority."""
+        return self.root / "certs" / "apiserver.crt"
+
+    @property
+    def tokens(self) -> Path:
+        return self.root / "tokens.csv"
+
+    @property
+    def service_account_key(self) -> Path:
+        return self.root / "service-account.key"
+
+    @property
+    def registry_config(self) -> Path:
+        return self.root / "registry.yml"
+
+    @property
+    def docker_config(self) -> Path:
+        return self.root / "daemon.json"
+
+    @property
+    def registration(self) -> Path:
+        return self.root / "device-plugin-registered"
+
+    @property
+    def runtime(self) -> Path:
+        return self.root / "runc-without-negative-oom-score"

@@ -1,0 +1,71 @@
+"""Debian packages: which are missing, and getting them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+
+from tests.lab.errors import LabError
+from tests.lab.programs import SYSTEM
+
+# What runs the lab. iptables and iproute2 are looked for by dockerd and the kubelet.
+RUN = tuple(sorted({*SYSTEM.values(), "iproute2", "iptables"}))
+# What builds Kubernetes.
+BUILD = (
+    "dpkg-dev",
+    "gcc",
+    "golang-1.19-go",
+    "golang-github-modern-go-reflect2-dev",
+    "jq",
+    "libc6-dev",
+    "make",
+    "rsync",
+)
+APT_LIMIT = 900.0
+
+
+def missing_packages(wanted: Iterable[str]) -> list[str]:
+    """Return those of the packages that are not installed. Raise LabError on a system without dpkg."""
+    if shutil.which("dpkg-query") is None:
+        raise LabError("this is no Debian system: give the programs by KUBE_BIN_DIR and PATH instead of building them")
+    listing = subprocess.run(
+        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return not_installed(wanted, listing.stdout)
+
+
+def not_installed(wanted: Iterable[str], listing: str) -> list[str]:
+    """Given lines of `name status`, return the wanted names that are not there as installed."""
+    installed = {
+        name for name, _, status in (line.partition(" ") for line in listing.splitlines()) if status == "installed"
+    }
+    return [name for name in wanted if name not in installed]
+
+
+def install(wanted: Iterable[str]) -> None:
+    """Install what is missing. Raise LabError that says what is, if we may not or it fails."""
+    missing = missing_packages(wanted)
+    if not missing:
+        return
+    command = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+    if os.geteuid() != 0:
+        raise LabError(f"missing Debian packages; as root: {' '.join(command)}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["apt-get", "update", "--quiet"], command):
+        done = subprocess.run(
+            step,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=APT_LIMIT,
+        )
+        if done.returncode != 0:
+            raise LabError(f"`{' '.join(step)}` failed:\n{(done.stdout + done.stderr)[-2000:]}")

@@ -1,0 +1,29 @@
+"""How the lab knows that its device plugin is registered with the kubelet that runs now, not with an earlier one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def identity(kubelet_socket: Path) -> tuple[int, int] | None:
+    """Given the kubelet's socket, return what tells this kubelet from an earlier one, None if there is none."""
+    try:
+        found = os.stat(kubelet_socket)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
+
+
+def notice_of(plugin_pid: int, kubelet: tuple[int, int]) -> str:
+    """Return the notice that a plugin leaves when it has registered."""
+    return f"{plugin_pid} {kubelet}"
+
+
+def is_registered(notice: Path, plugin_pid: int, kubelet_socket: Path) -> bool:
+    """Say whether this very plugin is registered with the kubelet behind this socket."""
+    kubelet = identity(kubelet_socket)
+    try:
+        return kubelet is not None and notice.read_text() == notice_of(plugin_pid, kubelet)
+    except FileNotFoundError:
+        return False

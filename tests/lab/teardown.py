@@ -1,0 +1,59 @@
+"""Ending a lab, also one that has crashed: afterwards nothing of it runs, is mounted or lies about."""
+
+from __future__ import annotations
+
+import shutil
+
+from tests.lab import host
+from tests.lab.components import FIRST_TO_STOP
+from tests.lab.engine import remove_containers
+from tests.lab.errors import LabError
+from tests.lab.layout import Layout
+from tests.lab.mounts import mounts_below, unmount_below
+from tests.lab.process import marked, stop
+from tests.lab.state import State, load
+
+GRACE = 5.0
+STRAY_GRACE = 1.0
+DOCKER_GRACE = 15.0
+
+
+def tear_down(layout: Layout) -> None:
+    """Stop and remove everything. Doing it again does nothing. Raise LabError that names what stays in spite of all."""
+    state = _state_or_none(layout)
+    if state is not None:
+        _stop_components(layout, state)
+    stop(marked(layout.root), STRAY_GRACE)
+    unmount_below(layout.root)
+    if state is not None:
+        host.restore(state.host, layout)
+    if not mounts_below(layout.root):  # never delete through a mount: what is on it is not the lab's
+        shutil.rmtree(layout.root, ignore_errors=True)
+    left = leftovers(layout, state)
+    if left:
+        raise LabError("the lab left behind: " + "; ".join(left))
+
+
+def leftovers(layout: Layout, state: State | None) -> list[str]:
+    """Return what is still there of a lab that should be gone."""
+    found = [f"process {process.pid} ({process.name})" for process in marked(layout.root)]
+    found += [f"mount {point}" for point in mounts_below(layout.root)]
+    if layout.root.exists():
+        found.append(f"directory {layout.root}")
+    return found + (host.leftovers(state.host) if state is not None else [])
+
+
+def _stop_components(layout: Layout, state: State) -> None:
+    stop([process for name, process in state.processes.items() if name in FIRST_TO_STOP], GRACE)
+    remove_containers(layout.docker_socket)
+    stop([process for name, process in state.processes.items() if name != "dockerd"], GRACE)
+    # dockerd ends its containerd and unmounts what it has mounted: worth some patience.
+    stop([process for name, process in state.processes.items() if name == "dockerd"], DOCKER_GRACE)
+
+
+def _state_or_none(layout: Layout) -> State | None:
+    """Return the state, None also if it cannot be read: the marks on the processes are enough to stop them."""
+    try:
+        return load(layout.state)
+    except LabError:
+        return None

@@ -1,0 +1,27 @@
+"""What several tests need: real components or a clear word why not, and waiting without sleeping blindly."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+
+def need(condition: bool, what: str) -> None:
+    """Skip the test when a component is missing, saying which. Under CI a missing component is a failure."""
+    if condition:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must have it: {what}", pytrace=False)
+    pytest.skip(f"needs {what}")
+
+
+def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> None:
+    """Return as soon as `predicate` is true. Fail the test when it is not within `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    while not predicate():
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {timeout} s: {what}")
+        time.sleep(0.02)

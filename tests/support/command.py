@@ -1,0 +1,68 @@
+"""The command `gpuwarden` as a real process, which is always stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+STOP_LIMIT = 2.0  # seconds within which every process of ours has to end
+
+
+def quiet_environment(state: Path, **settings: str) -> dict[str, str]:
+    """Return an environment in which nothing of this machine's runtimes is read and any free ports are taken.
+
+    `settings` are given as `AGENT__TOKEN="..."`.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
+    ours = {
+        "AGENT__LISTEN": "127.0.0.1:0",
+        "AGENT__NODE_NAME": "test-node",
+        "AGENT__PATHS__STATE": str(state),
+        "AGENT__PATHS__DOCKER_SOCKET": "/nonexistent/docker.sock",
+        "AGENT__PATHS__CRI_SOCKETS": "[]",
+        "DAEMON__LISTEN": "127.0.0.1:0",
+    }
+    return kept | {f"GPUWARDEN_{name}": value for name, value in (ours | settings).items()}
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line that runs `gpuwarden` with these arguments."""
+    return [str(Path(sys.executable).with_name("gpuwarden")), *arguments]
+
+
+def run(*arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end, for at most 30 seconds."""
+    return subprocess.run(command(*arguments), env=environ, capture_output=True, text=True, timeout=30, check=False)
+
+
+@contextlib.contextmanager
+def running(
+    line: list[str], environ: Mapping[str, str], cwd: Path | None = None, stdout: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[str]]:
+    """Run a command line beside the test, and kill it at the end if it is still there."""
+    process = subprocess.Popen(line, env=environ, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[str, str], str]:
+    """Return status, headers (lower case) and body of a page."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    try:
+        connection.request("GET", parts.path, headers=dict(headers or {}))
+        response = connection.getresponse()
+        named = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, named, response.read().decode()
+    finally:
+        connection.close()

@@ -1,0 +1,65 @@
+"""Container images made from nothing but a static busybox, in the archive format that every engine imports."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+BUSYBOX = Path("/bin/busybox")
+APPLETS = ("sh", "sleep", "cat", "dd", "echo")
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image to make: its name, its layers, and what it runs."""
+
+    name: str
+    layers: tuple[bytes, ...]
+    command: tuple[str, ...] = ("/bin/sleep", "100000")
+
+
+def layer(files: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    """Given files by path and links by path, return a layer."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for path, content in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(content), 0o755
+            tar.addfile(entry, io.BytesIO(content))
+        for path, target in (links or {}).items():
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
+    return buffer.getvalue()
+
+
+def busybox_layer() -> bytes:
+    """Return a layer with busybox and its applets."""
+    return layer({"bin/busybox": BUSYBOX.read_bytes()}, {f"bin/{applet}": "busybox" for applet in APPLETS})
+
+
+def archive(images: tuple[Image, ...]) -> bytes:
+    """Given images, return an archive with all of them, a shared layer once."""
+    contents: dict[str, bytes] = {}
+    manifest = []
+    for image in images:
+        digests = [hashlib.sha256(one).hexdigest() for one in image.layers]
+        contents |= {f"{digest}.tar": one for digest, one in zip(digests, image.layers, strict=True)}
+        config = json.dumps(
+            {
+                "architecture": "amd64",
+                "os": "linux",
+                "created": "2024-05-01T00:00:00Z",
+                "config": {"Entrypoint": list(image.command), "Labels": {"name": image.name}},
+                "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
+                "history": [{"created_by": "test"} for _ in digests],
+            }
+        ).encode()
+        name = f"{hashlib.sha256(config).hexdigest()}.json"
+        contents[name] = config
+        manifest.append({"Config": name, "RepoTags": [image.name], "Layers": [f"{digest}.tar" for digest in digests]})
+    return layer({**contents, "manifest.json": json.dumps(manifest).encode()})

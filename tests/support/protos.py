@@ -1,0 +1,29 @@
+"""Protocol buffers compiled when a test needs them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import grpc_tools.protoc  # type: ignore[import-untyped]  # it has no types
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+
+
+def compiled(proto: Path) -> FileDescriptorProto:
+    """Given a .proto file, return what the compiler makes of it now."""
+    with tempfile.NamedTemporaryFile() as out:
+        arguments = ["protoc", f"-I{proto.parent}", f"--descriptor_set_out={out.name}", str(proto)]
+        assert grpc_tools.protoc.main(arguments) == 0, f"{proto} does not compile"
+        return FileDescriptorSet.FromString(out.read()).file[0]
+
+
+def messages(proto: Path) -> SimpleNamespace:
+    """Given a .proto file, return its messages and the values of its enumerations by name."""
+    file = compiled(proto)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    classes = message_factory.GetMessageClassesForFiles([file.name], pool)
+    values = {value.name: value.number for kind in file.enum_type for value in kind.value}
+    return SimpleNamespace(**{name.rpartition(".")[2]: made for name, made in classes.items()}, **values)

@@ -20,7 +20,10 @@ _START: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
     ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
     ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
-    ("RUNTIME_BROKEN", ("unable to retrieve oci runtime error", "fork/exec /usr/bin", "could not select device driver")),
+    (
+        "RUNTIME_BROKEN",
+        ("unable to retrieve oci runtime error", "fork/exec /usr/bin", "could not select device driver"),
+    ),
     ("DISK_FULL", ("no space left on device",)),
     ("EXEC_FORMAT", ("exec format error",)),
     ("HOOK", ("lifecycle hook", "poststarthook", "prestarthook")),
@@ -32,7 +35,7 @@ _START: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 # What a program's last words tell, where the pod lets them through. First match wins, on lower case.
 _LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap", "/dev/shm")),
+    ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap")),
     ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
     ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
     ("NO_MODULE", ("modulenotfounderror", "no module named", "importerror")),

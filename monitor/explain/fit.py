@@ -145,10 +145,8 @@ def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool
 
 
 def _matches(wanted: NodeRequirementFact, node: NodeFact) -> bool:
-    if wanted.field:
-        value = node.name if wanted.key == "metadata.name" else None
-    else:
-        value = node.labels.get(wanted.key)
+    fields = {"metadata.name": node.name} if wanted.field else node.labels
+    value = fields.get(wanted.key)
     match wanted.operator:
         case "In":
             return value in wanted.values

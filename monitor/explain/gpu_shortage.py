@@ -29,7 +29,12 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
         Status.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
         Reason(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
-        evidence=(*_holders(pod, usable, world), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
+        evidence=(
+            *_holders(pod, usable, world),
+            *_leaving(pod, usable, world),
+            *_idle(usable, world),
+            *outside(pod, fits),
+        ),
         advice=tuple(_wait_or_release(usable, world)),
     )
 
@@ -89,12 +94,14 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], wo
 def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Reason:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
     job = world.identity(pod).job
-    peers = sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
+    peers = (
+        sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
+    )
     return Reason(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
 def _layout(usable: Sequence[NodeFit], asked: int, world: World) -> tuple[int, int] | None:
-    """Return how many workers of how many GPUs would start now: as few as possible, on cards of one model if possible."""
+    """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
     for each in usable:
         seen = world.view_of_node.get(each.node.name)

@@ -77,7 +77,10 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
     (Pull.RATE_LIMITED, ("too many requests", "toomanyrequests", "rate limit", "pull qps exceeded")),
     (Pull.PLAIN_HTTP, ("server gave http response to https client", "first record does not look like a tls handshake")),
     (Pull.TIMEOUT, ("tls handshake timeout",)),
-    (Pull.TLS, ("x509:", "certificate signed by", "certificate has expired", "certificate is not", "tls: ", "ssl error")),
+    (
+        Pull.TLS,
+        ("x509:", "certificate signed by", "certificate has expired", "certificate is not", "tls: ", "ssl error"),
+    ),
     (
         Pull.DNS,
         (

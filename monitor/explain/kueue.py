@@ -42,7 +42,9 @@ def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | No
     cluster = _queue("ClusterQueue", local.parent or "", None, world)
     for queue in (cluster, local):
         if queue is not None and queue.state in ("closed", "closing"):
-            return _closed(_stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"queue": queue.name, "kind": queue.kind}))
+            return _closed(
+                _stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"queue": queue.name, "kind": queue.kind})
+            )
     return None
 
 

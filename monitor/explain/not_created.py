@@ -10,7 +10,7 @@ from monitor.explain import kueue, volcano
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
 from monitor.explain.quota_words import denial, newest_denial
-from monitor.explain.reasons import Answer, Explanation, PendingCause, PodRef, Reason, Status, whole
+from monitor.explain.reasons import Answer, Explanation, PodRef, Reason, Status, whole
 from monitor.explain.world import World
 from monitor.facts.kube import PodFact
 
@@ -38,7 +38,9 @@ def explain_name(name: str, namespace: str | None, world: World, now: float) -> 
     found = _explain_all((pod for pod in world.pods if pod.name == name and _in(pod.namespace, namespace)), world, now)
     if found:
         return found[0]
-    job = _explain_all((p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now)
+    job = _explain_all(
+        (p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now
+    )
     if job and job[0].status not in (Status.FINISHED, Status.RUNNING):
         return _one_of(job)
     refused = _refused(name, namespace, world) or _queued(name, namespace, world)
@@ -104,7 +106,11 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
             continue
         resource = next((each for each in (f"requests.{world.resource}", world.resource) if each in fact.hard), None)
         if resource is not None:
-            values = {"quota": fact.name, "used": whole(fact.used.get(resource, 0.0)), "limit": whole(fact.hard[resource])}
+            values = {
+                "quota": fact.name,
+                "used": whole(fact.used.get(resource, 0.0)),
+                "limit": whole(fact.hard[resource]),
+            }
             yield Reason(Key.QUOTA_BOOKS, {**values, "resource": resource})
     held: Counter[str] = Counter()
     for pods in world.bound.values():
@@ -119,7 +125,10 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
 def _queued(name: str, namespace: str | None, world: World) -> Explanation | None:
     """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
     for workload in world.workloads:
-        if not _in(workload.namespace, namespace) or name not in (workload.name, workload.owner.name if workload.owner else ""):
+        if not _in(workload.namespace, namespace) or name not in (
+            workload.name,
+            workload.owner.name if workload.owner else "",
+        ):
             continue
         answer = kueue.queue_refuses(workload.queue, workload.namespace, world) or kueue.workload_waits(workload, world)
         if answer is not None:

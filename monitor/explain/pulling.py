@@ -13,7 +13,12 @@ from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
 NETWORK = (Pull.TLS, Pull.PLAIN_HTTP, Pull.DNS, Pull.CONNECTION_REFUSED, Pull.TIMEOUT, Pull.CONNECTION_BROKEN)
 SLOW = 300.0
-_TELLING = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present with")
+_TELLING = (
+    "failed to pull image",
+    "failed to inspect image",
+    "failed to apply default image tag",
+    "is not present with",
+)
 
 
 def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
@@ -35,14 +40,18 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     if event is not None and event.count > 1:
         evidence.append(Reason(Key.PULL_ATTEMPTS, {"count": event.count}))
     return Answer(
-        Status.PULLING, f"pull-{found.cause.value}", Reason(headline, values), tuple(evidence), (Reason(advice, values),)
+        Status.PULLING,
+        f"pull-{found.cause.value}",
+        Reason(headline, values),
+        tuple(evidence),
+        (Reason(advice, values),),
     )
 
 
 def _newest_word(
     pod: PodFact, status: ContainerStatusFact, image: str | None, world: World
 ) -> tuple[PullCause, EventFact | None]:
-    """Return what is known of the failure: the container's own message, if it tells, else the newest event that does."""
+    """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
     own = classify(status.reason, status.message, image)
     events = [
         event
@@ -93,7 +102,12 @@ def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
     if mine is None:
         return
     reach = sum(probe.ok for probe in results.values())
-    values: dict[str, Value] = {"node": pod.node or "?", "registry": _host(mine.target), "others": len(results), "reach": reach}
+    values: dict[str, Value] = {
+        "node": pod.node or "?",
+        "registry": _host(mine.target),
+        "others": len(results),
+        "reach": reach,
+    }
     if mine.ok:
         yield Reason(Key.PROBE_OK, values)
     elif results and reach == len(results):

@@ -129,7 +129,9 @@ def _missing_object(message: str) -> Denial | None:
         values = {"kind": "PriorityClass", "name": found[1]}
     else:
         return None
-    return Denial("missing-object", Reason(Key.OBJECT_MISSING, values), Reason(Key.OBJECT_MISSING_ADVICE, values), values)
+    return Denial(
+        "missing-object", Reason(Key.OBJECT_MISSING, values), Reason(Key.OBJECT_MISSING_ADVICE, values), values
+    )
 
 
 def _namespace(message: str) -> Denial | None:

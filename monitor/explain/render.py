@@ -8,7 +8,7 @@ from monitor.words import say
 
 
 def render(explanation: Explanation, lang: str) -> list[str]:
-    """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError for another language."""
+    """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError."""
     lines = [_who(explanation, lang), _say(explanation.headline, lang)]
     lines += [f"  - {_say(each, lang)}" for each in explanation.evidence]
     if explanation.advice:

@@ -29,7 +29,9 @@ def running(pod: PodFact, world: World, now: float) -> Answer:
         return Answer(Status.RUNNING, "running", Reason(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
     if not cards or all(card.state is GpuState.UNKNOWN for card in cards):
         return _not_seen(pod, asked, world)
-    return _ill(pod, cards) or _idle(pod, cards, world, now) or _silent(pod, cards, world, now) or _busy(pod, cards, world)
+    return (
+        _ill(pod, cards) or _idle(pod, cards, world, now) or _silent(pod, cards, world, now) or _busy(pod, cards, world)
+    )
 
 
 def _where(pod: PodFact) -> dict[str, Value]:
@@ -42,7 +44,9 @@ def _not_seen(pod: PodFact, asked: int, world: World) -> Answer:
     node = world.view_of_node.get(pod.node or "")
     why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
     advice = (Reason(Key.AGENT_ADVICE, values),)
-    return Answer(Status.RUNNING, "not-seen", Reason(Key.RUNNING_NOT_SEEN, values), (Reason(why, values), *_restarts(pod)), advice)
+    return Answer(
+        Status.RUNNING, "not-seen", Reason(Key.RUNNING_NOT_SEEN, values), (Reason(why, values), *_restarts(pod)), advice
+    )
 
 
 def _restarts(pod: PodFact) -> Iterable[Reason]:
@@ -86,7 +90,9 @@ def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> A
 
 def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
     """Return that the cards work and the log says nothing: empty all the time, or stopped."""
-    started = [each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at]
+    started = [
+        each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at
+    ]
     logs = _logs(pod, world.snapshots.get(pod.node or ""))
     if not logs or not started or not any(card.utilization_ratio for card in cards):
         return None
@@ -94,11 +100,19 @@ def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) ->
     values = _where(pod)
     advice = (Reason(Key.SILENT_ADVICE, values),)
     if age > EMPTY_AFTER and all(log.size_bytes == 0 for log in logs):
-        return Answer(Status.SILENT, "log-empty", Reason(Key.LOG_EMPTY, values | {"seconds": age}), tuple(_use(pod, cards, world)), advice)
+        return Answer(
+            Status.SILENT,
+            "log-empty",
+            Reason(Key.LOG_EMPTY, values | {"seconds": age}),
+            tuple(_use(pod, cards, world)),
+            advice,
+        )
     written = [log.written_at for log in logs if log.written_at is not None]
     if len(written) == len(logs) and now - max(written) > QUIET:
         values |= {"seconds": now - max(written)}
-        return Answer(Status.SILENT, "log-stopped", Reason(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice)
+        return Answer(
+            Status.SILENT, "log-stopped", Reason(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice
+        )
     return None
 
 
@@ -116,12 +130,20 @@ def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
     evidence = [*_use(pod, cards, world), *_restarts(pod)]
     if unused:
         values = _where(pod) | {"unused": len(unused), "gpus": len(cards)}
-        return Answer(Status.RUNNING, "partly-idle", Reason(Key.PARTLY_IDLE, values), tuple(evidence), (Reason(Key.PARTLY_IDLE_ADVICE, values),))
+        return Answer(
+            Status.RUNNING,
+            "partly-idle",
+            Reason(Key.PARTLY_IDLE, values),
+            tuple(evidence),
+            (Reason(Key.PARTLY_IDLE_ADVICE, values),),
+        )
     values = _where(pod) | {"gpus": len(cards)}
     if mean is not None and mean < LOW:
         slow = tuple(_slowed_by(pod, world))
         advice = () if slow else (Reason(Key.LOW_USE_ADVICE, values),)
-        return Answer(Status.RUNNING, "low-use", Reason(Key.LOW_USE, values | {"ratio": mean}), (*evidence, *slow), advice)
+        return Answer(
+            Status.RUNNING, "low-use", Reason(Key.LOW_USE, values | {"ratio": mean}), (*evidence, *slow), advice
+        )
     return Answer(Status.RUNNING, "busy", Reason(Key.BUSY, values), tuple(evidence))
 
 
@@ -140,7 +162,12 @@ def _slowed_by(pod: PodFact, world: World) -> Iterable[Reason]:
     snapshot = world.snapshots.get(pod.node or "")
     ids = {each.container_id for each in pod.statuses if each.container_id}
     for use in (snapshot.container_usage or ()) if snapshot else ():
-        if use.container_id in ids and use.cpu_cores and use.cpu_limit_cores and use.cpu_cores >= CPU_FULL * use.cpu_limit_cores:
+        if (
+            use.container_id in ids
+            and use.cpu_cores
+            and use.cpu_limit_cores
+            and use.cpu_cores >= CPU_FULL * use.cpu_limit_cores
+        ):
             yield Reason(Key.CPU_AT_LIMIT, {"cores": round(use.cpu_cores, 1), "limit": round(use.cpu_limit_cores, 1)})
     for shm in (snapshot.shm or ()) if snapshot else ():
         if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_FULL * shm.size_bytes:

@@ -36,7 +36,10 @@ class Says(StrEnum):
 
 # First match wins, on lower case.
 _WORDS: tuple[tuple[Says, tuple[str, ...]], ...] = (
-    (Says.CLAIM_UNBOUND, ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted")),
+    (
+        Says.CLAIM_UNBOUND,
+        ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted"),
+    ),
     (Says.VOLUME_ELSEWHERE, ("volume node affinity", "no available volume zone")),
     (Says.VOLUME, ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding")),
     (Says.QUEUE, ("queue resource quota", "quota", "queue", "couldn't assign flavors")),

@@ -19,7 +19,10 @@ _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
 # What a failed sandbox is about; first match wins, on lower case.
 _SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DISK_FULL", ("no space left on device",)),
-    ("NO_ADDRESS", ("no ip addresses available", "failed to allocate for range", "no available ip", "ip pool exhausted")),
+    (
+        "NO_ADDRESS",
+        ("no ip addresses available", "failed to allocate for range", "no available ip", "ip pool exhausted"),
+    ),
     ("RUNTIME_CLASS", ("no runtime for", "runtimehandler", "runtime handler", "unknown runtime")),
     ("PAUSE_IMAGE", ("sandbox image", "pause:", "/pause")),
     ("NETWORK", ("cni", "network plugin", "networkplugin", "setup network", "set up sandbox", "set up pod")),
@@ -100,13 +103,23 @@ def _initializing(pod: PodFact, now: float) -> Answer | None:
     if running is None:
         return None
     seconds = max(0.0, now - (running.started_at or now))
-    values: dict[str, Value] = {"container": running.name, "seconds": seconds, "pod": pod.name, "namespace": pod.namespace}
+    values: dict[str, Value] = {
+        "container": running.name,
+        "seconds": seconds,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+    }
     return _creating("init-running", Key.INIT_RUNNING, values, Key.INIT_RUNNING_ADVICE, values)
 
 
 def _nothing_known(pod: PodFact, now: float) -> Answer:
     seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
-    values: dict[str, Value] = {"node": pod.node or "?", "seconds": seconds, "pod": pod.name, "namespace": pod.namespace}
+    values: dict[str, Value] = {
+        "node": pod.node or "?",
+        "seconds": seconds,
+        "pod": pod.name,
+        "namespace": pod.namespace,
+    }
     if seconds < LONG:
         return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
     return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

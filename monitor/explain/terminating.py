@@ -158,7 +158,9 @@ def _volumes(pod: PodFact, world: World) -> Answer | None:
 
 def _killing(pod: PodFact, world: World) -> Answer | None:
     """Return that the runtime says it cannot stop the containers, or None."""
-    event = next((e for e in reversed(world.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None)
+    event = next(
+        (e for e in reversed(world.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None
+    )
     if event is None:
         return None
     answer = _answer("kill-failed", Key.TERM_KILL_FAILED, _where(pod), Key.TERM_UNKNOWN_ADVICE)

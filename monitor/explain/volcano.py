@@ -63,9 +63,7 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> 
     return over_limit(queue, resource, amount, used, limit, world)
 
 
-def over_limit(
-    queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: World
-) -> Answer:
+def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: World) -> Answer:
     """Given a queue whose limit is reached, return that, and who has what it has."""
     values: dict[str, Value] = {
         "queue": queue.name,
@@ -138,7 +136,13 @@ def too_large_together(pod: PodFact, world: World) -> Answer | None:
     if settled + placed >= group.min_member:
         return None
     asked = sum(gpus_asked(each, world) for each in waiting)
-    values: dict[str, Value] = {"group": group.name, "fit": placed, "waiting": len(waiting), "needed": group.min_member, "gpus": asked}
+    values: dict[str, Value] = {
+        "group": group.name,
+        "fit": placed,
+        "waiting": len(waiting),
+        "needed": group.min_member,
+        "gpus": asked,
+    }
     return Answer(
         Status.PENDING,
         PendingCause.GANG_INCOMPLETE,

@@ -67,7 +67,9 @@ _FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
     (Mount.PERMISSION, ("permission denied", "operation not permitted")),
     (Mount.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
 )
-_OBJECTS = re.compile(r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
+_OBJECTS = re.compile(
+    r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE
+)
 _OBJECT_CAUSE = {
     "persistentvolumeclaim": Mount.CLAIM_MISSING,
     "secret": Mount.SECRET_MISSING,
@@ -107,7 +109,9 @@ def not_mounted(pod: PodFact, world: World) -> Answer | None:
         return None
     # "Timed out" follows every specific failure a minute later: the specific one tells.
     order = list(Mount)
-    event = min(reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(Mount.TIMED_OUT))
+    event = min(
+        reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(Mount.TIMED_OUT)
+    )
     return _answer(event, pod)
 
 

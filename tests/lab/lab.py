@@ -15,7 +15,7 @@ from tests.lab.cluster import Cluster, FakeNodes, is_ready
 from tests.lab.components import LOOPBACK, command_lines
 from tests.lab.errors import LabError, wait_for
 from tests.lab.files import write_files
-from tests.lab.layout import GPU_RESOURCE, NODE, Layout, gpu_ids, state_dir
+from tests.lab.layout import GPU_RESOURCE, KUBELET_SOCKET, NODE, Layout, gpu_ids, state_dir
 from tests.lab.lock import locked
 from tests.lab.logs import tail
 from tests.lab.manifests import pod_manifest
@@ -150,6 +150,8 @@ class Lab:
 
     def start_component(self, name: str) -> None:
         """Start a component that was stopped, and return when it answers. Raise LabError if it does not."""
+        if name == "kubelet":
+            KUBELET_SOCKET.unlink(missing_ok=True)  # left by the one before, it would be taken for the new one's
         self._spawn(name)
         self._wait_ready(name)
         if name in ("kubelet", "device-plugin"):

@@ -34,20 +34,20 @@ def spawn(name: str, argv: Sequence[str], environment: dict[str, str], log: Path
         file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), output, (os.POSIX_SPAWN_DUP2, 1, 2)],
         setsid=True,
     )
-    ticks = _start_ticks(pid)
+    ticks = start_ticks(pid)
     return Process(name=name, pid=pid, start_ticks=ticks if ticks is not None else -1)
 
 
 def this_process() -> Process:
     """Return the process that runs this."""
-    return Process(name="owner", pid=os.getpid(), start_ticks=_start_ticks(os.getpid()) or -1)
+    return Process(name="owner", pid=os.getpid(), start_ticks=start_ticks(os.getpid()) or -1)
 
 
 def is_running(process: Process) -> bool:
     """Say whether this very process still runs. One that has ended and waits to be reaped does not."""
     with suppress(ChildProcessError):  # not our child: whoever started it, or init, reaps it
         os.waitpid(process.pid, os.WNOHANG)
-    return _start_ticks(process.pid) == process.start_ticks
+    return start_ticks(process.pid) == process.start_ticks
 
 
 def send(process: Process, number: signal.Signals) -> None:
@@ -58,7 +58,7 @@ def send(process: Process, number: signal.Signals) -> None:
         return
     try:
         # The handle stays with one process, so what is checked here is what gets the signal.
-        if _start_ticks(process.pid) == process.start_ticks:
+        if start_ticks(process.pid) == process.start_ticks:
             signal.pidfd_send_signal(handle, number)
     except ProcessLookupError:
         pass
@@ -89,9 +89,7 @@ def marked(root: Path) -> list[Process]:
         new = set(children.get(queue.pop(), ())) - ours
         ours |= new
         queue.extend(new)
-    return [
-        Process(name=_name(pid), pid=pid, start_ticks=ticks) for pid in sorted(ours) if (ticks := _start_ticks(pid))
-    ]
+    return [Process(name=_name(pid), pid=pid, start_ticks=ticks) for pid in sorted(ours) if (ticks := start_ticks(pid))]
 
 
 def _still_running(processes: list[Process], limit: float) -> list[Process]:
@@ -113,7 +111,7 @@ def _name(pid: int) -> str:
     return _read(pid, "comm").decode(errors="replace").strip()
 
 
-def _start_ticks(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """Given a pid, return its start time in clock ticks since boot, None if it has ended."""
     fields = _stat(pid)
     return int(fields[19]) if fields and fields[0] not in (b"Z", b"X") else None

@@ -16,7 +16,7 @@ def identity(kubelet_socket: Path) -> tuple[int, int] | None:
 
 
 def notice_of(plugin_pid: int, kubelet: tuple[int, int]) -> str:
-    """Return the notice that a plugin leaves when it has registered."""
+    """Return the notice that a plugin leaves when the kubelet knows its devices."""
     return f"{plugin_pid} {kubelet}"
 
 

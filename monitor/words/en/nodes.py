@@ -7,28 +7,28 @@ WORDS: dict[str, str] = {
     "no_nodes_advice": "See whether the cluster can be read: kubectl get nodes",
     "no_gpu_nodes": "No node offers {resource}.",
     "no_gpu_nodes_advice": (
-        "Check the name {resource} in the job, and whether the GPU device plugin runs on the nodes: "
-        "kubectl get pods -A | grep device-plugin"
+        "Check the name {resource} in the job, and whether the GPU device plugin runs on the nodes: kubectl get pods "
+        "-A | grep device-plugin"
     ),
     "no_single_node_fits": (
-        "No single node has {needs:free GPU|free GPUs} (the most is {most} on {node}), "
-        "but the cluster has {free} on {nodes:node|nodes}."
+        "No single node has {needs:free GPU|free GPUs} (the most is {most} on {node}), but the cluster has {free} on "
+        "{nodes:node|nodes}."
     ),
     "never_on_one_node": (
-        "It asks for {needs:GPU|GPUs} on one node and can never run like this: the largest node ({node}) has {largest}. "
-        "Free right now: {free} on {nodes:node|nodes}."
+        "It asks for {needs:GPU|GPUs} on one node and can never run like this: the largest node ({node}) has "
+        "{largest}. Free right now: {free} on {nodes:node|nodes}."
     ),
     "distribute": (
-        "Submit it as distributed training: {workers} x {each} ({workers} workers with {each:GPU|GPUs} each) "
-        "would start now."
+        "Submit it as distributed training: {workers} x {each} ({workers} workers with {each:GPU|GPUs} each) would "
+        "start now."
     ),
     "smaller_workers": (
-        "Give each worker fewer GPUs and use more workers: {workers} x {each:GPU|GPUs} instead of this one "
-        "would start now."
+        "Give each worker fewer GPUs and use more workers: {workers} x {each:GPU|GPUs} instead of this one would "
+        "start now."
     ),
     "distribute_later": (
-        "Submit it as distributed training with at most {largest:GPU|GPUs} per worker. "
-        "It will still have to wait: not enough are free now."
+        "Submit it as distributed training with at most {largest:GPU|GPUs} per worker. It will still have to wait: "
+        "not enough are free now."
     ),
     "or_wait_for_node": "Or wait until one node has {needs:free GPU|free GPUs}.",
     "free_map": "Free GPUs: {nodes}.",
@@ -47,20 +47,20 @@ WORDS: dict[str, str] = {
     "room_tainted": "Has room but is reserved (taint {detail}): {nodes} free.",
     "room_not_selected": "Has room but this pod does not want it ({detail}): {nodes} free.",
     "taint": (
-        "{count:node|nodes} could take it but {count:is|are} reserved by a taint that it does not tolerate "
-        "({taint}): {nodes}."
+        "All that could take it is reserved by a taint which it does not tolerate ({taint}): {nodes} "
+        "({count:node|nodes})."
     ),
     "taint_advice": (
-        "If the job belongs on {nodes}, add a toleration for {taint}. "
-        "If the nodes should be open to all: kubectl taint nodes NODE {taint}-"
+        "If the job belongs on {nodes}, add a toleration for {taint}. If the nodes should be open to all: kubectl "
+        "taint nodes NODE {taint}-"
     ),
     "taint_disk_advice": (
         "The disk of {nodes} is full ({taint}). Free space there (images, logs, old data): the taint goes by itself. "
         "Do not tolerate it."
     ),
     "taint_trouble_advice": (
-        "Kubernetes set {taint} because {nodes} is in trouble: kubectl describe node NODE. Heal the node; "
-        "do not tolerate the taint."
+        "Kubernetes set {taint} because {nodes} is in trouble: kubectl describe node NODE. Heal the node; do not "
+        "tolerate the taint."
     ),
     "selector": "None of the {count:node|nodes} that are large enough is what it wants: {wanted}.",
     "selector_advice": (
@@ -86,13 +86,11 @@ WORDS: dict[str, str] = {
     ),
     "gpus_wait_for_rest": "{gpus:GPU lies|GPUs lie} free there ({nodes:node|nodes}) for want of it.",
     "claim_missing": "The volume claim {claim} that it uses does not exist in {namespace}.",
-    "claim_missing_advice": (
-        "Create the claim {claim}, or correct its name in the job: kubectl get pvc -n {namespace}"
-    ),
+    "claim_missing_advice": "Create the claim {claim}, or correct its name in the job: kubectl get pvc -n {namespace}",
     "claim_unbound": "The volume claim {claim} that it uses has no volume yet.",
     "claim_unbound_advice": (
-        "See why: kubectl describe pvc {claim} -n {namespace}. Usual: the storage class does not exist, or the storage "
-        "provisioner is down."
+        "See why: kubectl describe pvc {claim} -n {namespace}. Usual: the storage class does not exist, or the "
+        "storage provisioner is down."
     ),
     "volume_elsewhere": "Its volume exists only on other nodes than those that have room (volume node affinity).",
     "volume_elsewhere_advice": (
@@ -104,8 +102,8 @@ WORDS: dict[str, str] = {
     "pending_fresh_advice": "Ask again in half a minute. If it does not go to {node} by then, this says why.",
     "no_scheduler": "{node} has room, but no scheduler has looked at this pod. It asks for the scheduler {scheduler}.",
     "no_scheduler_advice": (
-        "Does {scheduler} run? kubectl get pods -A | grep scheduler. If there is no such scheduler, correct schedulerName "
-        "in the job ({node} would fit)."
+        "Does {scheduler} run? kubectl get pods -A | grep scheduler. If there is no such scheduler, correct "
+        "schedulerName in the job ({node} would fit)."
     ),
     "pod_affinity": "It wants to be near, or far from, other pods, and no node with room satisfies that.",
     "host_ports": "It wants a port of the node that is taken wherever there is room.",
@@ -114,8 +112,8 @@ WORDS: dict[str, str] = {
     "scheduler_disagrees_advice": "Go by what the scheduler says. All it said: kubectl describe pod",
     "scheduler_says": "The scheduler says: {message}",
     "overtaken": (
-        "A later pod got GPUs first: {pod} of {user}, submitted {later:duration} after this one, "
-        "runs with {gpus:GPU|GPUs} on {node}."
+        "A later pod got GPUs first: {pod} of {user}, submitted {later:duration} after this one, runs with "
+        "{gpus:GPU|GPUs} on {node}."
     ),
     "overtaken_taint": "Why: it tolerates the taint {taint} of {node}, this pod does not.",
     "overtaken_queue": "Why: its queue {queue} has room, this pod's queue {own} has not.",

@@ -11,8 +11,8 @@ WORDS: dict[str, str] = {
         "Open the queue: vcctl queue operate -n {queue} -a open. Or submit the job to another queue."
     ),
     "queue_closed_kueue_advice": (
-        "See why: kubectl describe {kind} {queue}. If somebody stopped it on purpose, set its stopPolicy back to None. "
-        "Or submit the job to another queue."
+        "See why: kubectl describe {kind} {queue}. If somebody stopped it on purpose, set its stopPolicy back to "
+        "None. Or submit the job to another queue."
     ),
     "queue_missing": "It asks for the queue {queue}, and there is no LocalQueue of that name in {namespace}.",
     "queue_missing_advice": (
@@ -32,12 +32,12 @@ WORDS: dict[str, str] = {
         "{present:exists|exist}, {missing:is|are} missing."
     ),
     "gang_missing_advice": (
-        "Find out why the missing pods are not created: kubectl describe podgroup {group} -n {namespace}. "
-        "Or lower minAvailable of the job."
+        "Find out why the missing pods are not created: kubectl describe podgroup {group} -n {namespace}. Or lower "
+        "minAvailable of the job."
     ),
     "gang_too_large": (
-        "Its group {group} starts all together or not at all: of {waiting:waiting pod|waiting pods} "
-        "({gpus:GPU|GPUs} in all) only {fit} would fit at the same time, {needed} have to."
+        "Its group {group} starts all together or not at all: of {waiting:waiting pod|waiting pods} ({gpus:GPU|GPUs} "
+        "in all) only {fit} would fit at the same time, {needed} have to."
     ),
     "gang_too_large_advice": "Wait for GPUs, or submit the job with fewer workers ({fit} would fit now).",
     "gang_kueue": "Its group {group} is not complete: {present:pod has|pods have} come, Kueue waits for the rest.",
@@ -46,7 +46,8 @@ WORDS: dict[str, str] = {
     ),
     "workload_inactive": "Somebody has switched its workload {workload} off (spec.active is false).",
     "workload_inactive_advice": (
-        "Switch it on: kubectl patch workload {workload} -n {namespace} --type=merge -p '{{\"spec\":{{\"active\":true}}}}'"
+        "Switch it on: kubectl patch workload {workload} -n {namespace} --type=merge -p "
+        '\'{{"spec":{{"active":true}}}}\''
     ),
     "workload_preempted": "A job with a higher priority has taken its place: {message}",
     "workload_checks": "Its quota is reserved; admission checks of the workload {workload} are not done yet.",
@@ -58,8 +59,8 @@ WORDS: dict[str, str] = {
         "Wait until jobs in {queue} end, ask for less, or let an admin raise the quota of ClusterQueue {cluster_queue}."
     ),
     "kueue_short": (
-        "It waits in queue {queue}: the quota of {cluster_queue} for {resource} (flavor {flavor}) is used up, "
-        "{more} more needed."
+        "It waits in queue {queue}: the quota of {cluster_queue} for {resource} (flavor {flavor}) is used up, {more} "
+        "more needed."
     ),
     "kueue_never": (
         "It asks for more {resource} than its queue {queue} may ever have in {cluster_queue} (flavor {flavor})."
@@ -75,8 +76,8 @@ WORDS: dict[str, str] = {
     "waits_for_victims": "It gets its place on {node} as soon as the pods of lower priority there have ended.",
     "waits_for_victims_advice": "Nothing to do. If it takes long, see which pod on {node} does not end.",
     "quota_exceeded": (
-        "The namespace's quota {quota} is used up: {resource} is limited to {limit}, {used} are in use, "
-        "the job needs {needs} more."
+        "The namespace's quota {quota} is used up: {resource} is limited to {limit}, {used} are in use, the job "
+        "needs {needs} more."
     ),
     "quota_exceeded_advice": (
         "End other jobs in the namespace, ask for less {resource}, or let an admin raise the quota {quota}."
@@ -93,11 +94,13 @@ WORDS: dict[str, str] = {
         "No pod can be checked, so none is created: the admission webhook {webhook} does not answer ({message})."
     ),
     "webhook_down_advice": (
-        "This hits every job, not only this one. Bring the service behind {webhook} back: "
-        "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
+        "This hits every job, not only this one. Bring the service behind {webhook} back: kubectl get "
+        "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     ),
     "pod_security": "The namespace's pod security rules forbid it: {message}",
-    "pod_security_advice": "Remove what is forbidden (privileged, hostPath, root ...) or use a namespace that allows it.",
+    "pod_security_advice": (
+        "Remove what is forbidden (privileged, hostPath, root ...) or use a namespace that allows it."
+    ),
     "object_missing": "The {kind} {name} that it asks for does not exist.",
     "object_missing_advice": "Create the {kind} {name}, or correct its name in the job.",
     "namespace_ending": "Its namespace is being deleted: nothing new can be created there.",
@@ -106,6 +109,8 @@ WORDS: dict[str, str] = {
     "denied_other_advice": "Change the job as the message says.",
     "refused_times": "Tried {count:time|times} by its controller ({kind}).",
     "unknown_name": "No pod and no job called {name} is known (namespace {namespace}).",
-    "unknown_name_advice": "Check name and namespace: kubectl get pods -A | grep {name}. Events are forgotten after 1 h.",
+    "unknown_name_advice": (
+        "Check name and namespace: kubectl get pods -A | grep {name}. Events are forgotten after 1 h."
+    ),
     "job_pods": "The job has {count:pod|pods}: {states}. This is about {pod}.",
 }

@@ -5,27 +5,38 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     "mount_access_denied": "The file server refuses to let {node} mount {source}.",
     "mount_access_denied_advice": (
-        "On the server: is the path exported, and to the address of {node}? (exportfs -v). Then {source} mounts by itself."
+        "On the server: is the path exported, and to the address of {node}? (exportfs -v). Then {source} mounts by "
+        "itself."
     ),
     "mount_no_such_export": "The path {source} does not exist on the file server.",
-    "mount_no_such_export_advice": "Create the directory on the server, or correct the path of volume {volume} in the job.",
+    "mount_no_such_export_advice": (
+        "Create the directory on the server, or correct the path of volume {volume} in the job."
+    ),
     "mount_helper_missing": "{node} cannot mount this kind of file system: the mount helper is not installed.",
-    "mount_helper_missing_advice": "On {node}: install nfs-common (Debian, Ubuntu) or nfs-utils (CentOS), or the client it needs.",
+    "mount_helper_missing_advice": (
+        "On {node}: install nfs-common (Debian, Ubuntu) or nfs-utils (CentOS), or the client it needs."
+    ),
     "mount_unreachable": "{node} cannot reach the storage of volume {volume} ({source}).",
-    "mount_unreachable_advice": "Is the file server up? On {node}: showmount -e SERVER, ping SERVER. Then network and firewall.",
+    "mount_unreachable_advice": (
+        "Is the file server up? On {node}: showmount -e SERVER, ping SERVER. Then network and firewall."
+    ),
     "mount_stale": "The mount of {source} on {node} is stale: the server has lost what the node had open.",
-    "mount_stale_advice": "On {node}: umount -f -l the path, then it is mounted anew. If many pods hang, drain and reboot the node.",
+    "mount_stale_advice": (
+        "On {node}: umount -f -l the path, then it is mounted anew. If many pods hang, drain and reboot the node."
+    ),
     "mount_multi_attach": "Volume {volume} is still attached to another node, and may be on one node only.",
     "mount_multi_attach_advice": (
-        "See which pod still has it (kubectl get volumeattachment). If that node is dead, delete the old pod; "
-        "it takes about 6 min to detach."
+        "See which pod still has it (kubectl get volumeattachment). If that node is dead, delete the old pod; it "
+        "takes about 6 min to detach."
     ),
     "mount_claim_missing": "The volume claim {name} does not exist in {namespace}.",
     "mount_claim_missing_advice": "Create the claim {name}, or correct its name: kubectl get pvc -n {namespace}",
     "mount_secret_missing": "The Secret {name} that it mounts does not exist in {namespace}.",
     "mount_secret_missing_advice": "Create the Secret {name}, or correct its name: kubectl get secret -n {namespace}",
     "mount_config_missing": "The ConfigMap {name} that it mounts does not exist in {namespace}.",
-    "mount_config_missing_advice": "Create the ConfigMap {name}, or correct its name: kubectl get configmap -n {namespace}",
+    "mount_config_missing_advice": (
+        "Create the ConfigMap {name}, or correct its name: kubectl get configmap -n {namespace}"
+    ),
     "mount_key_missing": "Volume {volume} asks for a key that the Secret or ConfigMap does not have.",
     "mount_key_missing_advice": "Add the key, or correct the items of volume {volume}.",
     "mount_host_path": "The path of volume {volume} on {node} is not there, or is not what the pod says it is.",
@@ -34,16 +45,24 @@ WORDS: dict[str, str] = {
     "mount_driver_missing_advice": "Bring the driver's pod on {node} back: kubectl get pods -A -o wide | grep csi",
     "mount_disk_full": "The disk of {node} is full: volume {volume} cannot be set up.",
     "mount_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
-    "mount_bad_filesystem": "The file system of volume {volume} cannot be mounted on {node}: damaged, or of another kind.",
-    "mount_bad_filesystem_advice": "Check the device on {node} (dmesg, fsck while it is not mounted) before anything else.",
+    "mount_bad_filesystem": (
+        "The file system of volume {volume} cannot be mounted on {node}: damaged, or of another kind."
+    ),
+    "mount_bad_filesystem_advice": (
+        "Check the device on {node} (dmesg, fsck while it is not mounted) before anything else."
+    ),
     "mount_permission": "{node} may not mount volume {volume} ({source}): permission denied.",
     "mount_permission_advice": "Check the rights of {source} on the server, and its credentials.",
     "mount_timed_out": "Volume {volume} is not mounted on {node} in time, and nothing says why.",
-    "mount_timed_out_advice": "On {node}: journalctl -u kubelet | grep -i volume. Often the file server does not answer.",
+    "mount_timed_out_advice": (
+        "On {node}: journalctl -u kubelet | grep -i volume. Often the file server does not answer."
+    ),
     "mount_unknown": "Volume {volume} cannot be mounted on {node}.",
     "mount_unknown_advice": "Read the message above. More on {node}: journalctl -u kubelet | grep -i mount",
     "mount_says": "The node says ({count:time|times}): {message}",
-    "mount_hung": "The mount {path} on {node} has not answered for {seconds:duration}; what waits for it cannot be stopped.",
+    "mount_hung": (
+        "The mount {path} on {node} has not answered for {seconds:duration}; what waits for it cannot be stopped."
+    ),
     "mount_hung_advice": "Bring the server of {path} back. If that is not possible: on {node} umount -f -l {path}",
     "sandbox_disk_full": "{node} cannot start pods: its disk is full.",
     "sandbox_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
@@ -57,13 +76,17 @@ WORDS: dict[str, str] = {
     ),
     "sandbox_pause_image": "{node} cannot start any pod: the pause image is gone and cannot be pulled.",
     "sandbox_pause_image_advice": (
-        "Pull or load the pause image on {node} (kubelet and containerd name it: sandbox_image). "
-        "A cleanup may have removed it: crictl rmi --prune does."
+        "Pull or load the pause image on {node} (kubelet and containerd name it: sandbox_image). A cleanup may have "
+        "removed it: crictl rmi --prune does."
     ),
     "sandbox_network": "{node} cannot give the pod a network (CNI).",
-    "sandbox_network_advice": "See the network plugin's pod on {node}: kubectl get pods -A -o wide | grep -E 'calico|flannel|cilium'",
+    "sandbox_network_advice": (
+        "See the network plugin's pod on {node}: kubectl get pods -A -o wide | grep -E 'calico|flannel|cilium'"
+    ),
     "sandbox_runtime_slow": "The container runtime of {node} does not answer in time.",
-    "sandbox_runtime_slow_advice": "{node} is overloaded or its runtime hangs: systemctl status containerd docker; check disk I/O.",
+    "sandbox_runtime_slow_advice": (
+        "{node} is overloaded or its runtime hangs: systemctl status containerd docker; check disk I/O."
+    ),
     "sandbox_other": "{node} cannot set up the pod's sandbox.",
     "sandbox_other_advice": "Read the message above. More on {node}: journalctl -u kubelet -u containerd",
     "pause_pull": "Why it cannot be pulled: {cause}.",
@@ -84,29 +107,47 @@ WORDS: dict[str, str] = {
     "init_running": "Its init container {container} is still at work, for {seconds:duration} now.",
     "init_running_advice": "See what it does: kubectl logs {pod} -n {namespace} -c {container}",
     "start_driver_mismatch": "The GPU driver of {node} was updated without a reboot: kernel and library do not match.",
-    "start_driver_mismatch_advice": "Drain {node} and reboot it (or reload the nvidia modules). No GPU job starts there until then.",
+    "start_driver_mismatch_advice": (
+        "Drain {node} and reboot it (or reload the nvidia modules). No GPU job starts there until then."
+    ),
     "start_driver_too_old": "The image of {container} needs a newer GPU driver than {node} has.",
     "start_driver_too_old_advice": "Use an image with an older CUDA, or update the driver of {node}.",
     "start_driver_broken": "The GPU driver or its container toolkit does not work on {node}.",
-    "start_driver_broken_advice": "On {node}: nvidia-smi; nvidia-container-cli info; dmesg | grep NVRM. Cordon the node until it works.",
+    "start_driver_broken_advice": (
+        "On {node}: nvidia-smi; nvidia-container-cli info; dmesg | grep NVRM. Cordon the node until it works."
+    ),
     "start_runtime_broken": "The container runtime of {node} is set up wrongly: it cannot run its own helper.",
-    "start_runtime_broken_advice": "On {node}: check the nvidia runtime in the runtime's configuration, and that its file is executable.",
+    "start_runtime_broken_advice": (
+        "On {node}: check the nvidia runtime in the runtime's configuration, and that its file is executable."
+    ),
     "start_disk_full": "The disk of {node} is full: container {container} cannot be created.",
     "start_disk_full_advice": "Free space on {node}: df -h, then old images and logs.",
-    "start_exec_format": "Container {container} cannot run its program: it is built for another processor, or has no first line #!.",
-    "start_exec_format_advice": "Build the image for this architecture; in a script, put #!/bin/bash into the first line.",
+    "start_exec_format": (
+        "Container {container} cannot run its program: it is built for another processor, or has no first line #!."
+    ),
+    "start_exec_format_advice": (
+        "Build the image for this architecture; in a script, put #!/bin/bash into the first line."
+    ),
     "start_hook": "The start hook of container {container} failed.",
     "start_hook_advice": "Check lifecycle.postStart of the job: kubectl describe pod {pod} -n {namespace}",
     "start_workdir": "The working directory of container {container} does not exist.",
     "start_workdir_advice": "Correct workingDir, or mount the volume that holds it.",
-    "start_mount_kind": "A mount of container {container} does not fit: a file where a directory belongs, or the reverse.",
+    "start_mount_kind": (
+        "A mount of container {container} does not fit: a file where a directory belongs, or the reverse."
+    ),
     "start_mount_kind_advice": "Check mountPath and subPath of its volumes.",
     "start_not_executable": "The start file of container {container} may not be executed: {file}.",
-    "start_not_executable_advice": "Make it executable (chmod +x {file}), or start it with its interpreter: bash {file}",
+    "start_not_executable_advice": (
+        "Make it executable (chmod +x {file}), or start it with its interpreter: bash {file}"
+    ),
     "start_no_start_file": "The start file of container {container} does not exist: {file}.",
-    "start_no_start_file_advice": "Check command and path ({file}): is it in the image, or on a volume that is mounted there?",
+    "start_no_start_file_advice": (
+        "Check command and path ({file}): is it in the image, or on a volume that is mounted there?"
+    ),
     "start_runtime_slow": "The container runtime of {node} does not answer in time.",
-    "start_runtime_slow_advice": "{node} is overloaded or its runtime hangs: systemctl status containerd docker; check disk I/O.",
+    "start_runtime_slow_advice": (
+        "{node} is overloaded or its runtime hangs: systemctl status containerd docker; check disk I/O."
+    ),
     "start_other": "Container {container} cannot be started on {node}.",
     "start_other_advice": "Read the message above: kubectl describe pod {pod} -n {namespace}",
 }

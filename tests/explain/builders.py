@@ -1,0 +1,175 @@
+"""Small facts for explanations: a pod, a node, an event, in one line each, and the check that every case goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from monitor.explain.explain import explain_pod
+from monitor.explain.reasons import Explanation
+from monitor.explain.render import render
+from monitor.explain.world import World, make_world
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
+from monitor.facts.kube import (
+    ConditionFact,
+    ContainerStatusFact,
+    EventFact,
+    NodeFact,
+    PodContainerFact,
+    PodFact,
+    TerminationFact,
+)
+from monitor.facts.node import NodeSnapshot
+
+NOW = 1_763_260_000.0
+GPU = "nvidia.com/gpu"
+GIB = 1024**3
+IMAGE = "harbor.lab/nlp/bert:1"
+
+
+def pod(
+    name: str = "bert-0", *, gpus: float = 0, cpu: float = 1, memory: float = GIB, age: float = 600, **more: Any
+) -> PodFact:
+    """A pod that waits since `age` seconds. With `node` it is bound there."""
+    requests = {"cpu": float(cpu), "memory": float(memory)} | ({GPU: float(gpus)} if gpus else {})
+    fields = {
+        "uid": f"uid-{name}",
+        "name": name,
+        "namespace": "team-a",
+        "phase": "Pending",
+        "created_at": NOW - age,
+        "requests": requests,
+        "containers": (PodContainerFact(name="main", image=IMAGE),),
+    }
+    return PodFact(**(fields | more))
+
+
+def holding(name: str, node_name: str, gpus: float, **more: Any) -> PodFact:
+    """A pod that runs and holds GPUs. It was there before the others, unless `age` says otherwise."""
+    return pod(name, gpus=gpus, node=node_name, **({"phase": "Running", "age": 90_000} | more))
+
+
+def node(name: str, *, gpus: float = 8, cpu: float = 96, memory: float = 512 * GIB, **more: Any) -> NodeFact:
+    """A node that is well and empty."""
+    amounts = {"cpu": float(cpu), "memory": float(memory), "pods": 110.0} | ({GPU: float(gpus)} if gpus else {})
+    fields = {"uid": f"uid-{name}", "name": name, "ready": True, "allocatable": amounts, "capacity": amounts}
+    return NodeFact(**(fields | more))
+
+
+def event(reason: str, message: str, *, about: PodFact | None = None, ago: float = 60, **more: Any) -> EventFact:
+    """Something that happened, by default to the pod `bert-0`."""
+    name = about.name if about else "bert-0"
+    fields = {
+        "uid": f"uid-event-{reason}-{ago}",
+        "kind": "Pod",
+        "name": name,
+        "namespace": "team-a",
+        "involved_uid": f"uid-{name}",
+        "reason": reason,
+        "message": message,
+        "type": "Warning",
+        "first_at": NOW - ago,
+        "last_at": NOW - ago,
+    }
+    return EventFact(**(fields | more))
+
+
+def unschedulable(message: str, *, ago: float = 300) -> tuple[ConditionFact, ...]:
+    """The condition by which a scheduler says no."""
+    return (ConditionFact(type="PodScheduled", status=False, reason="Unschedulable", message=message, since=NOW - ago),)
+
+
+def waiting(reason: str, message: str | None = None, **more: Any) -> ContainerStatusFact:
+    """A container that waits."""
+    return ContainerStatusFact(**({"name": "main", "state": "waiting", "reason": reason, "message": message} | more))
+
+
+def up(**more: Any) -> ContainerStatusFact:
+    """A container that runs since an hour."""
+    fields = {"name": "main", "state": "running", "started_at": NOW - 3600, "ready": True, "container_id": "c" * 64}
+    return ContainerStatusFact(**(fields | more))
+
+
+def looping(code: int | None, *, reason: str = "Error", message: str | None = None, **more: Any) -> ContainerStatusFact:
+    """A container in CrashLoopBackOff, and how it ended the last time."""
+    last = TerminationFact(reason=reason, message=message, exit_code=code, started_at=NOW - 400, finished_at=NOW - 300)
+    return waiting(
+        "CrashLoopBackOff", "back-off 5m0s restarting failed container", **({"restart_count": 7, "last": last} | more)
+    )
+
+
+def card(node_name: str, index: int, state: GpuState, holder: PodFact | None = None, **more: Any) -> GpuView:
+    """A card as the view has it."""
+    holders = (Holder(pod_uid=holder.uid, pod=holder.name, namespace=holder.namespace, live=True),) if holder else ()
+    fields = {"node": node_name, "index": index, "uuid": f"GPU-{node_name}-{index}", "state": state, "holders": holders}
+    return GpuView(**(fields | more))
+
+
+def view(
+    *, free: dict[str, int] | None = None, cards: Iterable[GpuView] = (), models: dict[str, str] | None = None
+) -> ClusterView:
+    """A view with free GPUs per node, and cards."""
+    nodes = tuple(
+        NodeView(name=name, free=count, model=(models or {}).get(name)) for name, count in (free or {}).items()
+    )
+    return ClusterView(at=NOW, nodes=nodes, gpus=tuple(cards))
+
+
+def agent(node_name: str, **parts: Any) -> AgentFact:
+    """An agent that answers, and what it says."""
+    snapshot = NodeSnapshot(node=node_name, at=NOW, agent_version="0.1.0", **parts)
+    return AgentFact(target=f"{node_name}:9835", node=node_name, snapshot=snapshot, received_at=NOW)
+
+
+def owned(**users: str) -> dict[str, Identity]:
+    """Identities: pod name with _ for - -> user."""
+    return {f"uid-{name.replace('_', '-')}": Identity(user=user) for name, user in users.items()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of a table: a situation, and what the explanation has to say, in English, and may not say."""
+
+    name: str
+    pod: PodFact
+    cause: str
+    says: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    status: str = "pending"
+    world: dict[str, Any] = field(default_factory=dict)
+
+
+def names(cases: Iterable[Case]) -> list[str]:
+    return [case.name for case in cases]
+
+
+def world_of(case: Case) -> World:
+    others = case.world.get("pods", ())
+    return make_world(**(case.world | {"pods": (case.pod, *others)}))
+
+
+def check(case: Case) -> Explanation:
+    """Explain the case and hold it against its row. Every sentence has to exist in every language."""
+    found = explain_pod(case.pod, world_of(case), NOW)
+    text = english(found)
+    assert (found.status, found.cause) == (case.status, case.cause), text
+    assert [part for part in case.says if part not in text] == [], text
+    assert [part for part in case.silent if part in text] == [], text
+    assert_speaks(found)
+    return found
+
+
+def english(found: Explanation) -> str:
+    return "\n".join(render(found, "en"))
+
+
+def assert_speaks(found: Explanation) -> None:
+    """Every line says something, nothing is left unfilled, and both languages have the same lines."""
+    lines = {lang: render(found, lang) for lang in ("en", "zh")}
+    assert len(lines["en"]) == len(lines["zh"])
+    for line in (*lines["en"], *lines["zh"]):
+        assert line.strip(" ->")
+        assert line.isprintable(), line
+    assert any("一" <= letter <= "鿿" for letter in "".join(lines["zh"]))

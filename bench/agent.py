@@ -1,8 +1,9 @@
 """The agent beside nvitop-exporter and node_exporter: one machine, one run, the same driver library.
 
 8 cards with 18 NVLinks each, 8 and 64 processes on them, 40 running containers in a real Docker engine. The driver
-costs nothing here for anybody; what is measured is what each exporter does with it. Ours also reads disks, shared memory,
-images, containers and logs, which nvitop-exporter does not; node_exporter reads no GPU at all.
+costs nothing here for anybody; what is measured is what each exporter does with it. Ours also reads disks, shared
+memory, images, containers and logs, which nvitop-exporter does not; node_exporter reads no GPU at all. Each runs with
+its own defaults: nvitop-exporter reads every second, ours every 5 s, with the peak of the driver's samples in between.
 """
 
 from __future__ import annotations

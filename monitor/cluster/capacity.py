@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from monitor.facts.cluster import FreeView, NodeView, PodView, QueueView
+from monitor.facts.cluster import FreeView, NodeView, QueueView
 from monitor.facts.kube import QueueFact
 
 UNKNOWN_MODEL = "unknown"
@@ -31,16 +31,28 @@ def _free_view(model: str, nodes: Sequence[NodeView]) -> FreeView:
     )
 
 
-def queue_views(pods: Iterable[PodView], queues: Iterable[QueueFact], resource: str) -> tuple[QueueView, ...]:
-    """Given pods and the queues that Kubernetes knows, return each queue's use. A label alone makes a queue too."""
-    used: defaultdict[str, float] = defaultdict(float)
-    waiting: defaultdict[str, float] = defaultdict(float)
-    for pod in pods:
-        if pod.identity.queue is not None and pod.requested_gpus:
-            (used if pod.node else waiting)[pod.identity.queue] += pod.requested_gpus
-    known = {queue.name: queue for queue in sorted(queues, key=lambda q: (q.name, q.uid))}
-    names = sorted(used.keys() | waiting.keys() | known.keys())
-    return tuple(_queue_view(name, used[name], waiting[name], known.get(name), resource) for name in names)
+def queue_views(
+    totals: Mapping[tuple[str, str], tuple[float, float]], queues: Iterable[QueueFact], resource: str
+) -> tuple[QueueView, ...]:
+    """Given what queues have and wait for, by namespace and name, and the queues that Kubernetes knows, return each.
+
+    A label alone makes a queue too. A LocalQueue means something in its namespace only; any other name means the same
+    queue everywhere.
+    """
+    known = {_full_name(queue): queue for queue in queues}
+    sums: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for (namespace, queue), (used, waiting) in totals.items():
+        local = f"{namespace}/{queue}"
+        name = local if local in known else queue
+        sums[name] = (sums[name][0] + used, sums[name][1] + waiting)
+    return tuple(
+        _queue_view(name, *sums.get(name, (0.0, 0.0)), known.get(name), resource)
+        for name in sorted(sums.keys() | known.keys())
+    )
+
+
+def _full_name(queue: QueueFact) -> str:
+    return f"{queue.namespace}/{queue.name}" if queue.kind == "LocalQueue" else queue.name
 
 
 def _queue_view(name: str, used: float, waiting: float, queue: QueueFact | None, resource: str) -> QueueView:

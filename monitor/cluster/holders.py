@@ -66,17 +66,6 @@ class PodIndex:
         return Life.DELETED
 
 
-def index_pods(pods: Iterable[PodFact]) -> tuple[dict[str, PodFact], dict[tuple[str, str], PodFact]]:
-    """Return pods by uid (static pods by their hash too) and by namespace and name."""
-    by_uid, by_name = {}, {}
-    for pod in pods:
-        by_uid[pod.uid] = pod
-        by_name[pod.namespace, pod.name] = pod
-        if mirror := pod.annotations.get(MIRROR_HASH):
-            by_uid[mirror] = pod
-    return by_uid, by_name
-
-
 def process_claim(process: GpuProcessFact, index: PodIndex, heard_at: float, now: float) -> Claim:
     """Given a process on a card, return its claim."""
     if process.pod_uid is None:

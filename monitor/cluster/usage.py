@@ -77,16 +77,14 @@ def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[s
             sums[pod].add("shm_bytes", shm.used_bytes)
 
 
-def user_usage(pods: Iterable[PodView]) -> dict[str, UsageView]:
-    """Given pods, return what the pods of each user that are on a node use together."""
-    sums: defaultdict[str, _Sum] = defaultdict(_Sum)
+def total_usage(pods: Iterable[PodView]) -> UsageView:
+    """Given pods, return what they use together; of utilisation, the mean."""
+    total = _Sum()
     for pod in pods:
-        if pod.identity.user is None or pod.node is None:
-            continue
-        total, use = sums[pod.identity.user], pod.usage
+        use = pod.usage
         total.gpus += pod.requested_gpus
         if use.gpu_utilization_ratio is not None:
             total.utilization.append(use.gpu_utilization_ratio)
         for name in ("gpu_memory_bytes", "shm_bytes", "cpu_cores", "memory_bytes", "disk_bytes"):
             total.add(name, getattr(use, name))
-    return {user: sums[user].view() for user in sorted(sums)}
+    return total.view()

@@ -1,37 +1,34 @@
 """The join: agents, pods, nodes and queues in, one consistent ClusterView out.
 
-The parts are pure functions. `ViewBuilder` keeps between two views what need not be computed again (identities, use),
-and what has to be remembered (since when a card is idle, since when a pod is missing) as a value that can be saved.
+`build` takes everything there is; `update` takes what has changed since, and joins only the nodes that it concerns.
+Both end in the same view. What has to be remembered from one view to the next (since when a card is idle, since when a
+pod is missing) is a value that can be saved and given back.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 
 import msgspec
 
 from monitor.cluster.capacity import free_by_model, queue_views
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.holders import PodIndex, allocation_key, find_pod, index_pods
+from monitor.cluster.holders import PodIndex, allocation_key, find_pod
 from monitor.cluster.node_join import CardMemory, NodeInputs, card_key, join_node
-from monitor.cluster.usage import pod_usage, user_usage
+from monitor.cluster.pod_book import Identify, PodBook
+from monitor.cluster.usage import pod_usage
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, GpuView, Identity, PodView, SourceView, UsageView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, SourceView, UsageView
 from monitor.facts.kube import NodeFact, PodFact, QueueFact
-
-Identify = Callable[[PodFact], Identity]
-FINISHED = ("Succeeded", "Failed")
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """What one view needs to know of the ones before it."""
 
     cards: dict[str, CardMemory] = msgspec.field(default_factory=dict)
-    missing: dict[str, float] = msgspec.field(
-        default_factory=dict
-    )  # pod -> since when nodes name it and nobody else does
+    missing: dict[str, float] = msgspec.field(default_factory=dict)  # pods that nodes name and nobody else, since when
 
 
 @dataclass(frozen=True)
@@ -46,132 +43,177 @@ class Inputs:
     pods_known: bool = False
 
 
-@dataclass
-class ViewBuilder:
-    """Makes views, one after the other."""
+@dataclass(frozen=True)
+class Changes:
+    """What has happened since: pods by uid (None: gone), and agents that have answered or failed to."""
 
-    identify: Identify
-    resource: str = "nvidia.com/gpu"
-    limits: StateLimits = field(default_factory=StateLimits)
-    memory: Memory = field(default_factory=Memory)
-    _pods: dict[str, tuple[PodFact, UsageView | None, PodView]] = field(default_factory=dict)
-    _usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = field(default_factory=dict)
-    _identities: dict[str, tuple[PodFact, Identity]] = field(default_factory=dict)
+    pods: Mapping[str, PodFact | None]
+    agents: tuple[AgentFact, ...] = ()
+
+
+class ViewBuilder:
+    """Makes views, one after the other. Used from one thread."""
+
+    def __init__(
+        self,
+        identify: Identify,
+        resource: str = "nvidia.com/gpu",
+        limits: StateLimits | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._resource = resource
+        self._limits = limits or StateLimits()
+        self._book = PodBook(identify, resource)
+        memory = memory or Memory()
+        self._cards = dict(memory.cards)
+        self._missing = dict(memory.missing)
+        self._inputs = Inputs()
+        self._agents: dict[str, AgentFact] = {}
+        self._nodes: dict[str, NodeFact] = {}
+        self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}
+        self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
+        self._named: dict[str, dict[str, bool]] = {}  # node -> the pods it names -> whether Kubernetes knows them
+        self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> the nodes that name it
+
+    @property
+    def memory(self) -> Memory:
+        """Return what the next view needs to know, as a value."""
+        return Memory(cards=dict(self._cards), missing=dict(self._missing))
+
+    def identify_again(self) -> None:
+        """Tell that what pods are identified by has changed."""
+        self._book.identify_again()
 
     def build(self, inputs: Inputs, now: float) -> ClusterView:
-        """Given the facts of this moment, return the view and remember what the next one needs."""
-        by_uid, by_name = index_pods(inputs.pods)
-        missing = _missing(inputs, by_uid, by_name, self.memory.missing, now)
-        index = PodIndex(by_uid, by_name, missing, inputs.pods_known, self.limits.terminating_grace, self.limits.settle)
-        identities = self._identify_all(inputs.pods)
-        joined = [
-            join_node(node, index, identities, self.memory.cards, self.limits, now) for node in self._nodes(inputs)
-        ]
+        """Given the facts of this moment, return the view."""
+        self._inputs = inputs
+        self._book.replace(inputs.pods)
+        self._nodes = {node.name: node for node in inputs.nodes}
+        self._agents = {agent.node or agent.target: agent for agent in inputs.agents}
+        self._read_usage(inputs.agents)
+        names = self._nodes.keys() | self._agents.keys()
+        self._forget(inputs.agents, names)
+        self._join(names, now)
+        self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
+        return self._view(now)
+
+    def update(self, changes: Changes, now: float) -> ClusterView:
+        """Given what has changed since the last view, return the next one."""
+        touched: set[str] = set()
+        for uid, pod in changes.pods.items():
+            touched |= self._change_pod(uid, pod)
+        for agent in changes.agents:
+            self._agents[agent.node or agent.target] = agent
+            touched.add(agent.node or agent.target)
+            self._take_usage(agent)
+        self._join(touched & (self._nodes.keys() | self._agents.keys()), now)
+        return self._view(now)
+
+    def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
+        """Take a changed pod, or drop one that is gone. Return the nodes that it is on, or that name it."""
+        before, touched = self._book.by_uid.get(uid), set[str]()
+        if pod is not None:
+            touched |= self._book.put(pod)
+        elif before is not None:
+            touched |= self._book.drop(uid)
+        for known in (before, pod):
+            if known is not None:
+                touched |= self._named_by.get(known.uid, set())
+                touched |= self._named_by.get(f"{known.namespace}/{known.name}", set())
+        return touched
+
+    def _join(self, names: Iterable[str], now: float) -> None:
+        """Join these nodes anew, and remember what is to be remembered of them."""
+        names = sorted(names)
+        self._note_missing(names, now)
+        limits, book = self._limits, self._book
+        known = self._inputs.pods_known
+        index = PodIndex(book.by_uid, book.by_name, self._missing, known, limits.terminating_grace, limits.settle)
+        for name in names:
+            pods = tuple(book.bound[name].values()) if name in book.bound else ()
+            inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), pods, self._resource)
+            self._joined[name] = joined = join_node(inputs, index, book.identities, self._cards, limits, now)
+            for gpu in joined[1]:
+                self._remember(gpu)
+
+    def _remember(self, gpu: GpuView) -> None:
+        """While a card is unknown its idleness is not forgotten, only not added to."""
+        key = card_key(gpu.node, gpu.uuid, gpu.index)
+        before = self._cards.get(key)
+        idle = gpu.idle_since
+        if gpu.state is GpuState.UNKNOWN and before is not None:
+            idle = before.idle_since
+        self._cards[key] = CardMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
+
+    def _forget(self, agents: tuple[AgentFact, ...], names: Set[str]) -> None:
+        """Forget nodes and agents that are gone."""
+        for name in self._joined.keys() - names:
+            for gpu in self._joined.pop(name)[1]:
+                self._cards.pop(card_key(gpu.node, gpu.uuid, gpu.index), None)
+            self._name_pods(name, {})
+        for target in self._usage.keys() - {agent.target for agent in agents}:
+            agent, uses = self._usage.pop(target)
+            self._book.use(agent.node or target, dict.fromkeys(uses))
+
+    def _note_missing(self, names: list[str], now: float) -> None:
+        """Note since when pods that these nodes name are unknown to Kubernetes. Nothing while it cannot be asked."""
+        for name in names:
+            named = dict(_named_pods(self._agents.get(name), self._book))
+            self._name_pods(name, named)
+            for key, found in named.items():
+                if found:
+                    self._missing.pop(key, None)
+                elif self._inputs.pods_known:
+                    self._missing.setdefault(key, now)
+
+    def _name_pods(self, node: str, named: dict[str, bool]) -> None:
+        """Note which pods a node names now, and that it does not name others any more."""
+        for key in self._named.get(node, {}).keys() - named.keys():
+            self._named_by[key].discard(node)
+            if not self._named_by[key]:
+                del self._named_by[key]
+        for key in named:
+            self._named_by[key].add(node)
+        self._named[node] = named
+
+    def _read_usage(self, agents: Iterable[AgentFact]) -> None:
+        for agent in agents:
+            before = self._usage.get(agent.target)
+            if before is None or before[0] is not agent:
+                self._take_usage(agent)
+
+    def _take_usage(self, agent: AgentFact) -> None:
+        """What a silent node's pods use is not known, whatever they used when it last spoke."""
+        fresh = agent.snapshot is not None and agent.silent_since is None
+        uses = pod_usage(agent.snapshot) if fresh and agent.snapshot is not None else {}
+        _, old = self._usage.get(agent.target, (None, {}))
+        self._usage[agent.target] = (agent, uses)
+        self._book.use(agent.node or agent.target, {**dict.fromkeys(old.keys() - uses.keys()), **uses})
+
+    def _view(self, now: float) -> ClusterView:
+        joined = [self._joined[name] for name in sorted(self._joined)]
         nodes = tuple(node for node, _ in joined)
-        gpus = tuple(gpu for _, cards in joined for gpu in cards)
-        self.memory = Memory(cards=_remember(gpus, self.memory.cards), missing=missing)
-        pods = self._pod_views(inputs, identities)
         return ClusterView(
             at=now,
             nodes=nodes,
-            gpus=gpus,
-            pods=pods,
+            gpus=tuple(gpu for _, cards in joined for gpu in cards),
+            pods=self._book.views(),
             free=free_by_model(nodes),
-            queues=queue_views(pods, inputs.queues, self.resource),
-            users=user_usage(pods),
-            sources=inputs.sources,
+            queues=queue_views(self._book.queues(), self._inputs.queues, self._resource),
+            users=self._book.users(),
+            sources=self._inputs.sources,
         )
 
-    def _nodes(self, inputs: Inputs) -> Iterable[NodeInputs]:
-        """Yield each node that Kubernetes or an agent knows, in the order of their names."""
-        bound: defaultdict[str, list[PodFact]] = defaultdict(list)
-        for pod in inputs.pods:
-            if pod.node is not None and pod.phase not in FINISHED:
-                bound[pod.node].append(pod)
-        nodes = {node.name: node for node in inputs.nodes}
-        agents = {agent.node or agent.target: agent for agent in inputs.agents}
-        for name in sorted(nodes.keys() | agents.keys()):
-            yield NodeInputs(name, agents.get(name), nodes.get(name), tuple(bound.get(name, ())), self.resource)
 
-    def _identify_all(self, pods: tuple[PodFact, ...]) -> dict[str, Identity]:
-        kept = {}
-        for pod in pods:
-            before = self._identities.get(pod.uid)
-            kept[pod.uid] = before if before is not None and before[0] is pod else (pod, self.identify(pod))
-        self._identities = kept
-        return {uid: identity for uid, (_, identity) in kept.items()}
-
-    def _pod_views(self, inputs: Inputs, identities: Mapping[str, Identity]) -> tuple[PodView, ...]:
-        usage = self._all_usage(inputs.agents)
-        kept = {}
-        for pod in inputs.pods:
-            if pod.phase in FINISHED:
-                continue
-            use, before = usage.get(pod.uid), self._pods.get(pod.uid)
-            if before is not None and before[0] is pod and before[1] is use:
-                kept[pod.uid] = before
-            else:
-                kept[pod.uid] = (pod, use, _pod_view(pod, use, identities[pod.uid], self.resource))
-        self._pods = kept
-        return tuple(sorted((view for _, _, view in kept.values()), key=lambda v: (v.namespace, v.name, v.uid)))
-
-    def _all_usage(self, agents: Iterable[AgentFact]) -> dict[str, UsageView]:
-        kept = {}
-        for agent in agents:
-            if agent.snapshot is None or agent.silent_since is not None:
-                continue
-            before = self._usage.get(agent.target)
-            kept[agent.target] = (
-                before if before is not None and before[0] is agent else (agent, pod_usage(agent.snapshot))
-            )
-        self._usage = kept
-        return {uid: use for _, uses in kept.values() for uid, use in uses.items()}
-
-
-def _pod_view(pod: PodFact, use: UsageView | None, identity: Identity, resource: str) -> PodView:
-    requested = pod.requests.get(resource, 0.0)
-    return PodView(
-        uid=pod.uid,
-        name=pod.name,
-        namespace=pod.namespace,
-        phase=pod.phase,
-        identity=identity,
-        node=pod.node,
-        created_at=pod.created_at,
-        requested_gpus=requested,
-        usage=msgspec.structs.replace(use or UsageView(), gpus=requested),
-    )
-
-
-def _missing(
-    inputs: Inputs,
-    by_uid: Mapping[str, PodFact],
-    by_name: Mapping[tuple[str, str], PodFact],
-    before: Mapping[str, float],
-    now: float,
-) -> dict[str, float]:
-    """Return the pods that nodes name and Kubernetes does not know, each with since when."""
-    if not inputs.pods_known:
-        return dict(before)
-    named: set[str] = set()
-    for agent in inputs.agents:
-        snapshot = agent.snapshot
-        if snapshot is None:
-            continue
-        named |= {p.pod_uid for p in snapshot.gpu_processes or () if p.pod_uid and p.pod_uid not in by_uid}
-        for device in snapshot.pod_devices or ():
-            key = allocation_key(device)
-            if key is not None and find_pod(device, by_uid, by_name) is None:
-                named.add(key)
-    return {key: before.get(key, now) for key in sorted(named)}
-
-
-def _remember(gpus: Iterable[GpuView], before: Mapping[str, CardMemory]) -> dict[str, CardMemory]:
-    """Remember each card. While a card is unknown its idleness is not forgotten, only not added to."""
-    cards = {}
-    for gpu in gpus:
-        key = card_key(gpu.node, gpu.uuid, gpu.index)
-        old = before.get(key)
-        idle = gpu.idle_since if gpu.state.value != "unknown" else (old.idle_since if old else None)
-        cards[key] = CardMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
-    return cards
+def _named_pods(agent: AgentFact | None, book: PodBook) -> Iterable[tuple[str, bool]]:
+    """Yield the pods that a node names, each with whether Kubernetes knows it."""
+    snapshot = agent.snapshot if agent else None
+    if snapshot is None:
+        return
+    for process in snapshot.gpu_processes or ():
+        if process.pod_uid is not None:
+            yield process.pod_uid, process.pod_uid in book.by_uid
+    for device in snapshot.pod_devices or ():
+        key = allocation_key(device)
+        if key is not None:
+            yield key, find_pod(device, book.by_uid, book.by_name) is not None

@@ -15,6 +15,13 @@ from monitor.explain.world import World
 from monitor.facts.kube import PodFact
 
 PATIENCE = 30.0  # for so long a scheduler may just not have come round to it
+# What a message that speaks of one thing only is about.
+_CAUSES = {
+    Says.TAINT: PendingCause.TAINT,
+    Says.SELECTOR: PendingCause.SELECTOR,
+    Says.GANG: PendingCause.GANG_INCOMPLETE,
+    Says.QUEUE: PendingCause.QUOTA,
+}
 _PARTS = {Says.POD_AFFINITY: Key.POD_AFFINITY, Says.PORTS: Key.HOST_PORTS, Says.SPREAD: Key.TOPOLOGY_SPREAD}
 
 
@@ -89,8 +96,7 @@ def _scheduler_disagrees(says: Verdict, node: str) -> Answer:
     for part, key in _PARTS.items():
         if says.about(part):
             return Answer(Status.PENDING, PendingCause.OTHER, Reason(key), (message,), (advice,))
-    for part, cause in ((Says.TAINT, PendingCause.TAINT), (Says.SELECTOR, PendingCause.SELECTOR)):
-        if len(says.parts) == 1 and says.about(part):
-            return Answer(Status.PENDING, cause, message, advice=(advice,))
+    if len(says.parts) == 1 and says.parts[0].says in _CAUSES:
+        return Answer(Status.PENDING, _CAUSES[says.parts[0].says], message, advice=(advice,))
     headline = Reason(Key.SCHEDULER_DISAGREES, {"node": node})
     return Answer(Status.PENDING, PendingCause.OTHER, headline, (message,), (advice,))

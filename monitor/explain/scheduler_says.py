@@ -46,7 +46,7 @@ _WORDS: tuple[tuple[Says, tuple[str, ...]], ...] = (
     (Says.GANG, ("pod group", "podgroup", "gang", "minavailable", "minmember")),
     (Says.TAINT, ("taint",)),
     (Says.POD_AFFINITY, ("pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity")),
-    (Says.SELECTOR, ("node affinity", "node selector", "node(s) didn't match", "nodeselector")),
+    (Says.SELECTOR, ("node affinity", "node selector", "nodeselector")),
     (Says.CORDONED, ("unschedulable",)),
     (Says.PORTS, ("free ports",)),
     (Says.SPREAD, ("topology spread",)),
@@ -94,8 +94,8 @@ def refused(pod: PodFact) -> ConditionFact | None:
 
 def parse(message: str) -> tuple[Part, ...]:
     """Given a scheduler's message, return its parts. What preemption could do is left out: it is about other pods."""
-    body = _HEAD.sub("", _TAIL.split(message, maxsplit=1)[0], count=1).strip().rstrip(".")
-    pieces = _PART.split(body)
+    body, counted = _HEAD.subn("", _TAIL.split(message, maxsplit=1)[0], count=1)
+    pieces = _PART.split(body.strip().rstrip(".")) if counted else [body]
     parts = [_part(pieces[0], None)] if pieces[0].strip() else []
     parts += [_part(text, int(count[:9])) for count, text in zip(pieces[1::2], pieces[2::2], strict=True)]
     return tuple(parts)

@@ -111,7 +111,7 @@ def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEng
         assert slowest < 1.0
         assert 'gpuwarden_collector_hung{collector="gpu"} 1.0' in text
         assert f'gpuwarden_disk_hung{{device="nas",fstype="fuse.stalling",mount="{node.nas.point}"}} 1.0' in text
-        assert node.threads() <= threads
+        wait_until(lambda: node.threads() <= threads, 5, "no more threads than before (those of our requests end)")
         fresh_and_stale(node, time.time())
 
     node.nvml.release()
@@ -119,11 +119,11 @@ def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEng
     recovered = ("gpu", "gpu_processes", "containers", "disk", "mounts")
     wait_until(lambda: all(is_well(node.collector(name)) for name in recovered), 15, "all recover by themselves")
     wait_until(lambda: node.nas_hung_since() is None, 15, "the NAS is read again")
+    wait_until(lambda: [m.state for m in node.snapshot().mounts or ()] == ["ok"], 15, "the mount is well again")
     snapshot = node.snapshot()
     assert snapshot.gpu is not None
     assert snapshot.containers is not None
-    assert [mount.state for mount in snapshot.mounts or ()] == ["ok"]
-    assert node.threads() <= threads
+    wait_until(lambda: node.threads() <= threads, 5, "no more threads than before")
 
 
 def fresh_and_stale(node: Node, now: float) -> None:

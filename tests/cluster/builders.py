@@ -55,14 +55,9 @@ def agent(
 
 
 def pod(name: str = "p", node: str | None = "n1", gpus: float = 1, **fields: Any) -> PodFact:
-    given: dict[str, Any] = {
-        "phase": "Running" if node else "Pending",
-        "created_at": NOW - 9000,
-        "started_at": NOW - 9000,
-    }
-    return PodFact(
-        uid=f"uid-{name}", name=name, namespace="team", node=node, requests={GPU: gpus}, **(given | fields)
-    )  # fmt: skip
+    given: dict[str, Any] = {"namespace": "team", "created_at": NOW - 9000, "started_at": NOW - 9000}
+    given["phase"] = "Running" if node else "Pending"
+    return PodFact(uid=f"uid-{name}", name=name, node=node, requests={GPU: gpus}, **(given | fields))
 
 
 def node(name: str = "n1", gpus: float = 8, **fields: Any) -> NodeFact:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import Inputs, Memory, ViewBuilder
+from monitor.cluster.view import Changes, Inputs, Memory, ViewBuilder
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity
 from monitor.facts.kube import PodFact, QueueFact
@@ -105,6 +105,15 @@ def test_queues_come_from_labels_and_from_the_queue_itself() -> None:
     assert [(q.name, q.used, q.waiting, q.free) for q in view.queues] == [("nlp", 3, 2, 1), ("vision", 1, 0, None)]
 
 
+def test_local_queues_of_one_name_are_told_apart() -> None:
+    pods = (pod("a", "n1", 3, labels={"queue": "main"}), pod("b", "n1", 1, labels={"queue": "main"}, namespace="other"))
+    queues = tuple(
+        QueueFact(uid=ns, kind="LocalQueue", name="main", namespace=ns, capacity={GPU: 4.0}) for ns in ("team", "other")
+    )
+    view = build(two_nodes(*pods, queues=queues))
+    assert [(q.name, q.used, q.free) for q in view.queues] == [("other/main", 1, 3), ("team/main", 3, 1)]
+
+
 def test_use_by_pod_and_user() -> None:
     a, b = pod("a", labels={"userName": "li"}), pod("b", labels={"userName": "li"})
     containers = tuple(
@@ -176,3 +185,35 @@ def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int)
     end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), pods_known=True), NOW)
     assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
     assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 30))
+def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps: int) -> None:
+    """Pods come, move, finish and go, agents answer and fall silent, one change at a time."""
+    chance = random.Random(seed)
+    base = two_nodes()
+    builder = ViewBuilder(identify=who)
+    builder.build(base, NOW)
+    pods: dict[str, PodFact] = {}
+    agents = {told.target: told for told in base.agents}
+    for _ in range(steps):
+        name = f"p{chance.randrange(6)}"
+        place, labels = (
+            chance.choice(["n1", "n2", None]),
+            {"userName": chance.choice("ab"), "queue": chance.choice("xy")},
+        )
+        changed = pod(name, place, chance.randrange(3), labels=labels, phase=chance.choice(["Running", "Failed"]))
+        gone = chance.random() < 0.3
+        pods.pop(changed.uid, None) if gone else pods.update({changed.uid: changed})
+        n = chance.choice(["n1", "n2"])
+        holder = process(1, chance.randrange(8), n, pod_uid=chance.choice(["uid-p1", "uid-p2", None]))
+        told = agent(*(card(i, n) for i in range(8)), node=n, processes=(holder,))
+        agents[told.target] = told
+        updated = builder.update(Changes(pods={changed.uid: None if gone else changed}, agents=(told,)), NOW)
+    anew = build(inputs_of(base, agents, pods), memory=builder.memory)
+    assert updated == anew
+
+
+def inputs_of(base: Inputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> Inputs:
+    return Inputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, pods_known=True)

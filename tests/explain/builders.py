@@ -137,7 +137,7 @@ class Case:
     cause: str
     says: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
-    status: str = "pending"
+    status: str | None = None
     world: dict[str, Any] = field(default_factory=dict)
 
 
@@ -150,11 +150,11 @@ def world_of(case: Case) -> World:
     return make_world(**(case.world | {"pods": (case.pod, *others)}))
 
 
-def check(case: Case) -> Explanation:
-    """Explain the case and hold it against its row. Every sentence has to exist in every language."""
+def check(case: Case, status: str = "pending") -> Explanation:
+    """Explain the case and hold it against its row, whose own status counts more than its table's. Check the languages."""
     found = explain_pod(case.pod, world_of(case), NOW)
     text = english(found)
-    assert (found.status, found.cause) == (case.status, case.cause), text
+    assert (found.status, found.cause) == (case.status or status, case.cause), text
     assert [part for part in case.says if part not in text] == [], text
     assert [part for part in case.silent if part in text] == [], text
     assert_speaks(found)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.facts.kube import PodVolumeFact
+from monitor.facts.kube import PodFact, PodVolumeFact
 from tests.explain.builders import Case, check, event, names, node, pod, unschedulable
 
 ROOM = {"nodes": [node("gpu-01")]}
@@ -12,8 +12,8 @@ TAINTED_1_20 = (
 CLAIM = PodVolumeFact(name="data", kind="persistentVolumeClaim", claim="imagenet")
 
 
-def refused(message: str, *, ago: float = 300, **more: object) -> object:
-    return pod(gpus=1, conditions=unschedulable(message, ago=ago), volumes=(CLAIM,), **more)
+def refused(message: str) -> PodFact:
+    return pod(gpus=1, conditions=unschedulable(message), volumes=(CLAIM,))
 
 
 CASES = [
@@ -59,14 +59,14 @@ CASES = [
     ),
     Case(
         "ports",
-        refused("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."),  # type: ignore[arg-type]  # a pod
+        refused("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."),
         "unschedulable-other",
         says=("a port of the node",),
         world=ROOM,
     ),
     Case(
         "spread",
-        refused("0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints."),  # type: ignore[arg-type]  # a pod
+        refused("0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints."),
         "unschedulable-other",
         says=("spread over nodes or zones",),
         world=ROOM,
@@ -75,14 +75,21 @@ CASES = [
         "a taint that came a moment ago and is not in our facts",
         refused(
             "0/1 nodes are available: 1 node(s) had untolerated taint {sick: }. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
-        ),  # type: ignore[arg-type]  # a pod
+        ),
         "taint",
         says=("The scheduler says: 0/1 nodes are available: 1 node(s) had untolerated taint",),
         world=ROOM,
     ),
     Case(
+        "a gang that only the scheduler knows of",
+        refused("pod group is not ready, 2 minAvailable, 1 Pending; Pending: 1 Undetermined"),
+        "gang-incomplete",
+        says=("The scheduler says: pod group is not ready",),
+        world=ROOM,
+    ),
+    Case(
         "a claim that is missing, 1.20",
-        refused('persistentvolumeclaim "imagenet" not found'),  # type: ignore[arg-type]  # a pod
+        refused('persistentvolumeclaim "imagenet" not found'),
         "volume",
         says=("The volume claim imagenet that it uses does not exist in team-a.", "kubectl get pvc -n team-a"),
         world=ROOM,
@@ -91,7 +98,7 @@ CASES = [
         "a claim that is missing, 1.24 and later",
         refused(
             '0/3 nodes are available: persistentvolumeclaim "imagenet" not found. preemption: 0/3 nodes are available: 3 Preemption is not helpful.'
-        ),  # type: ignore[arg-type]  # a pod
+        ),
         "volume",
         says=("The volume claim imagenet that it uses does not exist in team-a.",),
         world=ROOM,
@@ -104,21 +111,21 @@ CASES = [
     ),
     Case(
         "a claim without a volume",
-        refused("0/4 nodes are available: 4 pod has unbound immediate PersistentVolumeClaims."),  # type: ignore[arg-type]  # a pod
+        refused("0/4 nodes are available: 4 pod has unbound immediate PersistentVolumeClaims."),
         "volume",
         says=("The volume claim imagenet that it uses has no volume yet.", "kubectl describe pvc imagenet -n team-a"),
         world=ROOM,
     ),
     Case(
         "a volume that is on other nodes",
-        refused("0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict."),  # type: ignore[arg-type]  # a pod
+        refused("0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict."),
         "volume",
         says=("exists only on other nodes",),
         world=ROOM,
     ),
     Case(
         "no volume to be had",
-        refused("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),  # type: ignore[arg-type]  # a pod
+        refused("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
         "volume",
         says=("cannot be had on the nodes that have room",),
         world=ROOM,

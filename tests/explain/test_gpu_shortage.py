@@ -7,7 +7,7 @@ from monitor.explain.gpu_shortage import _workers
 from monitor.explain.render import render
 from monitor.facts.cluster import GpuState, Holder, Identity
 from monitor.facts.kube import PodFact, TaintFact
-from tests.explain.builders import GPU, NOW, Case, card, check, holding, names, node, owned, pod, view
+from tests.explain.builders import NOW, Case, card, check, holding, names, node, owned, pod, view
 
 EIGHT = pod(gpus=8)
 HALF_FULL = [holding("a", "gpu-01", 4), holding("b", "gpu-02", 4)]
@@ -174,6 +174,17 @@ CASES = [
         },
     ),
     Case(
+        "another vendor's cards",
+        pod(requests={"amd.com/gpu": 2.0}),
+        "not-enough-gpus",
+        says=("it needs 2, and 1 of 2 are free",),
+        world={
+            "nodes": [node("gpu-01", allocatable={"amd.com/gpu": 2.0})],
+            "pods": [holding("a", "gpu-01", 0, requests={"amd.com/gpu": 1.0})],
+            "resource": "amd.com/gpu",
+        },
+    ),
+    Case(
         "slices are counted by their own name, which the view does not count",
         pod(requests={"nvidia.com/mig-1g.10gb": 8.0}),
         "no-single-node-fits",
@@ -218,22 +229,3 @@ LAYOUTS: list[tuple[str, list[int], int, tuple[int, int] | None]] = [
 @pytest.mark.parametrize(("name", "free", "asked", "expect"), LAYOUTS, ids=[row[0] for row in LAYOUTS])
 def test_workers_that_would_start_now(name: str, free: list[int], asked: int, expect: tuple[int, int] | None) -> None:
     assert _workers(free, asked) == expect
-
-
-def test_the_resource_is_a_parameter() -> None:
-    case = Case(
-        "another vendor",
-        pod(requests={"amd.com/gpu": 2.0}),
-        "not-enough-gpus",
-        says=("it needs 2, and 0 of 1 are free",),
-        world={"nodes": [node("gpu-01", allocatable={"amd.com/gpu": 2.0})], "resource": "amd.com/gpu"},
-    )
-    taken = holding("a", "gpu-01", 0, requests={"amd.com/gpu": 2.0})
-    assert GPU not in case.pod.requests
-    check(
-        msgspec.structs.replace(case)
-        if isinstance(case, msgspec.Struct)
-        else Case(
-            **{**case.__dict__, "says": ("it needs 2, and 0 of 2 are free",), "world": case.world | {"pods": [taken]}}
-        )
-    )

@@ -22,7 +22,7 @@ MESSAGES: list[tuple[str, str, list[tuple[int | None, Says]]]] = [
     ("Volcano", "all nodes are unavailable: 3 node(s) resource fit failed.", [(3, S.RESOURCE)]),
     ("Volcano 1.9", "0/4 nodes are unavailable: 4 Insufficient nvidia.com/gpu.", [(4, S.RESOURCE)]),
     ("Volcano, a gang", "pod group is not ready, 2 minAvailable, 1 Pending; Pending: 1 Undetermined", [(None, S.GANG)]),
-    ("Volcano, a gang with counts", "6/6 tasks in gang unschedulable: pod group is not ready, 6 Pending, 6 minAvailable; Pending: 6 Unschedulable", [(None, S.GANG), (6, S.OTHER), (6, S.GANG)]),
+    ("Volcano, a gang with counts", "6/6 tasks in gang unschedulable: pod group is not ready, 6 Pending, 6 minAvailable; Pending: 6 Unschedulable", [(None, S.GANG)]),
     ("Kueue", "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, request > maximum capacity (24 > 16)", [(None, S.QUEUE)]),
     ("something new", "the moon is full", [(None, S.OTHER)]),
     ("nothing", "", []),

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.explain.image_pull import Pull
+from monitor.explain.keys import Key
+from monitor.facts.agents import AgentFact
+from monitor.facts.kube import PodContainerFact, PodFact
+from monitor.facts.storage import ImageCacheFact, ImageFact, ProbeFact
+from tests.explain.builders import GIB, IMAGE, NOW, Case, agent, check, event, names, node, pod, up, waiting
+
+REFUSED = (
+    f'Failed to pull image "{IMAGE}": rpc error: code = Unknown desc = failed to pull and unpack image "{IMAGE}": failed to '
+    f'resolve reference "{IMAGE}": failed to do request: Head "https://harbor.lab/v2/nlp/bert/manifests/1": dial tcp '
+    "10.0.0.5:443: connect: connection refused"
+)
+BACK_OFF = f'Back-off pulling image "{IMAGE}"'
+
+
+def stuck(name: str = "bert-0", node_name: str = "gpu-01", image: str = IMAGE, **more: Any) -> PodFact:
+    fields = {
+        "node": node_name,
+        "statuses": (waiting("ImagePullBackOff", BACK_OFF),),
+        "containers": (PodContainerFact(name="main", image=image),),
+    }
+    return pod(name, **(fields | more))
+
+
+def probing(node_name: str, ok: bool, target: str = "https://harbor.lab") -> AgentFact:
+    probe = ProbeFact(target=target, ok=ok, at=NOW, stage=None if ok else "dns", cause=None if ok else "no-such-host")
+    return agent(node_name, probes=(probe,))
+
+
+def caching(node_name: str) -> AgentFact:
+    image = ImageFact(id="sha256:1", names=(IMAGE,), size_bytes=59 * GIB)
+    return agent(node_name, images=(ImageCacheFact(runtime="docker", images=(image,)),))
+
+
+FAILED = [event("Failed", REFUSED, count=12), event("Failed", "Error: ImagePullBackOff", ago=10)]
+HERE = {"nodes": [node("gpu-01"), node("gpu-02")]}
+
+CASES = [
+    Case(
+        "refused: the event tells what the status does not",
+        stuck(),
+        "pull-connection-refused",
+        says=("harbor.lab refuses connections from gpu-01", "curl -v https://harbor.lab/v2/", "The runtime says: Failed to pull", "Tried 12 times."),
+        world=HERE | {"events": FAILED},
+    ),
+    Case(
+        "the status tells by itself since 1.32",
+        stuck(statuses=(waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": ErrImagePull: {REFUSED}'),)),
+        "pull-connection-refused",
+        world=HERE,
+    ),
+    Case(
+        "the newest event counts",
+        stuck(),
+        "pull-not-found",
+        says=(f"The image {IMAGE} does not exist in harbor.lab.",),
+        world=HERE | {"events": [event("Failed", REFUSED, ago=600), event("Failed", f'Failed to pull image "{IMAGE}": manifest unknown', ago=30)]},
+    ),
+    Case(
+        "another container's failure is not this one's",
+        stuck(),
+        "pull-unknown",
+        world=HERE | {"events": [event("Failed", REFUSED, container="sidecar")]},
+    ),
+    Case(
+        "an earlier pod of the same name is another pod",
+        stuck(),
+        "pull-unknown",
+        world=HERE | {"events": [event("Failed", REFUSED, involved_uid="uid-before")]},
+    ),
+    Case(
+        "only this node cannot reach the registry",
+        stuck(),
+        "pull-connection-refused",
+        says=("Only gpu-01 cannot reach harbor.lab (no-such-host); all 2 other nodes can (2): it is the node.",),
+        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", True), probing("gpu-03", True)]},
+    ),
+    Case(
+        "others cannot either",
+        stuck(),
+        "pull-connection-refused",
+        says=("Our probe from gpu-01 to harbor.lab fails too: no-such-host (of 2 other nodes 1 reach it).",),
+        silent=("it is the node",),
+        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", False), probing("gpu-03", True)]},
+    ),
+    Case(
+        "right now it does reach it",
+        stuck(),
+        "pull-connection-refused",
+        says=("Right now gpu-01 does reach harbor.lab",),
+        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", True)]},
+    ),
+    Case(
+        "a probe of another registry says nothing",
+        stuck(),
+        "pull-connection-refused",
+        silent=("probe", "reach"),
+        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False, "https://hub.lab")]},
+    ),
+    Case(
+        "many images on one node: the node",
+        stuck(),
+        "pull-connection-refused",
+        says=("3 different images fail on gpu-01: look at the node first",),
+        silent=("look at the registry",),
+        world=HERE | {"events": FAILED, "pods": [stuck("a", image="hub.lab/a:1"), stuck("b", image="hub.lab/b:1")]},
+    ),
+    Case(
+        "one registry on many nodes: the registry",
+        stuck(),
+        "pull-connection-refused",
+        says=("Pulls from harbor.lab fail on 2 nodes: look at the registry first",),
+        silent=("look at the node",),
+        world=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02", "harbor.lab/cv/yolo:3")]},
+    ),
+    Case(
+        "one image everywhere: the name or the rights",
+        stuck(),
+        "pull-connection-refused",
+        says=("This image fails on 3 nodes: its name or the rights to it are wrong",),
+        silent=("look at the registry",),
+        world=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
+    ),
+    Case(
+        "no right, and the credentials do not exist",
+        stuck(),
+        "pull-unauthorized",
+        says=("does not let gpu-01 have", "or there is no such repository", "Credentials that the pod names do not exist in team-a"),
+        world=HERE
+        | {
+            "events": [
+                event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (harbor-login)", ago=90),
+                event("Failed", f'Failed to pull image "{IMAGE}": unauthorized: authentication required'),
+            ]
+        },
+    ),
+    Case(
+        "another node has the image already",
+        stuck(),
+        "pull-connection-refused",
+        says=("1 node has this image already: gpu-02",),
+        world=HERE | {"events": FAILED, "agents": [caching("gpu-02")]},
+    ),
+    Case(
+        "the runtime is down, not the registry",
+        stuck(statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)),
+        "pull-unknown",
+        says=("The container runtime of gpu-01 does not answer", "systemctl status containerd docker"),
+        world=HERE,
+    ),
+    Case(
+        "an init container's image",
+        stuck(statuses=(waiting("ErrImagePull", REFUSED, name="fetch", init=True), waiting("PodInitializing"))),
+        "pull-connection-refused",
+        world=HERE,
+    ),
+    Case(
+        "a pull that goes on",
+        pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
+        "pull-slow",
+        says=(f"The image {IMAGE} is being pulled on gpu-01, for 14 min now.", f"{IMAGE} is 59 GiB big."),
+        world=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=840, type="Normal")], "agents": [caching("gpu-02")]},
+    ),
+    Case(
+        "a pull of 299 s is not slow",
+        pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
+        "pulling",
+        silent=("Slow",),
+        world=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=299, type="Normal")]},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=names(CASES))
+def test_pull(case: Case) -> None:
+    check(case, "pulling")
+
+
+@pytest.mark.parametrize("cause", list(Pull))
+def test_every_cause_has_its_sentence_and_advice(cause: Pull) -> None:
+    assert {f"PULL_{cause.name}", f"PULL_{cause.name}_ADVICE"} <= set(Key.__members__)
+
+
+def test_a_pull_that_is_over_is_no_pull() -> None:
+    pulled = [event("Pulling", f'Pulling image "{IMAGE}"', ago=60), event("Pulled", "Successfully pulled", ago=30)]
+    case = Case(
+        "creating",
+        pod(node="gpu-01", statuses=(waiting("ContainerCreating"),), age=60),
+        "starting",
+        status="creating",
+        world=HERE | {"events": pulled},
+    )
+    check(case)
+
+
+def test_one_running_container_does_not_hide_another_ones_image() -> None:
+    both = stuck(statuses=(up(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
+    check(Case("both", both, "pull-connection-refused", status="pulling", world=HERE | {"events": FAILED}))

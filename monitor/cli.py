@@ -88,6 +88,43 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
     sys.exit(PROBLEM_FOUND if overview.troubled(taken) else 0)
 
 
+@main.command()
+@config_option
+@json_option
+def status(config_path: str | None, as_json: bool) -> None:
+    """Show the cluster: nodes, GPUs by state, owners, waiting pods. Exit code 1 if something needs attention."""
+    config = _load(config_path)
+    import msgspec
+
+    from monitor import overview_cluster, render
+    from monitor.ask import view_now
+
+    view = view_now(config)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(view)))
+    else:
+        render.print_view(view, sys.stdout)
+    sys.exit(PROBLEM_FOUND if overview_cluster.troubled(view) else 0)
+
+
+@main.command()
+@click.argument("name", metavar="POD")
+@click.option("-n", "--namespace", help="Namespace; all of them if not given.")
+@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: that of the locale.")
+@config_option
+@json_option
+def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
+    """Say why a pod or job is not running, idle or stuck. Exit code 1 if something is wrong with it."""
+    config = _load(config_path)
+    import json
+
+    from monitor.ask import locale_language, why_now
+
+    answer = why_now(config, name, namespace, lang or locale_language(os.environ))
+    click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
+    sys.exit(0 if answer.well else PROBLEM_FOUND)
+
+
 @main.command("check-config")
 @click.argument("path", metavar="F")
 @json_option

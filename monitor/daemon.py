@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import errno
-import http.client
 import logging
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-import msgspec
-
 from monitor import config_file, launch
-from monitor.config import Config, Listen
-from monitor.facts import NodeSnapshot
+from monitor.cluster.kube import NoClusterError
+from monitor.cluster.live import LiveCluster
+from monitor.config import Config
+from monitor.config_types import Listen
+from monitor.questions import Questions, make_cluster
 from monitor.signals import StopSignal
-from monitor.web.app import NoSnapshotError, create_app
+from monitor.web.app import create_app
 from monitor.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FIRST_ROUND_LIMIT = 3.0
-AGENT_TIMEOUT = 1.0  # it is on this machine and always answers at once
 ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
 
 
@@ -42,22 +41,35 @@ def run_up(config: Config, out: TextIO) -> int:
     except OSError as error:
         listening.close()
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
-    web = WebServer(create_app(agent.snapshot), listening)
+    host, port = agent.address
+    cluster = follow(config, str(Listen(host=ALL_ADDRESSES.get(host, host), port=port)))
+    web = WebServer(create_app(Questions(cluster, config.daemon.gpu_resource), agent.snapshot), listening)
     web.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
-    return serve_until_stopped(stop, web, agent.stop)
+    return serve_until_stopped(stop, web, agent.stop, cluster.stop)
 
 
 def run_daemon(config: Config) -> int:
-    """Run the page, showing what this machine's agent tells, as `run_up` does."""
+    """Follow the cluster and serve the page until SIGTERM or SIGINT, and return the exit code. Raise StartError."""
     stop = StopSignal()
-    listen, token = config.agent.listen, config.agent.read_token()
-    web = WebServer(create_app(lambda: ask_agent(listen, token)), open_socket(config.daemon.listen, "daemon.listen"))
+    listening = open_socket(config.daemon.listen, "daemon.listen")
+    cluster = follow(config)
+    web = WebServer(create_app(Questions(cluster, config.daemon.gpu_resource)), listening)
     web.start()
     log.info("page on %s", page_url(web.address))
-    return serve_until_stopped(stop, web, lambda: None)
+    return serve_until_stopped(stop, web, cluster.stop)
+
+
+def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
+    """Begin to follow the cluster. Raise StartError if there is none and there has to be one."""
+    try:
+        cluster = make_cluster(config, own_agent)
+    except NoClusterError as error:
+        raise StartError(f"no Kubernetes: {error}; or set daemon.kubernetes.enabled to auto") from None
+    cluster.start()
+    return cluster
 
 
 def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
@@ -75,37 +87,16 @@ def page_url(address: tuple[str, int]) -> str:
     return f"http://{Listen(host=ALL_ADDRESSES.get(host, host), port=port)}/"
 
 
-def serve_until_stopped(stop: StopSignal, web: WebServer, stop_rest: Callable[[], None]) -> int:
+def serve_until_stopped(stop: StopSignal, web: WebServer, *others: Callable[[], None]) -> int:
     """Wait for the signal, then stop everything. Return the exit code: 1 if the server ended by itself."""
     while web.running and not stop.wait(1.0):
         pass
     code = 0 if web.running else 1
     web.begin_stop()
-    stop_rest()
+    for stop_other in others:
+        stop_other()
     web.wait_stopped()
     return code
-
-
-def ask_agent(listen: Listen, token: str | None) -> NodeSnapshot:
-    """Given where this machine's agent listens, and its token, return what it tells. Raise NoSnapshotError."""
-    host = ALL_ADDRESSES.get(listen.host, listen.host)
-    connection = http.client.HTTPConnection(host, listen.port, timeout=AGENT_TIMEOUT)
-    try:
-        connection.request("GET", "/v1/snapshot", headers={"Authorization": f"Bearer {token}"} if token else {})
-        response = connection.getresponse()
-        body = response.read()
-    except (OSError, http.client.HTTPException) as error:
-        raise NoSnapshotError(
-            f"the agent at {listen} does not answer ({error}); start it with: gpuwarden agent"
-        ) from None
-    finally:
-        connection.close()
-    if response.status != http.HTTPStatus.OK:
-        raise NoSnapshotError(f"the agent at {listen} answers {response.status} {response.reason}")
-    try:
-        return msgspec.json.decode(body, type=NodeSnapshot)
-    except msgspec.MsgspecError as error:
-        raise NoSnapshotError(f"what answers at {listen} is not an agent ({error})") from None
 
 
 def open_socket(listen: Listen, setting: str) -> socket.socket:

@@ -19,7 +19,7 @@ LARGEST = 5
 # Columns of figures: shown flush right.
 NUMBERS = frozenset(
     {"containers", "count", "every", "for", "free", "images", "inodes %", "processes", "size", "temp", "took", "used"}
-    | {"used %", "util"}
+    | {"used %", "util", "GPUs", "GPUs used", "GPUs waiting", "GPU memory", "CPU cores", "memory", "shm", "disk"}
 )
 
 
@@ -59,7 +59,7 @@ def tables(snapshot: NodeSnapshot) -> tuple[Table, ...]:
     return (*always, *(table for table in sometimes if table.rows), _collectors(snapshot))
 
 
-def _table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
+def make_table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
     """Return a table of printable text; None is shown as not known."""
     shown = tuple(tuple(UNKNOWN if cell is None else printable(cell) for cell in row) for row in rows)
     return Table(title, tuple(name.strip() for name in columns.split("|")), shown, printable(note))
@@ -108,7 +108,7 @@ def _collectors(snapshot: NodeSnapshot) -> Table:
         )
         for fact in snapshot.collectors
     ]
-    return _table("Collectors", "name | state | every | took | message", rows, "none is enabled")
+    return make_table("Collectors", "name | state | every | took | message", rows, "none is enabled")
 
 
 def _gpus(snapshot: NodeSnapshot) -> Table:
@@ -129,7 +129,7 @@ def _gpus(snapshot: NodeSnapshot) -> Table:
     driver = snapshot.gpu.driver_version if snapshot.gpu else None
     title = f"GPUs (driver {printable(driver)})" if driver else "GPUs"
     columns = "# | model | util | memory | temp | power | processes | pods | state"
-    return _table(title, columns, rows, _note(snapshot, "gpu", "the driver reports none"))
+    return make_table(title, columns, rows, _note(snapshot, "gpu", "the driver reports none"))
 
 
 def _processes_on(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
@@ -170,7 +170,7 @@ def _disks(snapshot: NodeSnapshot) -> Table:
         for disk in sorted(snapshot.disk or (), key=lambda disk: disk.mount)
     ]
     columns = "mount | device | type | role | size | free | used % | inodes % | state"
-    return _table("Disks", columns, rows, _note(snapshot, "disk", "none"))
+    return make_table("Disks", columns, rows, _note(snapshot, "disk", "none"))
 
 
 def _disk_used(disk: DiskFact) -> str | None:
@@ -206,7 +206,7 @@ def _shm(snapshot: NodeSnapshot) -> Table:
         )
         for shm in sorted(snapshot.shm or (), key=fullest)
     ]
-    return _table("Shared memory (/dev/shm)", "of | size | used | used %", rows, _note(snapshot, "shm", "none"))
+    return make_table("Shared memory (/dev/shm)", "of | size | used | used %", rows, _note(snapshot, "shm", "none"))
 
 
 def _caches(snapshot: NodeSnapshot) -> Table:
@@ -215,7 +215,7 @@ def _caches(snapshot: NodeSnapshot) -> Table:
         for cache in snapshot.images or ()
     ]
     columns = "runtime | version | root | images | size"
-    return _table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime"))
+    return make_table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime"))
 
 
 def _images(snapshot: NodeSnapshot) -> Table:
@@ -224,7 +224,7 @@ def _images(snapshot: NodeSnapshot) -> Table:
     rows: Rows = [
         (_image_name(image), _size(image.size_bytes), str(len(image.containers))) for image in images[:LARGEST]
     ]
-    return _table("Largest images", "image | size | containers", rows)
+    return make_table("Largest images", "image | size | containers", rows)
 
 
 def _image_name(image: ImageFact) -> str:
@@ -241,7 +241,7 @@ def _xids(snapshot: NodeSnapshot) -> Table:
         )
         for xid in (snapshot.xid.counts if snapshot.xid else ())
     ]
-    return _table("GPU errors (XID)", "code | gpu | count | last", rows)
+    return make_table("GPU errors (XID)", "code | gpu | count | last", rows)
 
 
 def _mounts(snapshot: NodeSnapshot) -> Table:
@@ -249,7 +249,7 @@ def _mounts(snapshot: NodeSnapshot) -> Table:
         (mount.path, mount.state, format_duration(max(0.0, snapshot.at - mount.since)), mount.error or "")
         for mount in snapshot.mounts or ()
     ]
-    return _table("Expected mounts", "path | state | for | message", rows)
+    return make_table("Expected mounts", "path | state | for | message", rows)
 
 
 def _probes(snapshot: NodeSnapshot) -> Table:
@@ -262,4 +262,4 @@ def _probes(snapshot: NodeSnapshot) -> Table:
         )
         for probe in snapshot.probes or ()
     ]
-    return _table("Registries", "address | state | took | message", rows)
+    return make_table("Registries", "address | state | took | message", rows)

@@ -1,25 +1,36 @@
-"""A snapshot as tables in the terminal; plain text, 120 columns wide, where there is none."""
+"""A snapshot, or a view of the cluster, as tables in the terminal; plain text 120 columns wide elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from monitor import overview
+from monitor import overview, overview_cluster
 from monitor.facts import NodeSnapshot
+from monitor.facts.cluster import ClusterView
 
 PLAIN_WIDTH = 120
 
 
 def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
     """Given a snapshot, print its tables to `file`."""
+    _print(overview.headline(snapshot), overview.tables(snapshot), file)
+
+
+def print_view(view: ClusterView, file: TextIO) -> None:
+    """Given a view of the cluster, print its tables to `file`."""
+    _print(overview_cluster.headline(view), overview_cluster.tables(view), file)
+
+
+def _print(headline: str, tables: Iterable[overview.Table], file: TextIO) -> None:
     width = None if file.isatty() else PLAIN_WIDTH
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
-    console.print(Text(overview.headline(snapshot), style="bold"))
-    for table in overview.tables(snapshot):
+    console.print(Text(headline, style="bold"))
+    for table in tables:
         console.print()
         console.print(Text(table.title, style="bold"))
         console.print(_rich(table) if table.rows else Text(f"  {table.note}"))

@@ -7,7 +7,9 @@ import pytest
 from pydantic import ValidationError
 
 from monitor.agent.settings import AgentSettings
-from monitor.config import Config, Listen, parse_listen, parse_url
+from monitor.config import Config
+from monitor.config_agent import parse_url
+from monitor.config_types import Listen, parse_listen
 
 SECRET = "s3cret-t0ken"
 

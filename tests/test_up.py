@@ -10,13 +10,15 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import pytest
 
-from monitor.config import Listen
+from monitor.config_types import Listen
 from monitor.daemon import page_url, why_not_listening
 from monitor.facts import NodeSnapshot
+from monitor.facts.cluster import ClusterView, SourceView
 from tests.support import wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 
@@ -154,21 +156,41 @@ def test_addresses_to_type(address: tuple[str, int], url: str) -> None:
     assert page_url(address) == url
 
 
-def test_the_daemon_shows_what_the_agent_tells_and_says_when_it_does_not(tmp_path: Path) -> None:
+def test_the_daemon_follows_the_agent_of_this_machine_and_says_when_it_is_silent(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         listen = f"127.0.0.1:{probe.getsockname()[1]}"
-    environ = quiet_environment(tmp_path, AGENT__LISTEN=listen, AGENT__TOKEN="s3cret")
+    environ = quiet_environment(
+        tmp_path, AGENT__LISTEN=listen, AGENT__TOKEN="s3cret", DAEMON__AGENTS__INTERVAL="200ms", DAEMON__CYCLE="500ms"
+    )
     with running(command("daemon"), environ) as daemon:
         assert daemon.stderr is not None
-        page = "http://" + daemon.stderr.readline().partition("page on http://")[2].strip(' /"\n')
-        status, _, body = get(f"{page}/")
-        assert (status, f"the agent at {listen} does not answer" in body) == (503, True)
+        page = page_of(daemon.stderr)
+        wait_until(lambda: not source(page, "agents").ok, 10, "the agent is missed")
+        assert listen in (source(page, "agents").why or "")
         with running(command("agent"), environ) as agent:
-            wait_until(lambda: get(f"{page}/")[0] == 200, 10, "the daemon reaches the agent")
-            assert snapshot_of(page).node == "test-node"
+            wait_until(lambda: [n.name for n in view_of(page).nodes] == ["test-node"], 10, "the agent is heard")
+            assert source(page, "agents").ok
+            assert not source(page, "kubernetes").ok
             agent.send_signal(signal.SIGTERM)
             assert agent.wait(STOP_LIMIT) == 0
+        wait_until(lambda: not source(page, "agents").ok, 10, "the agent is missed again")
+        assert view_of(page).nodes[0].name == "test-node"
         began = time.monotonic()
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(STOP_LIMIT) == 0
         assert time.monotonic() - began < STOP_LIMIT
+
+
+def page_of(log: IO[str]) -> str:
+    for line in log:
+        if "page on http://" in line:
+            return "http://" + line.partition("page on http://")[2].strip(' /"\n')
+    raise AssertionError("the daemon did not say where its page is")
+
+
+def view_of(page: str) -> ClusterView:
+    return msgspec.json.decode(get(f"{page}/v1/view")[2], type=ClusterView)
+
+
+def source(page: str, name: str) -> SourceView:
+    return next((s for s in view_of(page).sources if s.name == name), SourceView(name=name, ok=True))

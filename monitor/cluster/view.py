@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -32,23 +32,40 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """The facts that a view is made of. `pods_known` is False while Kubernetes cannot be asked."""
+class Surroundings:
+    """What concerns no single node. `pods_known` is False while Kubernetes cannot be asked."""
 
-    agents: tuple[AgentFact, ...] = ()
-    pods: tuple[PodFact, ...] = ()
-    nodes: tuple[NodeFact, ...] = ()
     queues: tuple[QueueFact, ...] = ()
     sources: tuple[SourceView, ...] = ()
     pods_known: bool = False
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What has happened since: pods by uid (None: gone), and agents that have answered or failed to."""
+class Inputs:
+    """The facts that a view is made of."""
 
-    pods: Mapping[str, PodFact | None]
     agents: tuple[AgentFact, ...] = ()
+    pods: tuple[PodFact, ...] = ()
+    nodes: tuple[NodeFact, ...] = ()
+    around: Surroundings = Surroundings()
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What has happened since: pods by uid and nodes by name (None: gone), agents that have answered or failed to.
+
+    `again` are nodes to be joined because time has passed, `around` is given when the surroundings were looked at anew.
+    """
+
+    pods: Mapping[str, PodFact | None] = field(default_factory=dict)
+    nodes: Mapping[str, NodeFact | None] = field(default_factory=dict)
+    agents: tuple[AgentFact, ...] = ()
+    again: frozenset[str] = frozenset()
+    around: Surroundings | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything."""
+        return bool(self.pods or self.nodes or self.agents or self.again or self.around)
 
 
 class ViewBuilder:
@@ -67,7 +84,7 @@ class ViewBuilder:
         memory = memory or Memory()
         self._cards = dict(memory.cards)
         self._missing = dict(memory.missing)
-        self._inputs = Inputs()
+        self._around = Surroundings()
         self._agents: dict[str, AgentFact] = {}
         self._nodes: dict[str, NodeFact] = {}
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}
@@ -80,13 +97,18 @@ class ViewBuilder:
         """Return what the next view needs to know, as a value."""
         return Memory(cards=dict(self._cards), missing=dict(self._missing))
 
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Return the nodes that are known."""
+        return tuple(self._joined)
+
     def identify_again(self) -> None:
         """Tell that what pods are identified by has changed."""
         self._book.identify_again()
 
     def build(self, inputs: Inputs, now: float) -> ClusterView:
         """Given the facts of this moment, return the view."""
-        self._inputs = inputs
+        self._around = inputs.around
         self._book.replace(inputs.pods)
         self._nodes = {node.name: node for node in inputs.nodes}
         self._agents = {agent.node or agent.target: agent for agent in inputs.agents}
@@ -99,13 +121,14 @@ class ViewBuilder:
 
     def update(self, changes: Changes, now: float) -> ClusterView:
         """Given what has changed since the last view, return the next one."""
-        touched: set[str] = set()
+        self._around = changes.around or self._around
+        touched = set(changes.again)
         for uid, pod in changes.pods.items():
             touched |= self._change_pod(uid, pod)
+        for name, node in changes.nodes.items():
+            touched |= self._change_node(name, node)
         for agent in changes.agents:
-            self._agents[agent.node or agent.target] = agent
-            touched.add(agent.node or agent.target)
-            self._take_usage(agent)
+            touched |= self._change_agent(agent)
         self._join(touched & (self._nodes.keys() | self._agents.keys()), now)
         return self._view(now)
 
@@ -122,12 +145,31 @@ class ViewBuilder:
                 touched |= self._named_by.get(f"{known.namespace}/{known.name}", set())
         return touched
 
+    def _change_agent(self, agent: AgentFact) -> set[str]:
+        """Take an agent's news. Until it has spoken for the first time it goes by its address."""
+        name = agent.node or agent.target
+        if name != agent.target and self._agents.pop(agent.target, None) is not None:
+            self._forget_node(agent.target)
+        self._agents[name] = agent
+        self._take_usage(agent)
+        return {name}
+
+    def _change_node(self, name: str, node: NodeFact | None) -> set[str]:
+        """Take a changed node, or drop one that is gone. Return it, if it has to be joined again."""
+        if node is not None:
+            self._nodes[name] = node
+            return {name}
+        self._nodes.pop(name, None)
+        if name not in self._agents:
+            self._forget_node(name)
+        return {name}
+
     def _join(self, names: Iterable[str], now: float) -> None:
         """Join these nodes anew, and remember what is to be remembered of them."""
         names = sorted(names)
         self._note_missing(names, now)
         limits, book = self._limits, self._book
-        known = self._inputs.pods_known
+        known = self._around.pods_known
         index = PodIndex(book.by_uid, book.by_name, self._missing, known, limits.terminating_grace, limits.settle)
         for name in names:
             pods = tuple(book.bound[name].values()) if name in book.bound else ()
@@ -148,12 +190,16 @@ class ViewBuilder:
     def _forget(self, agents: tuple[AgentFact, ...], names: Set[str]) -> None:
         """Forget nodes and agents that are gone."""
         for name in self._joined.keys() - names:
-            for gpu in self._joined.pop(name)[1]:
-                self._cards.pop(card_key(gpu.node, gpu.uuid, gpu.index), None)
-            self._name_pods(name, {})
+            self._forget_node(name)
         for target in self._usage.keys() - {agent.target for agent in agents}:
             agent, uses = self._usage.pop(target)
             self._book.use(agent.node or target, dict.fromkeys(uses))
+
+    def _forget_node(self, name: str) -> None:
+        _, gpus = self._joined.pop(name, (None, ()))
+        for gpu in gpus:
+            self._cards.pop(card_key(gpu.node, gpu.uuid, gpu.index), None)
+        self._name_pods(name, {})
 
     def _note_missing(self, names: list[str], now: float) -> None:
         """Note since when pods that these nodes name are unknown to Kubernetes. Nothing while it cannot be asked."""
@@ -163,7 +209,7 @@ class ViewBuilder:
             for key, found in named.items():
                 if found:
                     self._missing.pop(key, None)
-                elif self._inputs.pods_known:
+                elif self._around.pods_known:
                     self._missing.setdefault(key, now)
 
     def _name_pods(self, node: str, named: dict[str, bool]) -> None:
@@ -199,9 +245,9 @@ class ViewBuilder:
             gpus=tuple(gpu for _, cards in joined for gpu in cards),
             pods=self._book.views(),
             free=free_by_model(nodes),
-            queues=queue_views(self._book.queues(), self._inputs.queues, self._resource),
+            queues=queue_views(self._book.queues(), self._around.queues, self._resource),
             users=self._book.users(),
-            sources=self._inputs.sources,
+            sources=self._around.sources,
         )
 
 

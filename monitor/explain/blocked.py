@@ -55,12 +55,9 @@ def _tainted(candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answe
     names = _names(nodes)
     values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
     key = taint.partition("=")[0].partition(":")[0]
-    advice = Reason(TROUBLE[key], {"taint": taint, "nodes": names}) if key in TROUBLE else _tolerate(taint, names)
-    return Answer(Status.PENDING, PendingCause.TAINT, Reason(Key.TAINT, values), others, (advice,))
-
-
-def _tolerate(taint: str, names: str) -> Reason:
-    return Reason(Key.TAINT_ADVICE, {"taint": taint, "nodes": names})
+    headline = Reason(Key.TAINT_TROUBLE if key in TROUBLE else Key.TAINT, values)
+    advice = Reason(TROUBLE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
+    return Answer(Status.PENDING, PendingCause.TAINT, headline, others, (advice,))
 
 
 def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answer:
@@ -123,4 +120,5 @@ def short_of_other(able: Sequence[NodeFit], asked: int) -> Answer:
     idle = sum(each.free for each in lacking)
     evidence = (Reason(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
     headline = Reason(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
-    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Reason(Key.SHORT_OF_ADVICE, values),))
+    advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is Kind.PODS else Key.SHORT_OF_ADVICE
+    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Reason(advice, values),))

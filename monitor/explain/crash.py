@@ -149,7 +149,8 @@ def shm_size(pod: PodFact) -> Reason:
 
 def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     """Given a container that the runtime could not create or start, return why not."""
-    message = status.message or ending(status).message or _runtime_event(pod, status, world)
+    own = None if status.reason == "CrashLoopBackOff" else status.message  # that one only says when it tries again
+    message = own or ending(status).message or _runtime_event(pod, status, world)
     lower = message.lower()
     word = next((word for word, fragments in _START if any(each in lower for each in fragments)), "OTHER")
     values: dict[str, Value] = {

@@ -22,7 +22,7 @@ CANNOT_START = (
 def explain_pod(pod: PodFact, world: World, now: float) -> Explanation:
     """Given a pod, everything known and the time, return why the pod is as it is."""
     answer = _answer(pod, world, now)
-    since = _since(pod, answer.status)
+    since = _since(pod, answer.status, world)
     return Explanation(
         pod=reference(pod, world),
         status=answer.status,
@@ -85,8 +85,10 @@ def _starting_or_running(pod: PodFact, world: World, now: float) -> Answer:
     return starting.starting(pod, world, now)
 
 
-def _since(pod: PodFact, status: Status) -> float | None:
+def _since(pod: PodFact, status: Status, world: World) -> float | None:
     """Return since when the pod is in this status."""
+    if status is Status.IDLE:
+        return max((card.idle_since for card in world.cards.get(pod.uid, ()) if card.idle_since), default=None)
     if status is Status.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
     if status is Status.FINISHED:

@@ -35,7 +35,7 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
             *_idle(usable, world),
             *outside(pod, fits),
         ),
-        advice=tuple(_wait_or_release(usable, world)),
+        advice=tuple(_wait_or_release(usable, asked, world)),
     )
 
 
@@ -57,7 +57,6 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
         "largest": largest.total,
         "node": largest.node.name,
         "free": sum(each.free for each in usable),
-        "nodes": sum(each.free > 0 for each in usable),
     }
     plan = _layout(usable, asked, world)
     return Answer(
@@ -123,7 +122,7 @@ def _free_map(usable: Sequence[NodeFit]) -> Iterable[Reason]:
     """Yield where the free GPUs are, most first."""
     found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
     if found:
-        names = ", ".join(f"{each.node.name} {each.free}" for each in found[:NAMED])
+        names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED])
         yield Reason(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
 
 
@@ -166,13 +165,13 @@ def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
         yield Reason(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Iterable[Reason]:
     keys = {each.key for each in _idle(usable, world)}
     if Key.GPUS_IDLE in keys:
         yield Reason(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:
         yield Reason(Key.RELEASE_STUCK)
-    yield Reason(Key.WAIT_OR_ASK_LESS)
+    yield Reason(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
 
 
 def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Reason]:
@@ -190,7 +189,7 @@ def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Reason]:
             yield Reason(
                 key,
                 {
-                    "nodes": ", ".join(f"{each.node.name} {each.free}" for each in found[:NAMED]),
+                    "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED]),
                     "detail": ", ".join(sorted(details)[:TOP]),
                 },
             )

@@ -42,14 +42,16 @@ def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | No
     cluster = _queue("ClusterQueue", local.parent or "", None, world)
     for queue in (cluster, local):
         if queue is not None and queue.state in ("closed", "closing"):
-            return _closed(
-                _stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"queue": queue.name, "kind": queue.kind})
-            )
+            return _closed(_stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"object": _as_kubectl(queue)}))
     return None
 
 
 def _queue(kind: str, name: str, namespace: str | None, world: World) -> QueueFact | None:
     return next((q for q in world.queues if q.kind == kind and q.name == name and q.namespace == namespace), None)
+
+
+def _as_kubectl(queue: QueueFact) -> str:
+    return f"{queue.kind} {queue.name}" + (f" -n {queue.namespace}" if queue.namespace else "")
 
 
 def _stopped(queue: QueueFact) -> Reason:

@@ -11,7 +11,7 @@ from monitor.explain.reasons import Answer, Reason, Status, Value
 from monitor.explain.world import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
-NETWORK = (Pull.TLS, Pull.PLAIN_HTTP, Pull.DNS, Pull.CONNECTION_REFUSED, Pull.TIMEOUT, Pull.CONNECTION_BROKEN)
+NAMING = (Pull.WRONG_ARCHITECTURE, Pull.UNAUTHORIZED, Pull.NOT_FOUND, Pull.BAD_NAME, Pull.NEVER_PULL)
 SLOW = 300.0
 _TELLING = (
     "failed to pull image",
@@ -68,14 +68,15 @@ def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
     yield from _probes(pod, found, world)
     others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
     here = {image for other, image in others if other.node == pod.node and image != found.image}
-    if here:
-        yield Reason(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == found.image}
-    if there - same:
-        yield Reason(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
-    elif same:
+    # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
+    if same and (found.cause in NAMING or (found.cause is Pull.UNKNOWN and same == there)):
         yield Reason(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
+    elif there and found.cause not in NAMING:
+        yield Reason(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
+    elif here and found.cause not in NAMING:
+        yield Reason(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
     yield from _works_elsewhere(pod, found, world)
 
 
@@ -101,19 +102,14 @@ def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
     mine = results.pop(pod.node or "", None)
     if mine is None:
         return
-    reach = sum(probe.ok for probe in results.values())
-    values: dict[str, Value] = {
-        "node": pod.node or "?",
-        "registry": _host(mine.target),
-        "others": len(results),
-        "reach": reach,
-    }
-    if mine.ok:
-        yield Reason(Key.PROBE_OK, values)
-    elif results and reach == len(results):
-        yield Reason(Key.PROBE_ONLY_HERE, values | {"cause": mine.cause or mine.error or "?"})
-    else:
-        yield Reason(Key.PROBE_FAILS, values | {"cause": mine.cause or mine.error or "?"})
+    values: dict[str, Value] = {"node": pod.node or "?", "registry": _host(mine.target)}
+    others, reach = len(results), sum(probe.ok for probe in results.values())
+    if not mine.ok and others and reach == others:
+        yield Reason(Key.PROBE_ONLY_HERE, values | {"cause": mine.cause or mine.error or "?", "others": others})
+        return
+    yield Reason(Key.PROBE_OK, values) if mine.ok else Reason(Key.PROBE_FAILS, values | {"cause": mine.cause or "?"})
+    if others:
+        yield Reason(Key.PROBE_OTHERS, {"registry": _host(mine.target), "others": others, "reach": reach})
 
 
 def _host(target: str) -> str:

@@ -24,6 +24,10 @@ SHM_FULL = 0.85
 
 def running(pod: PodFact, world: World, now: float) -> Answer:
     """Given a pod that runs, return whether it does anything, with the figures."""
+    node = world.node_by_name.get(pod.node or "")
+    if node is not None and node.ready is not True:
+        advice = (Reason(Key.NODE_BACK_ADVICE, {"nodes": node.name}),)
+        return Answer(Status.RUNNING, "node-not-ready", Reason(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice)
     asked, cards = gpus_asked(pod, world), world.cards.get(pod.uid, ())
     if not asked and not cards:
         return Answer(Status.RUNNING, "running", Reason(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
@@ -83,8 +87,8 @@ def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> A
     held = (Reason(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
     if all(card.state is GpuState.IDLE_HELD for card in cards):
         advice = Reason(Key.IDLE_ADVICE, values)
-        return Answer(Status.IDLE, "idle", Reason(Key.IDLE, values), (*held, *_slowed_by(pod, world)), (advice,))
-    evidence = (*held, *_slowed_by(pod, world), *_restarts(pod))
+        return Answer(Status.IDLE, "idle", Reason(Key.IDLE, values), (*held, *_cpu_at_limit(pod, world)), (advice,))
+    evidence = (*held, *_cpu_at_limit(pod, world), *_restarts(pod))
     return Answer(Status.RUNNING, "waiting", Reason(Key.IDLE_JUST_NOW, values), evidence, ())
 
 
@@ -123,28 +127,23 @@ def _logs(pod: PodFact, snapshot: NodeSnapshot | None) -> list[LogFact]:
 
 
 def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
-    """Return the figures, and what may slow it down if they are low."""
+    """Return the figures, and what may slow it down if they are low. A full /dev/shm is said in any case."""
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     mean = sum(ratios) / len(ratios) if ratios else None
-    unused = [card for card in cards if card.state is GpuState.IDLE_HELD]
-    evidence = [*_use(pod, cards, world), *_restarts(pod)]
+    unused = sum(card.state is GpuState.IDLE_HELD for card in cards)
+    shm = tuple(_shm_full(pod, world))
+    evidence = (*_use(pod, cards, world), *_restarts(pod), *shm)
+    advice = [Reason(Key.CRASH_SHM_ADVICE)] if shm else []
+    values = _where(pod) | {"gpus": len(cards), "unused": unused, "ratio": mean or 0.0}
     if unused:
-        values = _where(pod) | {"unused": len(unused), "gpus": len(cards)}
-        return Answer(
-            Status.RUNNING,
-            "partly-idle",
-            Reason(Key.PARTLY_IDLE, values),
-            tuple(evidence),
-            (Reason(Key.PARTLY_IDLE_ADVICE, values),),
-        )
-    values = _where(pod) | {"gpus": len(cards)}
-    if mean is not None and mean < LOW:
-        slow = tuple(_slowed_by(pod, world))
-        advice = () if slow else (Reason(Key.LOW_USE_ADVICE, values),)
-        return Answer(
-            Status.RUNNING, "low-use", Reason(Key.LOW_USE, values | {"ratio": mean}), (*evidence, *slow), advice
-        )
-    return Answer(Status.RUNNING, "busy", Reason(Key.BUSY, values), tuple(evidence))
+        advice.append(Reason(Key.PARTLY_IDLE_ADVICE, values))
+        return Answer(Status.RUNNING, "partly-idle", Reason(Key.PARTLY_IDLE, values), evidence, tuple(advice))
+    if mean is None or mean >= LOW:
+        return Answer(Status.RUNNING, "busy", Reason(Key.BUSY, values), evidence, tuple(advice))
+    cpu = tuple(_cpu_at_limit(pod, world))
+    if not cpu and not shm:
+        advice.append(Reason(Key.LOW_USE_ADVICE))
+    return Answer(Status.RUNNING, "low-use", Reason(Key.LOW_USE, values), (*evidence, *cpu), tuple(advice))
 
 
 def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Reason]:
@@ -157,19 +156,23 @@ def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Reaso
         yield Reason(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
 
 
-def _slowed_by(pod: PodFact, world: World) -> Iterable[Reason]:
-    """Yield what keeps the cards waiting: CPU at its limit, or a full /dev/shm."""
-    snapshot = world.snapshots.get(pod.node or "")
-    ids = {each.container_id for each in pod.statuses if each.container_id}
+def _cpu_at_limit(pod: PodFact, world: World) -> Iterable[Reason]:
+    """Yield that its CPU is at the limit: then the cards wait for it."""
+    snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for use in (snapshot.container_usage or ()) if snapshot else ():
-        if (
-            use.container_id in ids
-            and use.cpu_cores
-            and use.cpu_limit_cores
-            and use.cpu_cores >= CPU_FULL * use.cpu_limit_cores
-        ):
-            yield Reason(Key.CPU_AT_LIMIT, {"cores": round(use.cpu_cores, 1), "limit": round(use.cpu_limit_cores, 1)})
+        cores, limit = use.cpu_cores, use.cpu_limit_cores
+        if use.container_id in ids and cores and limit and cores >= CPU_FULL * limit:
+            yield Reason(Key.CPU_AT_LIMIT, {"cores": round(cores, 1), "limit": round(limit, 1)})
+
+
+def _shm_full(pod: PodFact, world: World) -> Iterable[Reason]:
+    """Yield that a /dev/shm of its is nearly full, and how large it may be."""
+    snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for shm in (snapshot.shm or ()) if snapshot else ():
         if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_FULL * shm.size_bytes:
             yield Reason(Key.SHM_NEARLY_FULL, {"used": shm.used_bytes, "size": shm.size_bytes})
             yield crash.shm_size(pod)
+
+
+def _containers(pod: PodFact) -> set[str]:
+    return {each.container_id for each in pod.statuses if each.container_id}

@@ -9,10 +9,11 @@ from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.explain.world import FINISHED, World
 from monitor.facts.cluster import Evidence
 from monitor.facts.kube import EventFact, PodFact
 
+STUCK_AFTER = 30.0  # a process may be in D for a moment
 SLACK = 30.0  # after the grace time the kubelet still has to tear down volumes and network
 _VOLUME_WORDS = (
     "volumes have not been cleaned up",
@@ -54,9 +55,9 @@ def _where(pod: PodFact) -> dict[str, Value]:
 
 
 def _with_gpus(answer: Answer, pod: PodFact, world: World) -> Answer:
-    """Add what makes it urgent: a pod that does not go keeps its GPUs."""
+    """Add what makes it urgent: a pod that does not go keeps its GPUs, unless it has already ended."""
     count = gpus_asked(pod, world)
-    if not count or pod.node is None:
+    if not count or pod.node is None or pod.phase in FINISHED:
         return answer
     values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, world)}
     return replace(answer, evidence=(*answer.evidence, Reason(Key.TERM_HOLDS_GPUS, values)))
@@ -95,22 +96,21 @@ def _domain(finalizer: str) -> str:
 
 def _stuck_process(pod: PodFact, world: World, now: float) -> Answer | None:
     """Return which of the pod's processes cannot be ended, as the driver and /proc of its node show it."""
-    evidence = _process_state(pod, world)
+    evidence = _process_state(pod, world, now)
     if evidence is None:
         return None
-    since = evidence.values.get("since")
     values = _where(pod) | {
         "pid": evidence.values.get("pid", "?"),
         "process": str(evidence.values.get("process") or "?"),
         "state": str(evidence.values.get("state") or "?"),
-        "seconds": max(0.0, now - float(since)) if since is not None else 0.0,
+        "seconds": max(0.0, now - float(evidence.values.get("since", now))),
     }
     key = Key.TERM_PROCESS_D if values["state"] == "D" else Key.TERM_PROCESS
     answer = _answer("stuck-process", key, values, Key.TERM_PROCESS_ADVICE)
     return replace(answer, evidence=tuple(_mounts(pod, world, now)))
 
 
-def _process_state(pod: PodFact, world: World) -> Evidence | None:
+def _process_state(pod: PodFact, world: World, now: float) -> Evidence | None:
     """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
     for gpu in world.cards.get(pod.uid, ()):
         for each in gpu.evidence:
@@ -118,14 +118,12 @@ def _process_state(pod: PodFact, world: World) -> Evidence | None:
                 return each
     snapshot = world.snapshots.get(pod.node or "")
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
-        if process.pod_uid == pod.uid and process.state in ("D", "Z"):
-            values: dict[str, Value] = {"pid": process.pid, "state": process.state, "process": process.name or ""}
-            return Evidence(what="process-state", values=values | _known("since", process.state_since))
+        since = process.state_since
+        if process.pod_uid == pod.uid and process.state in ("D", "Z") and since is not None:
+            values: dict[str, Value] = {"pid": process.pid, "state": process.state, "since": since}
+            if now - since >= STUCK_AFTER:
+                return Evidence(what="process-state", values=values | {"process": process.name or ""})
     return None
-
-
-def _known(name: str, value: float | None) -> dict[str, Value]:
-    return {} if value is None else {name: value}
 
 
 def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Reason]:

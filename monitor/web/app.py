@@ -1,9 +1,10 @@
-"""The web application: a status page of this machine, its snapshot as JSON, and a sign of life."""
+"""The web application: a status page, the view and its explanations as JSON, and a sign of life."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import jinja2
 import msgspec
@@ -15,8 +16,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor import overview
+from monitor import overview, overview_cluster
 from monitor.facts import NodeSnapshot
+from monitor.facts.cluster import ClusterView
+from monitor.questions import Why
+from monitor.words import LANGUAGES
 
 HERE = Path(__file__).parent
 HEADERS = {
@@ -27,16 +31,26 @@ HEADERS = {
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-class NoSnapshotError(Exception):
-    """There is no snapshot right now; the message says why, in a sentence for the page."""
+class Asked(Protocol):
+    """What the pages ask of the cluster."""
+
+    def view(self) -> ClusterView:
+        """Return the cluster as it is now."""
+        ...
+
+    def why(self, name: str, namespace: str | None, lang: str) -> Why:
+        """Return why a pod or job is as it is."""
+        ...
 
 
-def create_app(read: Callable[[], NodeSnapshot]) -> ASGIApp:
-    """Given how to read this machine, which may raise NoSnapshotError, return the web application."""
-    views = _Views(read)
+def create_app(asked: Asked, own_node: Callable[[], NodeSnapshot] | None = None) -> ASGIApp:
+    """Given whom to ask about the cluster, and this machine's snapshot if its agent is here, return the application."""
+    views = _Views(asked, own_node)
     routes = [
         Route("/", views.status),
         Route("/healthz", healthz),
+        Route("/v1/view", views.view),
+        Route("/v1/why", views.why),
         Route("/v1/snapshot", views.snapshot),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
@@ -64,10 +78,11 @@ def healthz(_request: Request) -> Response:
 
 
 class _Views:
-    """The endpoints that show a snapshot. Plain functions: they run on worker threads and may wait."""
+    """The endpoints. Plain functions: they run on worker threads and may wait."""
 
-    def __init__(self, read: Callable[[], NodeSnapshot]) -> None:
-        self._read = read
+    def __init__(self, asked: Asked, own_node: Callable[[], NodeSnapshot] | None) -> None:
+        self._asked = asked
+        self._own_node = own_node
         loader = jinja2.FileSystemLoader(HERE / "templates")
         environment = jinja2.Environment(
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -75,19 +90,32 @@ class _Views:
         self._template = environment.get_template("status.html")
 
     def status(self, _request: Request) -> Response:
-        try:
-            snapshot = self._read()
-        except NoSnapshotError as error:
-            return self._page(503, node="this machine", headline=str(error), tables=())
-        shown = {"headline": overview.headline(snapshot), "tables": overview.tables(snapshot)}
-        return self._page(200, node=snapshot.node, **shown)
+        view = self._asked.view()
+        lines, tables = [overview_cluster.headline(view)], list(overview_cluster.tables(view))
+        if self._own_node is not None:
+            snapshot = self._own_node()
+            lines.append(overview.headline(snapshot))
+            tables += overview.tables(snapshot)
+        page = self._template.render(
+            numbers=overview.NUMBERS, lines=lines, tables=tables, own=self._own_node is not None
+        )
+        return HTMLResponse(page, headers=NO_STORE)
+
+    def view(self, _request: Request) -> Response:
+        return _json(self._asked.view())
+
+    def why(self, request: Request) -> Response:
+        name = request.query_params.get("name")
+        lang = request.query_params.get("lang", "en")
+        if not name or lang not in LANGUAGES:
+            return _json({"error": "ask /v1/why?name=POD, with namespace=NS and lang=en or lang=zh if you like"}, 400)
+        return _json(self._asked.why(name, request.query_params.get("namespace"), lang).as_dict())
 
     def snapshot(self, _request: Request) -> Response:
-        try:
-            status, content = 200, msgspec.json.encode(self._read())
-        except NoSnapshotError as error:
-            status, content = 503, msgspec.json.encode({"error": str(error)})
-        return Response(content, status, NO_STORE, media_type="application/json")
+        if self._own_node is None:
+            return _json({"error": "this process has no agent; ask the agents, or /v1/view"}, 404)
+        return _json(self._own_node())
 
-    def _page(self, status: int, **shown: object) -> Response:
-        return HTMLResponse(self._template.render(numbers=overview.NUMBERS, **shown), status, NO_STORE)
+
+def _json(content: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status, NO_STORE, media_type="application/json")

@@ -9,7 +9,7 @@ import pytest
 
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Inputs, Memory, ViewBuilder
+from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
 from monitor.facts import CollectorFact, EccFact, MigFact, RowRemapFact, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Identity
@@ -116,7 +116,10 @@ CASES = (
 def view_of(case: Case) -> GpuView:
     builder = ViewBuilder(identify=lambda p: Identity(user=f"user-of-{p.name}"), memory=case.memory)
     inputs = Inputs(
-        agents=(case.agent,) if case.agent else (), pods=case.pods, nodes=(node(gpus=1),), pods_known=case.pods_known
+        agents=(case.agent,) if case.agent else (),
+        pods=case.pods,
+        nodes=(node(gpus=1),),
+        around=Surroundings(pods_known=case.pods_known),
     )
     return builder.build(inputs, NOW).gpus[0]
 

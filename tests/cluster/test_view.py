@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import Changes, Inputs, Memory, ViewBuilder
+from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
+from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity
 from monitor.facts.kube import PodFact, QueueFact
 from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, process
+
+KNOWN = Surroundings(pods_known=True)
 
 
 def who(p: PodFact) -> Identity:
@@ -25,9 +28,10 @@ def build(inputs: Inputs, now: float = NOW, memory: Memory | None = None) -> Clu
     return ViewBuilder(identify=who, memory=memory or Memory()).build(inputs, now)
 
 
-def two_nodes(*pods: PodFact, **fields: Any) -> Inputs:
+def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> Inputs:
     agents = (agent(*(card(i) for i in range(8))), agent(*(card(i, "n2") for i in range(8)), node="n2"))
-    return Inputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, pods_known=True, **fields)
+    around = Surroundings(queues=queues, pods_known=True)
+    return Inputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, around=around)
 
 
 def free_of(view: ClusterView) -> dict[str, int | None]:
@@ -54,7 +58,7 @@ def test_free_is_what_the_scheduler_would_give() -> None:
 )
 def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> None:
     base = two_nodes()
-    fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "pods_known")} | change
+    fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "around")} | change
     view = build(Inputs(**fields))
     assert (sum(m.free for m in view.free), max(m.largest_on_one_node for m in view.free)) == (free, largest), name
 
@@ -62,12 +66,12 @@ def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> Non
 def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
     """Seven of eight are free for the scheduler, two of them have a host process on them."""
     told = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), pods_known=True))
+    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), around=KNOWN))
     assert free_of(view) == {"n1": 5}
 
 
 def test_time_sliced_cards_are_counted_in_shares() -> None:
-    view = build(Inputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), pods_known=True))
+    view = build(Inputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
     assert free_of(view) == {"n1": 2}
 
 
@@ -78,7 +82,7 @@ def test_without_kubernetes_nodes_are_still_seen() -> None:
 
 
 def test_without_agents_pods_are_still_seen() -> None:
-    view = build(Inputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), pods_known=True))
+    view = build(Inputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), around=KNOWN))
     assert (view.pods[0].identity.user, len(view.gpus), view.gpus[0].state) == ("li", 8, GpuState.UNKNOWN)
     assert view.nodes[0].has_agent is False
 
@@ -132,7 +136,7 @@ def test_use_by_pod_and_user() -> None:
         logs=(LogFact(container_id="1", size_bytes=100), LogFact(container_id="2", error="unreadable")),
         runtime_usage=(RuntimeUsageFact(runtime="docker", writable={"1": 1000}),),
     )  # fmt: skip
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(a, b), pods_known=True))
+    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(a, b), around=KNOWN))
     use = {p.name: p.usage for p in view.pods}
     assert (use["a"].gpu_memory_bytes, use["a"].gpu_utilization_ratio) == (3 * GIB, 0.75)
     assert (use["a"].cpu_cores, use["a"].memory_bytes, use["a"].shm_bytes, use["a"].disk_bytes) == (
@@ -151,13 +155,20 @@ def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() ->
 
     def at(now: float, heard: float) -> Any:
         told = agent(card(), devices=(device(p),), received_at=heard)
-        return builder.build(Inputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), pods_known=True), now).gpus[0]
+        return builder.build(Inputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
 
     assert (at(NOW, NOW).since, at(NOW + 60, NOW + 60).since) == (NOW, NOW)
     blind = at(NOW + 200, NOW + 60)
     assert (blind.state, blind.since, blind.idle_since) == (GpuState.UNKNOWN, NOW + 200, None)
     idle = at(NOW + 1900, NOW + 1900)
     assert (idle.state, idle.idle_since) == (GpuState.IDLE_HELD, NOW)
+
+
+def test_an_agent_goes_by_its_address_until_it_has_told_its_name() -> None:
+    builder = ViewBuilder(identify=who)
+    unheard = AgentFact(target="n1:9835", silent_since=NOW, failures=1)
+    assert [n.name for n in builder.build(Inputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
+    assert [n.name for n in builder.update(Changes(agents=(agent(card()),)), NOW).nodes] == ["n1"]
 
 
 def test_memory_survives_a_restart() -> None:
@@ -177,12 +188,12 @@ def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int)
     straight = build(base)
     builder = ViewBuilder(identify=who)
     for step in range(repeats):  # only some of it is there yet
-        some = Inputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), pods_known=True)
+        some = Inputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), around=KNOWN)
         builder.build(some, NOW)
     agents, nodes = list(base.agents), list(base.nodes)
     for part in (agents, nodes, pods):
         shuffle.shuffle(part)
-    end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), pods_known=True), NOW)
+    end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
     assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
     assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]
 
@@ -216,4 +227,4 @@ def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps:
 
 
 def inputs_of(base: Inputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> Inputs:
-    return Inputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, pods_known=True)
+    return Inputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, around=KNOWN)

@@ -1,4 +1,4 @@
-"""Small facts for explanations: a pod, a node, an event, in one line each, and the check that every case goes through."""
+"""Small facts for explanations, in one line each, and the check that every case goes through."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pod(
 ) -> PodFact:
     """A pod that waits since `age` seconds. With `node` it is bound there."""
     requests = {"cpu": float(cpu), "memory": float(memory)} | ({GPU: float(gpus)} if gpus else {})
-    fields = {
+    fields: dict[str, Any] = {
         "uid": f"uid-{name}",
         "name": name,
         "namespace": "team-a",
@@ -48,20 +48,27 @@ def pod(
 
 def holding(name: str, node_name: str, gpus: float, **more: Any) -> PodFact:
     """A pod that runs and holds GPUs. It was there before the others, unless `age` says otherwise."""
-    return pod(name, gpus=gpus, node=node_name, **({"phase": "Running", "age": 90_000} | more))
+    fields: dict[str, Any] = {"phase": "Running", "age": 90_000, "node": node_name}
+    return pod(name, gpus=gpus, **(fields | more))
 
 
 def node(name: str, *, gpus: float = 8, cpu: float = 96, memory: float = 512 * GIB, **more: Any) -> NodeFact:
     """A node that is well and empty."""
     amounts = {"cpu": float(cpu), "memory": float(memory), "pods": 110.0} | ({GPU: float(gpus)} if gpus else {})
-    fields = {"uid": f"uid-{name}", "name": name, "ready": True, "allocatable": amounts, "capacity": amounts}
+    fields: dict[str, Any] = {
+        "uid": f"uid-{name}",
+        "name": name,
+        "ready": True,
+        "allocatable": amounts,
+        "capacity": amounts,
+    }
     return NodeFact(**(fields | more))
 
 
 def event(reason: str, message: str, *, about: PodFact | None = None, ago: float = 60, **more: Any) -> EventFact:
     """Something that happened, by default to the pod `bert-0`."""
     name = about.name if about else "bert-0"
-    fields = {
+    fields: dict[str, Any] = {
         "uid": f"uid-event-{reason}-{ago}",
         "kind": "Pod",
         "name": name,
@@ -88,7 +95,13 @@ def waiting(reason: str, message: str | None = None, **more: Any) -> ContainerSt
 
 def up(**more: Any) -> ContainerStatusFact:
     """A container that runs since an hour."""
-    fields = {"name": "main", "state": "running", "started_at": NOW - 3600, "ready": True, "container_id": "c" * 64}
+    fields: dict[str, Any] = {
+        "name": "main",
+        "state": "running",
+        "started_at": NOW - 3600,
+        "ready": True,
+        "container_id": "c" * 64,
+    }
     return ContainerStatusFact(**(fields | more))
 
 
@@ -103,7 +116,13 @@ def looping(code: int | None, *, reason: str = "Error", message: str | None = No
 def card(node_name: str, index: int, state: GpuState, holder: PodFact | None = None, **more: Any) -> GpuView:
     """A card as the view has it."""
     holders = (Holder(pod_uid=holder.uid, pod=holder.name, namespace=holder.namespace, live=True),) if holder else ()
-    fields = {"node": node_name, "index": index, "uuid": f"GPU-{node_name}-{index}", "state": state, "holders": holders}
+    fields: dict[str, Any] = {
+        "node": node_name,
+        "index": index,
+        "uuid": f"GPU-{node_name}-{index}",
+        "state": state,
+        "holders": holders,
+    }
     return GpuView(**(fields | more))
 
 
@@ -151,7 +170,7 @@ def world_of(case: Case) -> World:
 
 
 def check(case: Case, status: str = "pending") -> Explanation:
-    """Explain the case and hold it against its row, whose own status counts more than its table's. Check the languages."""
+    """Explain the case and hold it against its row, whose own status counts more than its table's."""
     found = explain_pod(case.pod, world_of(case), NOW)
     text = english(found)
     assert (found.status, found.cause) == (case.status or status, case.cause), text

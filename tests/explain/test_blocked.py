@@ -30,7 +30,7 @@ CASES = [
         "a full disk is healed, not tolerated",
         pod(gpus=1),
         "taint",
-        says=("The disk of gpu-01 is full", "Do not tolerate it"),
+        says=("closed by Kubernetes because it is in trouble", "The disk of gpu-01 is full", "Do not tolerate it"),
         silent=("add a toleration",),
         world={
             "nodes": [node("gpu-01", taints=(TaintFact(key="node.kubernetes.io/disk-pressure", effect="NoSchedule"),))]
@@ -49,7 +49,7 @@ CASES = [
         pod(gpus=1, node_selector={"gpu": "A100"}),
         "selector",
         says=(
-            "None of the 3 nodes that are large enough is what it wants: gpu=A100.",
+            "It wants gpu=A100, and none of the nodes that are large enough has that (3 nodes looked at).",
             "Nodes have gpu = a100 (2), v100 (1).",
         ),
         world={
@@ -131,14 +131,14 @@ CASES = [
         "pod count",
         pod(),
         "unschedulable-other",
-        says=("as many pods as it may have (gpu-01",),
+        says=("as many pods as it may have (gpu-01", "raise maxPods"),
         world={"nodes": [node("gpu-01")], "pods": [holding(f"p{i}", "gpu-01", 0, cpu=0) for i in range(110)]},
     ),
     Case(
         "a resource of another kind",
         pod(requests={"rdma/hca": 2.0}),
         "unschedulable-other",
-        says=("not enough", "rdma/hca")[1:],
+        says=("No node has enough rdma/hca: it needs 2, the most is 1 on gpu-01",),
         world={"nodes": [node("gpu-01", allocatable={"rdma/hca": 1.0})]},
     ),
     Case("no node at all", pod(gpus=1), "unschedulable-other", says=("No node of the cluster is known.",)),

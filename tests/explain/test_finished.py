@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # messages are quoted whole, as they were seen
 from __future__ import annotations
 
 from typing import Any
@@ -21,36 +22,86 @@ CASES = [
     Case("done", ended(phase="Succeeded"), "done", says=("without an error",)),
     Case(
         "devices are not there",
-        ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "requested number of devices unavailable for nvidia.com/gpu. Requested: 2, Available: 1, which is unexpected"),
+        ended(
+            reason="UnexpectedAdmissionError",
+            message=ALLOCATE
+            + "requested number of devices unavailable for nvidia.com/gpu. Requested: 2, Available: 1, which is unexpected",
+        ),
         "device-plugin",
         says=("gpu-01 could not give it 2 GPUs: only 1 were available", "Restart the GPU device plugin"),
     ),
     Case(
         "devices are ill",
-        ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected"),
+        ended(
+            reason="UnexpectedAdmissionError",
+            message=ALLOCATE
+            + "no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, which is unexpected",
+        ),
         "device-plugin",
         says=("calls them ill", "kubectl cordon gpu-01"),
     ),
     Case(
         "a card was lost",
-        ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown desc = error creating nvml.Device 5: nvml: GPU is lost"),
+        ended(
+            reason="UnexpectedAdmissionError",
+            message=ALLOCATE
+            + "device plugin GetPreferredAllocation rpc failed with err: rpc error: code = Unknown desc = error creating nvml.Device 5: nvml: GPU is lost",
+        ),
         "device-plugin",
         says=("calls them ill",),
     ),
-    Case("the plug-in failed", ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "rpc error: EOF"), "device-plugin", says=("could not give it its devices",)),
-    Case("the node was full when it came", ended(reason="OutOfcpu", message="Node didn't have enough resource: cpu"), "node-refused"),
-    Case("the node's labels changed", ended(reason="NodeAffinity", message="Predicate NodeAffinity failed"), "node-refused"),
-    Case("thrown out for the disk", ended(reason="Evicted", message="The node was low on resource: ephemeral-storage. Container main was using 60Gi"), "evicted", says=("its disk was nearly full",)),
-    Case("thrown out for memory", ended(reason="Evicted", message="The node was low on resource: memory."), "evicted", says=("short of memory",), silent=("disk was",)),
+    Case(
+        "the plug-in failed",
+        ended(reason="UnexpectedAdmissionError", message=ALLOCATE + "rpc error: EOF"),
+        "device-plugin",
+        says=("could not give it its devices",),
+    ),
+    Case(
+        "the node was full when it came",
+        ended(reason="OutOfcpu", message="Node didn't have enough resource: cpu"),
+        "node-refused",
+    ),
+    Case(
+        "the node's labels changed",
+        ended(reason="NodeAffinity", message="Predicate NodeAffinity failed"),
+        "node-refused",
+    ),
+    Case(
+        "thrown out for the disk",
+        ended(
+            reason="Evicted", message="The node was low on resource: ephemeral-storage. Container main was using 60Gi"
+        ),
+        "evicted",
+        says=("its disk was nearly full",),
+    ),
+    Case(
+        "thrown out for memory",
+        ended(reason="Evicted", message="The node was low on resource: memory."),
+        "evicted",
+        says=("short of memory",),
+        silent=("disk was",),
+    ),
     Case("preempted", ended(reason="Preempting", message="Preempted in order to admit critical pod"), "preempted"),
-    Case("too long", ended(reason="DeadlineExceeded", message="Pod was active on the node longer than the specified deadline"), "deadline"),
+    Case(
+        "too long",
+        ended(reason="DeadlineExceeded", message="Pod was active on the node longer than the specified deadline"),
+        "deadline",
+    ),
     Case("shut down", ended(reason="Shutdown", message="Node is shutting, evicting pods"), "node-lost"),
     Case("its own error", ended(statuses=(stopped(1),)), "crash-error", says=("exit code 1",)),
-    Case("the first that failed is the reason", ended(statuses=(stopped(143, ago=50, name="side"), stopped(139))), "crash-segfault"),
-    Case("could not even start", ended(statuses=(waiting("StartError", 'exec: "/x": permission denied', state="terminated", exit_code=128),)), "start-not-executable"),
+    Case(
+        "the first that failed is the reason",
+        ended(statuses=(stopped(143, ago=50, name="side"), stopped(139))),
+        "crash-segfault",
+    ),
+    Case(
+        "could not even start",
+        ended(statuses=(waiting("StartError", 'exec: "/x": permission denied', state="terminated", exit_code=128),)),
+        "start-not-executable",
+    ),
     Case("nothing says why", ended(message="gone"), "failed", says=("It has failed: gone",)),
     Case("a container that ended well is not why", ended(statuses=(up(state="terminated", exit_code=0),)), "failed"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))

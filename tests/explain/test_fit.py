@@ -88,9 +88,19 @@ STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[Kind]]] = [
     ("cordoned, tolerated", {"tolerations": (TolerationFact(operator="Exists"),)}, {"unschedulable": True}, []),
     ("tainted", {}, {"taints": (GPU_TAINT,)}, [Kind.TAINT]),
     ("a preference does not block", {}, {"taints": (TaintFact(key="old", effect="PreferNoSchedule"),)}, []),
-    ("tolerated", {"tolerations": (TolerationFact(key="nvidia.com/gpu", operator="Exists"),)}, {"taints": (GPU_TAINT,)}, []),
-    ("all at once", {"node_selector": {"a": "b"}}, {"ready": False, "taints": (GPU_TAINT,)}, [Kind.NOT_READY, Kind.TAINT, Kind.SELECTOR]),
-]  # fmt: skip
+    (
+        "tolerated",
+        {"tolerations": (TolerationFact(key="nvidia.com/gpu", operator="Exists"),)},
+        {"taints": (GPU_TAINT,)},
+        [],
+    ),
+    (
+        "all at once",
+        {"node_selector": {"a": "b"}},
+        {"ready": False, "taints": (GPU_TAINT,)},
+        [Kind.NOT_READY, Kind.TAINT, Kind.SELECTOR],
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "asks", "given", "expect"), STATES, ids=[s[0] for s in STATES])
@@ -102,16 +112,26 @@ def test_state_and_taints(name: str, asks: dict[str, Any], given: dict[str, Any]
 ROOM: list[tuple[str, dict[str, Any], list[Any], list[Kind]]] = [
     ("just enough", {"gpus": 4}, [holding("a", "gpu-01", 4)], []),
     ("one too many", {"gpus": 5}, [holding("a", "gpu-01", 4)], [Kind.GPU]),
-    ("what has ended holds nothing", {"gpus": 8}, [holding("a", "gpu-01", 8, phase="Succeeded"), holding("b", "gpu-01", 8, phase="Failed")], []),
+    (
+        "what has ended holds nothing",
+        {"gpus": 8},
+        [holding("a", "gpu-01", 8, phase="Succeeded"), holding("b", "gpu-01", 8, phase="Failed")],
+        [],
+    ),
     ("what is being deleted still holds", {"gpus": 8}, [holding("a", "gpu-01", 8, deletion_at=1.0)], [Kind.GPU]),
     ("what waits holds nothing", {"gpus": 8}, [pod("a", gpus=8)], []),
     ("pods elsewhere do not count", {"gpus": 8}, [holding("a", "gpu-02", 8)], []),
     ("CPU", {"gpus": 1, "cpu": 97}, [], [Kind.CPU]),
     ("memory", {"gpus": 1, "memory": 513 * GIB}, [], [Kind.MEMORY]),
-    ("fractions add up", {"cpu": 0.1}, [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(9)] + [holding("q", "gpu-01", 0, cpu=95)], []),
+    (
+        "fractions add up",
+        {"cpu": 0.1},
+        [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(9)] + [holding("q", "gpu-01", 0, cpu=95)],
+        [],
+    ),
     ("a pod count", {}, [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(110)], [Kind.PODS]),
     ("something the node does not have", {"requests": {"rdma/hca": 1.0}}, [], [Kind.OTHER]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "asks", "others", "expect"), ROOM, ids=[r[0] for r in ROOM])

@@ -27,7 +27,7 @@ CASES = [
         says=(
             "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
             "distributed training: 2 x 4 (2 workers with 4 GPUs each)",
-            "Free GPUs: gpu-01 4, gpu-02 4.",
+            "Free GPUs by node: gpu-01 (4), gpu-02 (4).",
         ),
         world={"nodes": TWO, "pods": HALF_FULL},
     ),
@@ -61,7 +61,7 @@ CASES = [
         "free GPUs on a cordoned node do not count, but are named",
         EIGHT,
         "not-enough-gpus",
-        says=("it needs 8, and 4 of 8 are free on the 1 node", "cordoned): gpu-02 8 free", "kubectl uncordon"),
+        says=("it needs 8, and 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
         silent=("distributed",),
         world={"nodes": [node("gpu-01"), node("gpu-02", unschedulable=True)], "pods": HALF_FULL[:1]},
     ),
@@ -69,7 +69,7 @@ CASES = [
         "free GPUs behind a taint are named with the taint",
         pod(gpus=4),
         "not-enough-gpus",
-        says=("reserved (taint team=x:NoSchedule): gpu-02 8 free",),
+        says=("reserved (taint team=x:NoSchedule): gpu-02 (8)",),
         world={
             "nodes": [node("gpu-01"), node("gpu-02", taints=(TaintFact(key="team", value="x", effect="NoSchedule"),))],
             "pods": [holding("a", "gpu-01", 8)],
@@ -79,7 +79,7 @@ CASES = [
         "GPUs that the pod does not select are not offered",
         pod(gpus=8, node_selector={"gpu": "a100"}),
         "not-enough-gpus",
-        says=("does not want it (gpu=a100): gpu-02 8 free",),
+        says=("does not want it (gpu=a100): gpu-02 (8)",),
         world={
             "nodes": [node("gpu-01", labels={"gpu": "a100"}), node("gpu-02", labels={"gpu": "v100"})],
             "pods": [holding("a", "gpu-01", 8)],
@@ -89,7 +89,7 @@ CASES = [
         "who holds them",
         pod(gpus=1),
         "not-enough-gpus",
-        says=("Most GPUs there are held by: alice (8), bob (5), team-a (3).", "fewer GPUs"),
+        says=("Most GPUs there are held by: alice (8), bob (5), team-a (3).", "> Wait."),
         world={"nodes": TWO, "pods": FULL, "identities": owned(a="alice", b="bob")},
     ),
     Case(

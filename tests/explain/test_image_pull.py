@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # messages are quoted whole, as they were seen
 """Messages as they were seen: Docker 18 to 28, containerd 1.5 to 2, cri-o 1.18 to 1.30, and the kubelet around them."""
 
 from __future__ import annotations

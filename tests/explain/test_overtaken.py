@@ -21,7 +21,8 @@ CASES = [
         pod(gpus=4),
         "overtaken",
         says=(
-            "A later pod got GPUs first: team-a/fast-0 of bob, submitted 5 min after this one, runs with 2 GPUs on gpu-01.",
+            "A later pod got GPUs first: team-a/fast-0 of bob, submitted 5 min after this one",
+            "runs with 2 GPUs on gpu-01.",
             "Why: it asks for 2 GPUs only, which fitted; 4 did not.",
             "Not enough free GPUs",
         ),

@@ -12,15 +12,15 @@ from monitor.facts.storage import ImageCacheFact, ImageFact, ProbeFact
 from tests.explain.builders import GIB, IMAGE, NOW, Case, agent, check, event, names, node, pod, up, waiting
 
 REFUSED = (
-    f'Failed to pull image "{IMAGE}": rpc error: code = Unknown desc = failed to pull and unpack image "{IMAGE}": failed to '
-    f'resolve reference "{IMAGE}": failed to do request: Head "https://harbor.lab/v2/nlp/bert/manifests/1": dial tcp '
-    "10.0.0.5:443: connect: connection refused"
+    f'Failed to pull image "{IMAGE}": rpc error: code = Unknown desc = failed to pull and unpack image "{IMAGE}": '
+    f'failed to resolve reference "{IMAGE}": failed to do request: Head "https://harbor.lab/v2/nlp/bert/manifests/1": '
+    "dial tcp 10.0.0.5:443: connect: connection refused"
 )
 BACK_OFF = f'Back-off pulling image "{IMAGE}"'
 
 
 def stuck(name: str = "bert-0", node_name: str = "gpu-01", image: str = IMAGE, **more: Any) -> PodFact:
-    fields = {
+    fields: dict[str, Any] = {
         "node": node_name,
         "statuses": (waiting("ImagePullBackOff", BACK_OFF),),
         "containers": (PodContainerFact(name="main", image=image),),
@@ -39,6 +39,7 @@ def caching(node_name: str) -> AgentFact:
 
 
 FAILED = [event("Failed", REFUSED, count=12), event("Failed", "Error: ImagePullBackOff", ago=10)]
+MISSING = [event("Failed", f'Failed to pull image "{IMAGE}": manifest unknown', ago=30)]
 HERE = {"nodes": [node("gpu-01"), node("gpu-02")]}
 
 CASES = [
@@ -46,7 +47,12 @@ CASES = [
         "refused: the event tells what the status does not",
         stuck(),
         "pull-connection-refused",
-        says=("harbor.lab refuses connections from gpu-01", "curl -v https://harbor.lab/v2/", "The runtime says: Failed to pull", "Tried 12 times."),
+        says=(
+            "harbor.lab refuses connections from gpu-01",
+            "curl -v https://harbor.lab/v2/",
+            "The runtime says: Failed to pull",
+            "Tried 12 times.",
+        ),
         world=HERE | {"events": FAILED},
     ),
     Case(
@@ -60,7 +66,7 @@ CASES = [
         stuck(),
         "pull-not-found",
         says=(f"The image {IMAGE} does not exist in harbor.lab.",),
-        world=HERE | {"events": [event("Failed", REFUSED, ago=600), event("Failed", f'Failed to pull image "{IMAGE}": manifest unknown', ago=30)]},
+        world=HERE | {"events": [event("Failed", REFUSED, ago=600), *MISSING]},
     ),
     Case(
         "another container's failure is not this one's",
@@ -78,22 +84,28 @@ CASES = [
         "only this node cannot reach the registry",
         stuck(),
         "pull-connection-refused",
-        says=("Only gpu-01 cannot reach harbor.lab (no-such-host); all 2 other nodes can (2): it is the node.",),
-        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", True), probing("gpu-03", True)]},
+        says=("Only gpu-01 cannot reach harbor.lab (no-such-host); the 2 other nodes can: it is this node.",),
+        world=HERE
+        | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", True), probing("gpu-03", True)]},
     ),
     Case(
         "others cannot either",
         stuck(),
         "pull-connection-refused",
-        says=("Our probe from gpu-01 to harbor.lab fails too: no-such-host (of 2 other nodes 1 reach it).",),
-        silent=("it is the node",),
-        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", False), probing("gpu-03", True)]},
+        says=(
+            "Our probe from gpu-01 to harbor.lab fails too: no-such-host.",
+            "Of 2 other nodes 1 can reach harbor.lab.",
+        ),
+        silent=("it is this node",),
+        world=HERE
+        | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", False), probing("gpu-03", True)]},
     ),
     Case(
         "right now it does reach it",
         stuck(),
         "pull-connection-refused",
-        says=("Right now gpu-01 does reach harbor.lab",),
+        says=("Right now gpu-01 does reach harbor.lab.",),
+        silent=("other node",),
         world=HERE | {"events": FAILED, "agents": [probing("gpu-01", True)]},
     ),
     Case(
@@ -122,20 +134,43 @@ CASES = [
     Case(
         "one image everywhere: the name or the rights",
         stuck(),
-        "pull-connection-refused",
+        "pull-not-found",
         says=("This image fails on 3 nodes: its name or the rights to it are wrong",),
         silent=("look at the registry",),
+        world=HERE | {"events": MISSING, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
+    ),
+    Case(
+        "one image everywhere, refused: its name is not to blame",
+        stuck(),
+        "pull-connection-refused",
+        says=("Pulls from harbor.lab fail on 3 nodes: look at the registry first",),
+        silent=("its name",),
         world=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
+    ),
+    Case(
+        "a wrong name on a node where other names are wrong too: not the node",
+        stuck(),
+        "pull-not-found",
+        silent=("look at the node",),
+        world=HERE | {"events": MISSING, "pods": [stuck("a", image="hub.lab/a:1")]},
     ),
     Case(
         "no right, and the credentials do not exist",
         stuck(),
         "pull-unauthorized",
-        says=("does not let gpu-01 have", "or there is no such repository", "Credentials that the pod names do not exist in team-a"),
+        says=(
+            "does not let gpu-01 have",
+            "or there is no such repository",
+            "Credentials that the pod names do not exist in team-a",
+        ),
         world=HERE
         | {
             "events": [
-                event("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (harbor-login)", ago=90),
+                event(
+                    "FailedToRetrieveImagePullSecret",
+                    "Unable to retrieve some image pull secrets (harbor-login)",
+                    ago=90,
+                ),
                 event("Failed", f'Failed to pull image "{IMAGE}": unauthorized: authentication required'),
             ]
         },
@@ -149,7 +184,9 @@ CASES = [
     ),
     Case(
         "the runtime is down, not the registry",
-        stuck(statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)),
+        stuck(
+            statuses=(waiting("ErrImagePull", "rpc error: code = Unavailable desc = error reading from server: EOF"),)
+        ),
         "pull-unknown",
         says=("The container runtime of gpu-01 does not answer", "systemctl status containerd docker"),
         world=HERE,
@@ -165,7 +202,11 @@ CASES = [
         pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
         "pull-slow",
         says=(f"The image {IMAGE} is being pulled on gpu-01, for 14 min now.", f"{IMAGE} is 59 GiB big."),
-        world=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=840, type="Normal")], "agents": [caching("gpu-02")]},
+        world=HERE
+        | {
+            "events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=840, type="Normal")],
+            "agents": [caching("gpu-02")],
+        },
     ),
     Case(
         "a pull of 299 s is not slow",
@@ -174,7 +215,7 @@ CASES = [
         silent=("Slow",),
         world=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=299, type="Normal")]},
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # messages are quoted whole, as they were seen
 from __future__ import annotations
 
 from typing import Any
@@ -23,9 +24,21 @@ def sandbox(message: str) -> dict[str, Any]:
 CASES = [
     Case("just started", creating(age=30), "starting", says=("That is normal",), world=HERE),
     Case("119 s are normal", creating(age=119), "starting", world=HERE),
-    Case("120 s are not", creating(age=120), "starting-long", says=("should have started on gpu-01 long ago (2 min)",), world=HERE),
+    Case(
+        "120 s are not",
+        creating(age=120),
+        "starting-long",
+        says=("should have started on gpu-01 long ago (2 min)",),
+        world=HERE,
+    ),
     Case("not a word from the kubelet yet", creating(age=600, statuses=()), "starting-long", world=HERE),
-    Case("the node is down", creating(), "node-not-ready", says=("gpu-01 is down (not ready)",), world={"nodes": [node("gpu-01", ready=None)]}),
+    Case(
+        "the node is down",
+        creating(),
+        "node-not-ready",
+        says=("gpu-01 is down (not ready)",),
+        world={"nodes": [node("gpu-01", ready=None)]},
+    ),
     Case(
         "an init container at work",
         creating(up(name="fetch-data", init=True), waiting("PodInitializing")),
@@ -33,19 +46,51 @@ CASES = [
         says=("init container fetch-data is still at work, for 1 h now", "kubectl logs bert-0 -n team-a -c fetch-data"),
         world=HERE,
     ),
-    Case("CNI", creating(), "sandbox-network", world=sandbox('failed to set up sandbox container "a1" network for pod "bert-0": networkPlugin cni failed to set up pod')),
-    Case("no address", creating(), "sandbox-no-address", world=sandbox('failed to setup network for sandbox "a1": plugin type="host-local" failed: failed to allocate for range 0: no IP addresses available in range set')),
+    Case(
+        "CNI",
+        creating(),
+        "sandbox-network",
+        world=sandbox(
+            'failed to set up sandbox container "a1" network for pod "bert-0": networkPlugin cni failed to set up pod'
+        ),
+    ),
+    Case(
+        "no address",
+        creating(),
+        "sandbox-no-address",
+        world=sandbox(
+            'failed to setup network for sandbox "a1": plugin type="host-local" failed: failed to allocate for range 0: no IP addresses available in range set'
+        ),
+    ),
     Case(
         "the pause image is gone",
         creating(),
         "sandbox-pause-image",
         says=("the pause image is gone", "Why it cannot be pulled: dns"),
-        world=sandbox('failed to get sandbox image "k8s.gcr.io/pause:3.5": failed to pull image "k8s.gcr.io/pause:3.5": dial tcp: lookup k8s.gcr.io: no such host'),
+        world=sandbox(
+            'failed to get sandbox image "k8s.gcr.io/pause:3.5": failed to pull image "k8s.gcr.io/pause:3.5": dial tcp: lookup k8s.gcr.io: no such host'
+        ),
     ),
-    Case("runtime class", creating(), "sandbox-runtime-class", world=sandbox('failed to get sandbox runtime: no runtime for "nvidia" is configured')),
-    Case("slow runtime", creating(), "sandbox-runtime-slow", world=sandbox("code = DeadlineExceeded desc = context deadline exceeded")),
+    Case(
+        "runtime class",
+        creating(),
+        "sandbox-runtime-class",
+        world=sandbox('failed to get sandbox runtime: no runtime for "nvidia" is configured'),
+    ),
+    Case(
+        "slow runtime",
+        creating(),
+        "sandbox-runtime-slow",
+        world=sandbox("code = DeadlineExceeded desc = context deadline exceeded"),
+    ),
     Case("disk", creating(), "sandbox-disk-full", world=sandbox("mkdir /run/containerd/x: no space left on device")),
-    Case("something new", creating(), "sandbox-other", says=("The node says: Failed to create pod sandbox: rpc error: the moon is full",), world=sandbox("the moon is full")),
+    Case(
+        "something new",
+        creating(),
+        "sandbox-other",
+        says=("The node says: Failed to create pod sandbox: rpc error: the moon is full",),
+        world=sandbox("the moon is full"),
+    ),
     Case(
         "a sandbox that was made in the end is no reason",
         creating(age=30),
@@ -73,9 +118,21 @@ CASES = [
         says=("The Secret wandb has no key token, which container main needs.",),
         world=HERE,
     ),
-    Case("root", creating(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")), "bad-configuration", says=("runAsNonRoot",), world=HERE),
-    Case("something new in the configuration", creating(waiting("CreateContainerConfigError", "the moon is full")), "bad-configuration", says=("the moon is full",), world=HERE),
-]  # fmt: skip
+    Case(
+        "root",
+        creating(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")),
+        "bad-configuration",
+        says=("runAsNonRoot",),
+        world=HERE,
+    ),
+    Case(
+        "something new in the configuration",
+        creating(waiting("CreateContainerConfigError", "the moon is full")),
+        "bad-configuration",
+        says=("the moon is full",),
+        world=HERE,
+    ),
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))

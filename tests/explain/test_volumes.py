@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # messages are quoted whole, as they were seen
 from __future__ import annotations
 
 import pytest

@@ -27,6 +27,7 @@ def quiet_environment(state: Path, **settings: str) -> dict[str, str]:
         "AGENT__PATHS__DOCKER_SOCKET": "/nonexistent/docker.sock",
         "AGENT__PATHS__CRI_SOCKETS": "[]",
         "DAEMON__LISTEN": "127.0.0.1:0",
+        "DAEMON__KUBERNETES__ENABLED": "no",
     }
     return kept | {f"GPUWARDEN_{name}": value for name, value in (ours | settings).items()}
 
@@ -60,7 +61,7 @@ def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[s
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=5)
     try:
-        connection.request("GET", parts.path, headers=dict(headers or {}))
+        connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=dict(headers or {}))
         response = connection.getresponse()
         named = {name.lower(): value for name, value in response.getheaders()}
         return response.status, named, response.read().decode()

@@ -10,18 +10,35 @@ import msgspec
 import pytest
 
 from monitor.facts import DiskFact, NodeSnapshot
-from monitor.web.app import NoSnapshotError, create_app
+from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
+from monitor.questions import Why
+from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until
 from tests.support.command import get
-from tests.support.snapshots import full_snapshot
+from tests.support.snapshots import AT, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"
 
 
+class Cluster:
+    """Stands for the cluster: one node with one card, whose names are as given."""
+
+    def __init__(self, name: str = "gpu-01") -> None:
+        self._name = name
+
+    def view(self) -> ClusterView:
+        card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(what="pod-deleted"),))
+        return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(card,))
+
+    def why(self, name: str, namespace: str | None, lang: str) -> Why:
+        return Why(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+
+
 @contextmanager
-def serving(read: Callable[[], NodeSnapshot]) -> Iterator[str]:
-    server = WebServer(create_app(read), socket.create_server(("127.0.0.1", 0)))
+def serving(read: Callable[[], NodeSnapshot] | None, cluster: Cluster | None = None) -> Iterator[str]:
+    app = create_app(cluster or Cluster(), read)
+    server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
         yield "http://{}:{}".format(*server.address)
@@ -33,10 +50,6 @@ def serving(read: Callable[[], NodeSnapshot]) -> Iterator[str]:
 
 def broken() -> NodeSnapshot:
     raise RuntimeError("a mistake in the program")
-
-
-def absent() -> NodeSnapshot:
-    raise NoSnapshotError(f"the agent does not answer {EVIL}")
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +94,17 @@ def test_the_page_needs_nothing_inline(site: str) -> None:
         (full_snapshot, "/static/../app.py", 404),
         (full_snapshot, "/static/%2e%2e/app.py", 404),
         (full_snapshot, "/nope", 404),
-        (absent, "/", 503),
-        (absent, "/v1/snapshot", 503),
-        (absent, "/healthz", 200),
+        (full_snapshot, "/v1/view", 200),
+        (full_snapshot, "/v1/why", 400),
+        (full_snapshot, "/v1/why?name=x&lang=fr", 400),
+        (None, "/", 200),
+        (None, "/v1/snapshot", 404),
+        (None, "/healthz", 200),
         (broken, "/", 500),
     ],
 )
 def test_every_answer_has_the_headers_that_keep_a_browser_safe(
-    read: Callable[[], NodeSnapshot], path: str, status: int
+    read: Callable[[], NodeSnapshot] | None, path: str, status: int
 ) -> None:
     with serving(read) as url:
         answered, headers, body = get(url + path)
@@ -104,17 +120,23 @@ def test_everything_shown_is_escaped() -> None:
         disk = (DiskFact(mount=EVIL, device=EVIL, fstype=EVIL, error=EVIL),)
         return msgspec.structs.replace(full_snapshot(), node=EVIL, disk=disk)
 
-    for read in (evil, absent):
-        with serving(read) as url:
+    for read in (evil, None):
+        with serving(read, Cluster(EVIL)) as url:
             body = get(f"{url}/")[2]
         assert "<script" not in body
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in body
 
 
-def test_without_a_snapshot_the_reason_is_told() -> None:
-    with serving(absent) as url:
-        assert "the agent does not answer" in get(f"{url}/")[2]
-        assert msgspec.json.decode(get(f"{url}/v1/snapshot")[2]) == {"error": f"the agent does not answer {EVIL}"}
+def test_the_cluster_is_shown_and_told(site: str) -> None:
+    body = get(f"{site}/")[2]
+    assert "1 GPUs: 1 zombie" in body
+    assert "pod-deleted" in body
+    assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == Cluster().view()
+
+
+def test_why_is_asked_for_a_name_in_a_namespace_and_a_language(site: str) -> None:
+    answer = msgspec.json.decode(get(f"{site}/v1/why?name=bert&namespace=team&lang=zh")[2])
+    assert (answer["name"], answer["cause"], answer["lines"]) == ("bert", "quota", ["team zh"])
 
 
 def test_a_reader_that_takes_its_time_does_not_keep_others_waiting_nor_the_server_from_stopping() -> None:

@@ -90,13 +90,14 @@ WORDS: dict[str, str] = {
     "pull_node_suspect": "{count} different images fail on {node}: look at the node first.",
     "pull_registry_suspect": "Pulls from {registry} fail on {count:node|nodes}: look at the registry first.",
     "pull_image_suspect": "This image fails on {count:node|nodes}: its name or the rights to it are wrong.",
-    "probe_ok": "Right now {node} does reach {registry} (of {others} other nodes {reach} do).",
-    "probe_fails": "Our probe from {node} to {registry} fails too: {cause} (of {others} other nodes {reach} reach it).",
+    "probe_ok": "Right now {node} does reach {registry}.",
+    "probe_fails": "Our probe from {node} to {registry} fails too: {cause}.",
     "probe_only_here": (
-        "Only {node} cannot reach {registry} ({cause}); all {others} other nodes can ({reach}): it is the node."
+        "Only {node} cannot reach {registry} ({cause}); the {others:other node|other nodes} can: it is this node."
     ),
     "image_elsewhere": "{count:node has|nodes have} this image already: {nodes}.",
     "pull_in_progress": "The image {image} is being pulled on {node}, for {seconds:duration} now.",
     "pull_slow_advice": "Slow. A smaller image, or pulling it ahead on {node} (crictl pull {image}), helps next time.",
     "image_size": "{image} is {size:bytes} big.",
+    "probe_others": "Of {others:other node|other nodes} {reach} can reach {registry}.",
 }

@@ -16,7 +16,7 @@ WORDS: dict[str, str] = {
     ),
     "never_on_one_node": (
         "It asks for {needs:GPU|GPUs} on one node and can never run like this: the largest node ({node}) has "
-        "{largest}. Free right now: {free} on {nodes:node|nodes}."
+        "{largest}. Free right now in all: {free}."
     ),
     "distribute": (
         "Submit it as distributed training: {workers} x {each} ({workers} workers with {each:GPU|GPUs} each) would "
@@ -31,7 +31,7 @@ WORDS: dict[str, str] = {
         "not enough are free now."
     ),
     "or_wait_for_node": "Or wait until one node has {needs:free GPU|free GPUs}.",
-    "free_map": "Free GPUs: {nodes}.",
+    "free_map": "Free GPUs by node: {nodes}.",
     "not_enough_gpus": (
         "Not enough free GPUs: it needs {needs}, and {free} of {total} are free on the {nodes:node|nodes} it may use."
     ),
@@ -42,10 +42,10 @@ WORDS: dict[str, str] = {
     "release_idle": "Ask the owners of the idle GPUs to stop their pods. Details: gpuwarden status",
     "release_stuck": "An admin can free the blocked GPUs. Details: gpuwarden status",
     "wait_or_ask_less": "Wait, or submit the job with fewer GPUs.",
-    "room_cordoned": "Has room but takes no new pods (cordoned): {nodes} free. Reopen: kubectl uncordon NODE",
-    "room_not_ready": "Has room but is down (not ready): {nodes} free. {detail}",
-    "room_tainted": "Has room but is reserved (taint {detail}): {nodes} free.",
-    "room_not_selected": "Has room but this pod does not want it ({detail}): {nodes} free.",
+    "room_cordoned": "Has room but takes no new pods (cordoned): {nodes}. Reopen: kubectl uncordon NODE",
+    "room_not_ready": "Has room but is down (not ready): {nodes}. {detail}",
+    "room_tainted": "Has room but is reserved (taint {detail}): {nodes}.",
+    "room_not_selected": "Has room but this pod does not want it ({detail}): {nodes}.",
     "taint": (
         "All that could take it is reserved by a taint which it does not tolerate ({taint}): {nodes} "
         "({count:node|nodes})."
@@ -62,7 +62,9 @@ WORDS: dict[str, str] = {
         "Kubernetes set {taint} because {nodes} is in trouble: kubectl describe node NODE. Heal the node; do not "
         "tolerate the taint."
     ),
-    "selector": "None of the {count:node|nodes} that are large enough is what it wants: {wanted}.",
+    "selector": (
+        "It wants {wanted}, and none of the nodes that are large enough has that ({count:node|nodes} looked at)."
+    ),
     "selector_advice": (
         "Correct nodeSelector or nodeAffinity of the job, or label a node: kubectl label node NODE KEY=VALUE "
         "(wanted: {wanted})"
@@ -122,4 +124,10 @@ WORDS: dict[str, str] = {
     "overtaken_smaller": "Why: it asks for {gpus:GPU|GPUs} only, which fitted; {needs} did not.",
     "overtaken_unknown": "Why is not to be seen from the pods: the scheduler does not keep the order of submission.",
     "overtaken_others": "{count:more pod|more pods} did so too.",
+    "wait": "Wait.",
+    "taint_trouble": (
+        "All that could take it is closed by Kubernetes because it is in trouble ({taint}): {nodes} "
+        "({count:node|nodes})."
+    ),
+    "short_of_pods_advice": "Delete pods that are not needed on {node}, or raise maxPods of its kubelet.",
 }

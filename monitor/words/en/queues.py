@@ -11,8 +11,8 @@ WORDS: dict[str, str] = {
         "Open the queue: vcctl queue operate -n {queue} -a open. Or submit the job to another queue."
     ),
     "queue_closed_kueue_advice": (
-        "See why: kubectl describe {kind} {queue}. If somebody stopped it on purpose, set its stopPolicy back to "
-        "None. Or submit the job to another queue."
+        "See why: kubectl describe {object}. If somebody stopped it on purpose, set its stopPolicy back to None. Or "
+        "submit the job to another queue."
     ),
     "queue_missing": "It asks for the queue {queue}, and there is no LocalQueue of that name in {namespace}.",
     "queue_missing_advice": (

@@ -60,7 +60,8 @@ WORDS: dict[str, str] = {
     "card_wedged_advice": "Stop the job if you can; if the process stays, drain {node} and reboot it (card {cards}).",
     "idle": "It holds {gpus:GPU|GPUs} on {node} and has not used them for {seconds:duration}.",
     "idle_advice": (
-        "{user}: stop it if you do not need it, so that others get the GPUs: kubectl delete pod {pod} -n {namespace}"
+        "{user}: stop it if you do not need it, so that others get the GPUs: on your platform, or kubectl delete pod "
+        "{pod} -n {namespace}"
     ),
     "idle_just_now": (
         "It runs on {node}; its {gpus:GPU has|GPUs have} done nothing for {seconds:duration}. Loading data, "
@@ -78,9 +79,7 @@ WORDS: dict[str, str] = {
         "Ask for fewer GPUs next time, or let the program use all of them (torchrun --nproc_per_node={gpus})."
     ),
     "low_use": "It runs on {node}, but its {gpus:GPU is|GPUs are} busy only {ratio:percent} of the time.",
-    "low_use_advice": (
-        "Usual: data loading. More num_workers, more CPU, faster storage, larger batches ({gpus:GPU|GPUs})."
-    ),
+    "low_use_advice": "Usual: data loading. More num_workers, more CPU, faster storage, larger batches.",
     "busy": "It runs well: {gpus:GPU|GPUs} at work on {node}.",
     "gpu_use": "GPU: {ratio:percent} busy, {size:bytes} of its memory used.",
     "host_use": "Host: {cores:core|cores}, {memory:bytes} of memory.",
@@ -102,4 +101,5 @@ WORDS: dict[str, str] = {
     "in_queue": "queue {name}",
     "list_comma": ", ",
     "what_to_do": "What to do:",
+    "running_node_down": "Its node {node} is down (not ready): whether it still runs cannot be seen.",
 }

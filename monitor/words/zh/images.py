@@ -81,13 +81,12 @@ WORDS: dict[str, str] = {
     "pull_node_suspect": "{node} 上有 {count} 个不同的镜像拉取失败：先检查这个节点。",
     "pull_registry_suspect": "有 {count} 个节点从 {registry} 拉取失败：先检查镜像仓库。",
     "pull_image_suspect": "这个镜像在 {count} 个节点上都失败：名字或权限不对。",
-    "probe_ok": "目前 {node} 能访问 {registry}（其他 {others} 个节点中有 {reach} 个能访问）。",
-    "probe_fails": "从 {node} 探测 {registry} 也失败：{cause}（其他 {others} 个节点中有 {reach} 个能访问）。",
-    "probe_only_here": (
-        "只有 {node} 访问不了 {registry}（{cause}），其他 {others} 个节点都可以（{reach}）：问题在这个节点。"
-    ),
+    "probe_ok": "目前 {node} 能访问 {registry}。",
+    "probe_fails": "从 {node} 探测 {registry} 也失败：{cause}。",
+    "probe_only_here": "只有 {node} 访问不了 {registry}（{cause}），其他 {others} 个节点都可以：问题在这个节点。",
     "image_elsewhere": "已有 {count} 个节点存有这个镜像：{nodes}。",
     "pull_in_progress": "{node} 正在拉取镜像 {image}，已用 {seconds:duration}。",
     "pull_slow_advice": "较慢。缩小镜像，或事先在 {node} 上拉取（crictl pull {image}），下次会快。",
     "image_size": "{image} 大小为 {size:bytes}。",
+    "probe_others": "其他 {others} 个节点中有 {reach} 个能访问 {registry}。",
 }

@@ -15,8 +15,7 @@ WORDS: dict[str, str] = {
         "分布在 {nodes} 个节点上。"
     ),
     "never_on_one_node": (
-        "它要求单机 {needs} 张 GPU，这样永远无法运行：最大的节点（{node}）只有 {largest} 张。目前空闲 {free} 张，"
-        "分布在 {nodes} 个节点上。"
+        "它要求单机 {needs} 张 GPU，这样永远无法运行：最大的节点（{node}）只有 {largest} 张。集群目前共空闲 {free} 张。"
     ),
     "distribute": (
         "请选择“分布式训练”提交：{workers} x {each}（{workers} 个 worker，每个 {each} 张 GPU），现在就能启动。"
@@ -24,7 +23,7 @@ WORDS: dict[str, str] = {
     "smaller_workers": "减少每个 worker 的 GPU、增加 worker 数量：改成 {workers} x {each} 张 GPU，现在就能启动。",
     "distribute_later": "请选择“分布式训练”，每个 worker 最多 {largest} 张 GPU；目前空闲的不够，仍需等待。",
     "or_wait_for_node": "或者等待某个节点空出 {needs} 张 GPU。",
-    "free_map": "空闲GPU：{nodes}。",
+    "free_map": "各节点空闲GPU：{nodes}。",
     "not_enough_gpus": "空闲GPU不够：需要 {needs} 张；它能使用的 {nodes} 个节点共 {total} 张，空闲 {free} 张。",
     "top_holders": "这些节点上的 GPU 主要被这些人占用：{holders}。",
     "gpus_leaving": "这些 Pod 结束后会释放 {count} 张 GPU：{pods}。",
@@ -33,10 +32,10 @@ WORDS: dict[str, str] = {
     "release_idle": "请闲置GPU的使用者停掉任务。详情：gpuwarden status",
     "release_stuck": "管理员可以释放被僵死任务占住的GPU。详情：gpuwarden status",
     "wait_or_ask_less": "等待，或减少GPU数量后重新提交。",
-    "room_cordoned": "有空位但暂停接收新 Pod（cordon）：{nodes} 张空闲。重新开放：kubectl uncordon NODE",
-    "room_not_ready": "有空位但节点不可用（NotReady）：{nodes} 张空闲。{detail}",
-    "room_tainted": "有空位但被预留（污点 {detail}）：{nodes} 张空闲。",
-    "room_not_selected": "有空位但不符合这个 Pod 的要求（{detail}）：{nodes} 张空闲。",
+    "room_cordoned": "有空位但暂停接收新 Pod（cordon）：{nodes}。重新开放：kubectl uncordon NODE",
+    "room_not_ready": "有空位但节点不可用（NotReady）：{nodes}。{detail}",
+    "room_tainted": "有空位但被预留（污点 {detail}）：{nodes}。",
+    "room_not_selected": "有空位但不符合这个 Pod 的要求（{detail}）：{nodes}。",
     "taint": "能放下它的节点都被污点预留，而它没有对应的容忍（{taint}）：{nodes}（{count} 个节点）。",
     "taint_advice": (
         "如果任务应该跑在 {nodes} 上，给它加上对 {taint} 的容忍（toleration）。如果这些节点应对所有人开放：kubectl "
@@ -48,7 +47,7 @@ WORDS: dict[str, str] = {
     "taint_trouble_advice": (
         "{nodes} 出了问题，所以 Kubernetes 加了 {taint}：kubectl describe node NODE。请修复节点，不要去容忍这个污点。"
     ),
-    "selector": "容量够大的 {count} 个节点都不符合它的要求：{wanted}。",
+    "selector": "它要求 {wanted}，而容量够大的 {count} 个节点都不符合。",
     "selector_advice": (
         "改正任务的 nodeSelector 或 nodeAffinity，或给节点打标签：kubectl label node NODE KEY=VALUE（要求：{wanted}）"
     ),
@@ -101,4 +100,7 @@ WORDS: dict[str, str] = {
     "overtaken_smaller": "原因：它只要 {gpus} 张 GPU，放得下；{needs} 张放不下。",
     "overtaken_unknown": "从 Pod 本身看不出原因：调度器不保证先提交的先运行。",
     "overtaken_others": "另外还有 {count} 个 Pod 也是这样。",
+    "wait": "等待。",
+    "taint_trouble": "能放下它的节点都出了问题，被 Kubernetes 暂停使用（{taint}）：{nodes}（{count} 个节点）。",
+    "short_of_pods_advice": "删除 {node} 上不需要的 Pod，或提高其 kubelet 的 maxPods。",
 }

@@ -10,7 +10,7 @@ WORDS: dict[str, str] = {
     "queue_closed_why": "所在队列 {queue} 不接收新任务：{why}。",
     "queue_closed_volcano_advice": "打开队列：vcctl queue operate -n {queue} -a open；或把任务提交到其他队列。",
     "queue_closed_kueue_advice": (
-        "查看原因：kubectl describe {kind} {queue}。如果是人为停用，把 stopPolicy 改回 None；或把任务提交到其他队列。"
+        "查看原因：kubectl describe {object}。如果是人为停用，把 stopPolicy 改回 None；或把任务提交到其他队列。"
     ),
     "queue_missing": "它要求的队列 {queue} 不存在：命名空间 {namespace} 里没有这个 LocalQueue。",
     "queue_missing_advice": "改正任务的标签 kueue.x-k8s.io/queue-name。现有队列：kubectl get localqueue -n {namespace}",

@@ -45,7 +45,7 @@ WORDS: dict[str, str] = {
     "card_wedged": "它的进程卡死在 {node} 的 {count} 张卡上（卡 {cards}）：{what}。",
     "card_wedged_advice": "能停就先停掉任务；如果进程仍在，腾空并重启 {node}（卡 {cards}）。",
     "idle": "它占着 {node} 上的 {gpus} 张 GPU，已 {seconds:duration} 没有使用。",
-    "idle_advice": "{user}：不用就请停掉，把GPU让给别人：kubectl delete pod {pod} -n {namespace}",
+    "idle_advice": "{user}：不用就请停掉，把GPU让给别人：在平台上停止，或 kubectl delete pod {pod} -n {namespace}",
     "idle_just_now": (
         "正在 {node} 上运行；它的 {gpus} 张 GPU 已 {seconds:duration} 没有动作。加载数据、编译和保存时就是这样。"
     ),
@@ -59,7 +59,7 @@ WORDS: dict[str, str] = {
     "partly_idle": "正在 {node} 上运行，但 {gpus} 张 GPU 中有 {unused} 张完全没有使用。",
     "partly_idle_advice": "下次少申请一些，或让程序用上全部的卡（torchrun --nproc_per_node={gpus}）。",
     "low_use": "正在 {node} 上运行，但它的 {gpus} 张 GPU 利用率只有 {ratio:percent}。",
-    "low_use_advice": "常见原因是数据加载：增加 num_workers、CPU，使用更快的存储或更大的 batch（{gpus} 张 GPU）。",
+    "low_use_advice": "常见原因是数据加载：增加 num_workers、CPU，使用更快的存储或更大的 batch。",
     "busy": "运行正常：{node} 上 {gpus} 张 GPU 在工作。",
     "gpu_use": "GPU 利用率 {ratio:percent}，显存已用 {size:bytes}。",
     "host_use": "主机：CPU {cores} 核，内存 {memory:bytes}。",
@@ -81,4 +81,5 @@ WORDS: dict[str, str] = {
     "in_queue": "队列 {name}",
     "list_comma": "，",
     "what_to_do": "怎么办：",
+    "running_node_down": "它所在的节点 {node} 不可用（NotReady）：看不到它是否还在运行。",
 }

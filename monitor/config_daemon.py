@@ -1,0 +1,101 @@
+"""The settings of the central daemon, and their defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+import msgspec
+from pydantic import BeforeValidator, Field, model_validator
+
+from monitor.cluster.agents import PollSettings
+from monitor.cluster.gpu_state import StateLimits
+from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
+from monitor.config_types import Address, Duration, Listen, SecretSection, Section, Size, Span
+
+LIMITS = StateLimits()
+
+
+class AgentsConfig(SecretSection):
+    """How agents are found and asked. `static` names them; otherwise pods with the label are them."""
+
+    static: tuple[Address, ...] = ()
+    label: str = "app.kubernetes.io/name=gpuwarden-agent"
+    port: Annotated[int, Field(ge=1, le=65535)] = 9835
+    interval: Span = 10.0
+    limit: Span = 5.0
+    crew: Annotated[int, Field(ge=1, le=256)] = 32
+
+    def settings(self) -> PollSettings:
+        """Return how agents are asked. Raise ValueError if the token's file is gone."""
+        return PollSettings(interval=self.interval, limit=self.limit, crew=self.crew, token=self.read_token())
+
+
+def parse_yes_no(value: object) -> object:
+    """`true` and `false` mean yes and no."""
+    return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
+
+
+class KubernetesConfig(Section):
+    """Which cluster is watched. `auto` watches one if credentials are found: a kubeconfig, or the pod's own."""
+
+    enabled: Annotated[Literal["auto", "yes", "no"], BeforeValidator(parse_yes_no)] = "auto"
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+def parse_words(value: object) -> object:
+    """`label:team` is short for `[label:team]`."""
+    return (value,) if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(parse_words)]
+
+
+class PlatformConfig(Section):
+    """Where a platform writes on its pods whose they are. The words are explained in `monitor.cluster.platforms`."""
+
+    name: Annotated[str, Field(min_length=1)]
+    when: Words = ()
+    user: Words = ()
+    job: Words = ()
+    role: Words = ()
+    index: Words = ()
+    queue: Words = ()
+    kind: str | None = None
+
+    @model_validator(mode="after")
+    def _selectors_are_understood(self) -> Self:
+        check_rule(self.rule())
+        return self
+
+    def rule(self) -> PlatformRule:
+        return msgspec.convert(self.model_dump(), PlatformRule)
+
+
+class LimitsConfig(Section):
+    """From when on something counts in the view of a card."""
+
+    stale_after: Duration = LIMITS.stale_after
+    wedged_after: Duration = LIMITS.wedged_after
+    terminating_grace: Duration = LIMITS.terminating_grace
+    settle: Duration = LIMITS.settle
+    idle_after: Duration = LIMITS.idle_after
+    xid_hold: Duration = LIMITS.xid_hold
+    ghost_bytes: Size = LIMITS.ghost_bytes
+    faulty_xids: frozenset[int] = LIMITS.faulty_xids
+
+    def limits(self) -> StateLimits:
+        return StateLimits(**self.model_dump())
+
+
+class DaemonConfig(Section):
+    """The central daemon and its page."""
+
+    listen: Address = Listen(host="127.0.0.1", port=9836)
+    cycle: Span = 15.0
+    agents: AgentsConfig = AgentsConfig()
+    kubernetes: KubernetesConfig = KubernetesConfig()
+    gpu_resource: Annotated[str, Field(min_length=1)] = "nvidia.com/gpu"
+    gpu: LimitsConfig = LimitsConfig()
+    platforms: tuple[PlatformConfig, ...] = ()
+    user_labels: tuple[str, ...] = USER_LABELS

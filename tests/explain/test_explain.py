@@ -1,0 +1,149 @@
+"""The dispatch, and what holds for every explanation."""
+
+from __future__ import annotations
+
+import ast
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import monitor.explain
+from monitor.explain.explain import explain_pod
+from monitor.explain.keys import Key
+from monitor.explain.reasons import PendingCause, Status
+from monitor.explain.world import make_world
+from monitor.facts.cluster import Identity
+from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting
+
+PACKAGE = Path(monitor.explain.__file__).parent
+GONE = NOW - 100
+
+DISPATCH: list[tuple[str, dict[str, Any], Status]] = [
+    ("no node", {}, Status.PENDING),
+    ("no phase and no node", {"phase": None}, Status.PENDING),
+    ("deleted before it had a node", {"deletion_at": GONE}, Status.TERMINATING),
+    ("deleted and crashing", {"deletion_at": GONE, "node": "gpu-01", "statuses": (looping(1),)}, Status.TERMINATING),
+    ("deleted and ended", {"deletion_at": GONE, "phase": "Succeeded"}, Status.TERMINATING),
+    ("ended", {"phase": "Succeeded", "node": "gpu-01"}, Status.FINISHED),
+    ("bound, no word yet", {"node": "gpu-01"}, Status.CREATING),
+    ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, Status.CREATING),
+    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (up(),)}, Status.RUNNING),
+    (
+        "one of two runs, the other one is creating",
+        {"node": "gpu-01", "statuses": (up(), waiting("ContainerCreating", name="b"))},
+        Status.RUNNING,
+    ),
+    ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, Status.CRASHING),
+    (
+        "an init container ended well",
+        {"node": "gpu-01", "statuses": (up(name="i", init=True, state="terminated", exit_code=0), up())},
+        Status.RUNNING,
+    ),
+    (
+        "an init container runs",
+        {"node": "gpu-01", "statuses": (up(init=True), waiting("PodInitializing"))},
+        Status.CREATING,
+    ),
+    ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, Status.PULLING),
+]
+
+
+@pytest.mark.parametrize(("name", "fields", "expect"), DISPATCH, ids=[d[0] for d in DISPATCH])
+def test_dispatch(name: str, fields: dict[str, Any], expect: Status) -> None:
+    found = explain_pod(pod(**fields), make_world(nodes=[node("gpu-01")]), NOW)
+    assert found.status is expect
+    assert_speaks(found)
+
+
+def test_who_it_is_about() -> None:
+    given_pod = pod(node="gpu-01")
+    world = make_world(identities={given_pod.uid: Identity(user="alice", job="bert", queue="nlp")})
+    ref = explain_pod(given_pod, world, NOW).pod
+    assert (ref.namespace, ref.name, ref.node, ref.user, ref.job, ref.queue) == (
+        "team-a",
+        "bert-0",
+        "gpu-01",
+        "alice",
+        "bert",
+        "nlp",
+    )
+
+
+def test_the_words_of_the_pending_causes() -> None:
+    """The later rule on pending pods uses exactly these."""
+    assert [cause.value for cause in PendingCause] == [
+        "no-single-node-fits",
+        "not-enough-gpus",
+        "quota",
+        "queue-closed",
+        "gang-incomplete",
+        "taint",
+        "selector",
+        "volume",
+        "priority",
+        "overtaken",
+        "unschedulable-other",
+    ]
+
+
+words = st.text(max_size=60)
+maybe = st.one_of(st.none(), words)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(reason=maybe, message=maybe, event_reason=words, event_message=words, says=words, bound=st.booleans())
+def test_no_text_breaks_it(
+    reason: str | None, message: str | None, event_reason: str, event_message: str, says: str, bound: bool
+) -> None:
+    status = waiting(reason or "", message)
+    given_pod = pod(gpus=1, node="gpu-01" if bound else None, statuses=(status,), conditions=unschedulable(says))
+    events = [event(event_reason, event_message), event("FailedMount", event_message), event("Failed", says)]
+    assert_speaks(explain_pod(given_pod, make_world(nodes=[node("gpu-01")], events=events), NOW))
+
+
+@given(
+    phase=st.sampled_from(["Pending", "Running", "Failed", "Succeeded", "Unknown", None]), reason=maybe, message=maybe
+)
+def test_no_phase_breaks_it(phase: str | None, reason: str | None, message: str | None) -> None:
+    given_pod = pod(phase=phase, reason=reason, message=message, created_at=None)
+    assert_speaks(explain_pod(given_pod, make_world(), NOW))
+
+
+def test_pure() -> None:
+    """No clock, no I/O, nothing of the project but the facts; only the rendering knows the words."""
+    allowed = {"__future__", "ast", "collections", "dataclasses", "enum", "functools", "re"}
+    for path in PACKAGE.glob("*.py"):
+        for statement in ast.walk(ast.parse(path.read_text())):
+            for name in _imported(statement):
+                own = name.startswith(("monitor.facts", "monitor.explain"))
+                words_in_render = name == "monitor.words" and path.name == "render.py"
+                assert own or words_in_render or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
+
+
+def _imported(statement: ast.AST) -> list[str]:
+    if isinstance(statement, ast.ImportFrom):
+        return [statement.module or ""]
+    return [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else []
+
+
+def test_every_key_is_used() -> None:
+    """A sentence that nothing says is dead. Families are named by their word: `Key[f"PULL_{...}"]`."""
+    source = "".join(path.read_text() for path in PACKAGE.glob("*.py") if path.name != "keys.py")
+    families = ("PULL_", "MOUNT_", "SANDBOX_", "START_", "CRASH_", "STATUS_")
+    assert [name for name in Key.__members__ if f"Key.{name}" not in source and not name.startswith(families)] == []
+
+
+@pytest.mark.timeout(20)
+def test_a_large_cluster_does_not_make_it_slow() -> None:
+    nodes = [node(f"gpu-{index:04}") for index in range(1000)]
+    held = [holding(f"p-{index}", f"gpu-{index % 1000:04}", 1, cpu=0.5) for index in range(8000)]
+    waiting_pods = [pod(f"w-{index}", gpus=8) for index in range(20)]
+    world = make_world(nodes=nodes, pods=[*held, *waiting_pods])
+    before = time.process_time()
+    causes = {explain_pod(each, world, NOW).cause for each in waiting_pods}
+    assert causes == {"not-enough-gpus"}
+    assert (time.process_time() - before) / len(waiting_pods) < 0.1

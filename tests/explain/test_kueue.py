@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.facts.kube import ConditionFact, OwnerRef, PodFact, QueueFact, WorkloadFact
+from tests.explain.builders import GPU, Case, check, names, node, pod
+
+ROOM = [node("gpu-01"), node("gpu-02")]
+FLAVORS = "couldn't assign flavors to pod set main: insufficient "
+FLAVOR_SHORT = FLAVORS + "unused quota for nvidia.com/gpu in flavor a100, 2 more needed"
+FLAVOR_NEVER = FLAVORS + "quota for nvidia.com/gpu in flavor a100, request > maximum capacity (24 > 16)"
+
+
+def kueue_pod(**more: Any) -> PodFact:
+    labels = {"kueue.x-k8s.io/queue-name": "nlp"}
+    fields: dict[str, Any] = {"gpus": 2, "labels": labels, "scheduling_gates": ("kueue.x-k8s.io/admission",)}
+    return pod(**(fields | more))
+
+
+def local_queue(**more: Any) -> QueueFact:
+    fields: dict[str, Any] = {
+        "uid": "uid-lq",
+        "kind": "LocalQueue",
+        "name": "nlp",
+        "namespace": "team-a",
+        "parent": "gpus",
+        "state": "open",
+    }
+    return QueueFact(**(fields | more))
+
+
+def cluster_queue(**more: Any) -> QueueFact:
+    fields: dict[str, Any] = {
+        "uid": "uid-cq",
+        "kind": "ClusterQueue",
+        "name": "gpus",
+        "state": "open",
+        "guarantee": {GPU: 8.0},
+    }
+    return QueueFact(**(fields | {"capacity": {GPU: 8.0}, "allocated": {GPU: 8.0}} | more))
+
+
+def workload(message: str | None = None, **more: Any) -> WorkloadFact:
+    conditions = (ConditionFact(type="QuotaReserved", status=False, message=message),) if message else ()
+    owner = OwnerRef(kind="Pod", name="bert-0", uid="uid-bert-0")
+    fields: dict[str, Any] = {
+        "uid": "uid-wl",
+        "name": "pod-bert-0",
+        "namespace": "team-a",
+        "owner": owner,
+        "queue": "nlp",
+        "phase": "pending",
+    }
+    return WorkloadFact(**(fields | {"conditions": conditions, "requests": {GPU: 2.0}} | more))
+
+
+CASES = [
+    Case(
+        "the quota is used up",
+        kueue_pod(),
+        "quota",
+        says=(
+            "waits in queue nlp: the quota of gpus for nvidia.com/gpu (flavor a100) is used up, 2 more needed",
+            "gpus has 8 of nvidia.com/gpu, 8 are reserved; this job needs 2",
+            "The scheduler says: couldn't assign flavors",
+        ),
+        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_SHORT)]},
+    ),
+    Case(
+        "more than the quota ever allows",
+        kueue_pod(),
+        "quota",
+        says=("more nvidia.com/gpu than its queue nlp may ever have in gpus (flavor a100)",),
+        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_NEVER)]},
+    ),
+    Case(
+        "words that are not known are quoted",
+        kueue_pod(),
+        "quota",
+        says=(
+            "no quota for it in gpus yet",
+            "The scheduler says: borrowing limit for nvidia.com/gpu in flavor a100 exceeded",
+        ),
+        world={
+            "nodes": ROOM,
+            "queues": [local_queue(), cluster_queue()],
+            "workloads": [workload("borrowing limit for nvidia.com/gpu in flavor a100 exceeded")],
+        },
+    ),
+    Case(
+        "another resource than GPUs: its books are not quoted",
+        kueue_pod(),
+        "quota",
+        silent=("are reserved",),
+        world={
+            "nodes": ROOM,
+            "queues": [local_queue(), cluster_queue()],
+            "workloads": [workload("insufficient unused quota for cpu in flavor x86, 3 more needed")],
+        },
+    ),
+    Case(
+        "the local queue is stopped",
+        kueue_pod(),
+        "queue-closed",
+        says=("queue nlp takes no new jobs: stopPolicy Hold", "kubectl describe LocalQueue nlp -n team-a"),
+        world={
+            "nodes": ROOM,
+            "queues": [local_queue(state="closed", message="stopPolicy Hold"), cluster_queue()],
+            "workloads": [workload()],
+        },
+    ),
+    Case(
+        "the cluster queue behind it is the reason for both",
+        kueue_pod(),
+        "queue-closed",
+        says=("queue gpus takes no new jobs: Can't admit new workloads: FlavorNotFound",),
+        world={
+            "nodes": ROOM,
+            "queues": [
+                local_queue(state="closed", message="Can't submit new workloads to clusterQueue"),
+                cluster_queue(state="closed", message="Can't admit new workloads: FlavorNotFound"),
+            ],
+            "workloads": [workload()],
+        },
+    ),
+    Case(
+        "a queue that does not exist",
+        kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlpp"}),
+        "queue-closed",
+        says=("asks for the queue nlpp, and there is no LocalQueue of that name in team-a",),
+        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()]},
+    ),
+    Case(
+        "queues that cannot be seen are not called missing",
+        kueue_pod(),
+        "unschedulable-other",
+        says=("Kueue has not registered it yet (queue nlp)",),
+        world={"nodes": ROOM},
+    ),
+    Case(
+        "switched off",
+        kueue_pod(),
+        "unschedulable-other",
+        says=("switched its workload pod-bert-0 off", '-p \'{"spec":{"active":true}}\''),
+        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(active=False)]},
+    ),
+    Case(
+        "preempted",
+        kueue_pod(),
+        "priority",
+        says=("A job with a higher priority has taken its place: Preempted to accommodate a workload",),
+        world={
+            "nodes": ROOM,
+            "queues": [local_queue()],
+            "workloads": [
+                workload(
+                    phase="evicted",
+                    conditions=(
+                        ConditionFact(
+                            type="Evicted",
+                            status=True,
+                            reason="Preempted",
+                            message="Preempted to accommodate a workload",
+                        ),
+                    ),
+                )
+            ],
+        },
+    ),
+    Case(
+        "checks are not done",
+        kueue_pod(),
+        "unschedulable-other",
+        says=("admission checks of the workload pod-bert-0 are not done yet",),
+        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="reserved")]},
+    ),
+    Case(
+        "let through: then it is about nodes",
+        kueue_pod(scheduling_gates=(), age=5),
+        "unschedulable-other",
+        says=("any moment",),
+        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="admitted")]},
+    ),
+    Case(
+        "a group that is not complete",
+        kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlp", "kueue.x-k8s.io/pod-group-name": "bert"}),
+        "gang-incomplete",
+        says=("group bert is not complete: 1 pod has come",),
+        world={"nodes": ROOM, "queues": [local_queue()]},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=names(CASES))
+def test_kueue(case: Case) -> None:
+    check(case)

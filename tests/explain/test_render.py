@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from monitor.explain.explain import explain_pod
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Explanation, PodRef, Reason, Status
+from monitor.explain.render import render
+from monitor.explain.world import make_world
+from monitor.facts.cluster import Identity
+from tests.explain.builders import NOW, holding, node, pod
+
+WORLD = make_world(
+    nodes=[node("gpu-01"), node("gpu-02")],
+    pods=[holding("a", "gpu-01", 4), holding("b", "gpu-02", 4)],
+    identities={"uid-bert-0": Identity(user="alice", job="bert", queue="nlp")},
+)
+FOUND = explain_pod(pod(gpus=8, age=720), WORLD, NOW)
+
+
+def test_english() -> None:
+    assert render(FOUND, "en") == [
+        "team-a/bert-0 waits for a node, for 12 min, user alice, job bert, queue nlp",
+        "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
+        "  - Free GPUs by node: gpu-01 (4), gpu-02 (4).",
+        "What to do:",
+        "  > Submit it as distributed training: 2 x 4 (2 workers with 4 GPUs each) would start now.",
+        "  > Or wait until one node has 8 free GPUs.",
+    ]
+
+
+def test_chinese() -> None:
+    assert render(FOUND, "zh") == [
+        "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，任务 bert，队列 nlp",
+        "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），"
+        "但集群共有 8 张空闲GPU，分布在 2 个节点上。",
+        "  - 各节点空闲GPU：gpu-01 (4), gpu-02 (4)。",
+        "怎么办：",
+        "  > 请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",
+        "  > 或者等待某个节点空出 8 张 GPU。",
+    ]
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_can_be_said(status: Status) -> None:
+    plain = Explanation(PodRef(None, "bert"), status, "done", Reason(Key.DONE, {}))
+    for lang in ("en", "zh"):
+        lines = render(plain, lang)
+        assert len(lines) == 2
+        assert lines[0].startswith("bert ")
+
+
+def test_no_such_language() -> None:
+    with pytest.raises(KeyError):
+        render(FOUND, "tlh")

@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, Identity, NodeView, PodView, UsageView
+from monitor.facts.kube import PodFact, TerminationFact
+from monitor.facts.workload import ContainerUsageFact, LogFact, ShmFact
+from tests.explain.builders import GIB, NOW, Case, agent, card, check, names, node, pod, up, view
+
+CONTAINER = "c" * 64
+HERE = {"nodes": [node("gpu-01")]}
+
+
+def training(**more: Any) -> PodFact:
+    fields: dict[str, Any] = {"gpus": 2, "node": "gpu-01", "phase": "Running", "statuses": (up(),)}
+    return pod(**(fields | more))
+
+
+def cards(state: GpuState = GpuState.BUSY, count: int = 2, **more: Any) -> list[GpuView]:
+    fields: dict[str, Any] = {"utilization_ratio": 0.9, "memory_used_bytes": 30 * GIB} | more
+    return [card("gpu-01", index, state, training(), **fields) for index in range(count)]
+
+
+IDLE: dict[str, Any] = {"idle_since": NOW - 7200, "utilization_ratio": 0.0}
+BUSY = HERE | {"view": view(cards=cards())}
+LOW = HERE | {"view": view(cards=cards(utilization_ratio=0.05))}
+
+
+def logs(**fields: Any) -> dict[str, Any]:
+    return {"agents": [agent("gpu-01", logs=(LogFact(container_id=CONTAINER, **fields),))]}
+
+
+def silent_node() -> ClusterView:
+    unknown = card("gpu-01", 0, GpuState.UNKNOWN, training())
+    return ClusterView(at=NOW, nodes=(NodeView(name="gpu-01", silent_since=NOW - 300),), gpus=(unknown,))
+
+
+SILENCED = msgspec.structs.replace(logs(size_bytes=0)["agents"][0], silent_since=NOW - 60)
+
+CASES = [
+    Case("without a GPU", training(gpus=0), "running", says=("It asked for no GPU",), world=HERE),
+    Case(
+        "well, with figures",
+        training(),
+        "busy",
+        says=("It runs well: 2 GPUs at work on gpu-01.", "GPU: 90% busy, 60 GiB"),
+        silent=("What to do",),
+        world=BUSY,
+    ),
+    Case(
+        "what it uses of the host",
+        training(),
+        "busy",
+        says=("Host: 7.5 cores, 20 GiB of memory.",),
+        world=HERE
+        | {
+            "view": ClusterView(
+                at=NOW,
+                gpus=tuple(cards()),
+                pods=(
+                    PodView(
+                        uid="uid-bert-0",
+                        name="bert-0",
+                        namespace="team-a",
+                        phase="Running",
+                        identity=Identity(),
+                        usage=UsageView(cpu_cores=7.5, memory_bytes=20 * GIB),
+                    ),
+                ),
+            )
+        },
+    ),
+    Case(
+        "idle",
+        training(),
+        "idle",
+        says=("holds 2 GPUs on gpu-01 and has not used them for 2 h", "keeps 60 GiB of GPU memory", "team-a: stop it"),
+        status="idle",
+        world=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))},
+    ),
+    Case(
+        "just not at work: no alarm",
+        training(),
+        "waiting",
+        says=("Loading data, compiling and saving look like that",),
+        silent=("What to do",),
+        world=HERE | {"view": view(cards=cards(idle_since=NOW - 60, utilization_ratio=0.0))},
+    ),
+    Case(
+        "since the last of its cards went idle",
+        training(),
+        "waiting",
+        says=("for 1 min",),
+        world=HERE
+        | {
+            "view": view(
+                cards=[
+                    *cards(count=1, idle_since=NOW - 7200),
+                    card("gpu-01", 1, GpuState.BUSY, training(), idle_since=NOW - 60),
+                ]
+            )
+        },
+    ),
+    Case(
+        "half of its cards",
+        training(),
+        "partly-idle",
+        says=("1 of its 2 GPUs are not used at all",),
+        world=HERE | {"view": view(cards=[*cards(count=1), card("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
+    ),
+    Case(
+        "hardly at work, nothing tells why",
+        training(),
+        "low-use",
+        says=("busy only 5% of the time", "Usual: data loading"),
+        world=LOW,
+    ),
+    Case("30 % is work", training(), "busy", world=HERE | {"view": view(cards=cards(utilization_ratio=0.3))}),
+    Case(
+        "the CPU is at its limit",
+        training(),
+        "low-use",
+        says=("Its CPU is at the limit (3.9 of 4 cores)",),
+        silent=("Usual: data loading",),
+        world=LOW
+        | {
+            "agents": [
+                agent(
+                    "gpu-01",
+                    container_usage=(ContainerUsageFact(container_id=CONTAINER, cpu_cores=3.9, cpu_limit_cores=4.0),),
+                )
+            ]
+        },
+    ),
+    Case(
+        "the CPU has room",
+        training(),
+        "low-use",
+        silent=("Its CPU",),
+        world=LOW
+        | {
+            "agents": [
+                agent(
+                    "gpu-01",
+                    container_usage=(ContainerUsageFact(container_id=CONTAINER, cpu_cores=3.5, cpu_limit_cores=4.0),),
+                )
+            ]
+        },
+    ),
+    Case(
+        "shared memory is nearly full",
+        training(),
+        "low-use",
+        says=("/dev/shm is nearly full: 60 MiB of 64 MiB. A bus error is near.", "the default, 64 MiB"),
+        world=LOW
+        | {
+            "agents": [
+                agent(
+                    "gpu-01",
+                    shm=(ShmFact(size_bytes=64 * 1024**2, used_bytes=60 * 1024**2, device=1, container_id=CONTAINER),),
+                )
+            ]
+        },
+    ),
+    Case(
+        "a log that stays empty while the cards work",
+        training(),
+        "log-empty",
+        says=("its log has stayed empty for 1 h", "PYTHONUNBUFFERED=1"),
+        status="silent",
+        world=BUSY | logs(size_bytes=0),
+    ),
+    Case(
+        "empty for less than 10 min",
+        training(statuses=(up(started_at=NOW - 600),)),
+        "busy",
+        world=BUSY | logs(size_bytes=0),
+    ),
+    Case(
+        "a log that stopped",
+        training(),
+        "log-stopped",
+        says=("has not grown for 40 min",),
+        status="silent",
+        world=BUSY | logs(size_bytes=10, written_at=NOW - 2400),
+    ),
+    Case("a log of half an hour ago", training(), "busy", world=BUSY | logs(size_bytes=10, written_at=NOW - 1800)),
+    Case(
+        "a log that cannot be read is not empty",
+        training(),
+        "busy",
+        world=BUSY | logs(size_bytes=0, error="PermissionError"),
+    ),
+    Case(
+        "idle and without a word is idle",
+        training(),
+        "idle",
+        status="idle",
+        world=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))} | logs(size_bytes=0),
+    ),
+    Case(
+        "a card is ill",
+        training(),
+        "gpu-faulty",
+        says=("1 of its cards is ill (card 0): xid 79", "cordon gpu-01"),
+        world=HERE
+        | {
+            "view": view(
+                cards=[*cards(GpuState.FAULTY, 1, evidence=(Evidence(what="xid", values={"code": 79}),)), *cards()[1:]]
+            )
+        },
+    ),
+    Case(
+        "a process hangs",
+        training(),
+        "gpu-wedged",
+        says=("hangs on 2 cards of gpu-01 (card 0, 1): process-state D",),
+        world=HERE
+        | {
+            "view": view(
+                cards=cards(
+                    GpuState.WEDGED, evidence=(Evidence(what="process-state", values={"state": "D", "pid": 1}),)
+                )
+            )
+        },
+    ),
+    Case(
+        "shared memory is nearly full while the cards are busy",
+        training(),
+        "busy",
+        says=("/dev/shm is nearly full", "medium: Memory"),
+        world=BUSY
+        | {
+            "agents": [agent("gpu-01", shm=(ShmFact(size_bytes=100, used_bytes=85, device=1, container_id=CONTAINER),))]
+        },
+    ),
+    Case(
+        "shared memory of another container, or with room",
+        training(),
+        "busy",
+        silent=("/dev/shm",),
+        world=BUSY
+        | {
+            "agents": [
+                agent(
+                    "gpu-01",
+                    shm=(
+                        ShmFact(size_bytes=100, used_bytes=84, device=1, container_id=CONTAINER),
+                        ShmFact(size_bytes=100, used_bytes=100, device=2, container_id="x"),
+                        ShmFact(size_bytes=100, used_bytes=100, device=3),
+                    ),
+                )
+            ]
+        },
+    ),
+    Case(
+        "its node is down",
+        training(),
+        "node-not-ready",
+        says=("whether it still runs cannot be seen",),
+        world={"nodes": [node("gpu-01", ready=None)], "view": view(cards=cards())},
+    ),
+    Case(
+        "no agent",
+        training(),
+        "not-seen",
+        says=("what the cards do cannot be seen", "No agent on gpu-01"),
+        silent=("well",),
+        world=HERE,
+    ),
+    Case(
+        "a silent agent",
+        training(),
+        "not-seen",
+        says=("The agent on gpu-01 does not answer.",),
+        world=HERE | {"view": silent_node()},
+    ),
+    Case(
+        "it was restarted before",
+        training(statuses=(up(restart_count=3, last=TerminationFact(exit_code=137)),)),
+        "busy",
+        says=("was restarted 3 times; the last time it ended with exit code 137",),
+        world=BUSY,
+    ),
+    Case(
+        "what an agent said before it fell silent proves nothing",
+        training(),
+        "busy",
+        world=BUSY | {"agents": [SILENCED]},
+    ),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=names(CASES))
+def test_running(case: Case) -> None:
+    check(case, "running")
+
+
+def test_since_when_it_is_idle() -> None:
+    idle = next(case for case in CASES if case.name == "idle")
+    assert check(idle, "running").seconds == 7200

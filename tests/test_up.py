@@ -169,7 +169,7 @@ def test_the_daemon_follows_the_agent_of_this_machine_and_says_when_it_is_silent
         assert listen in (source(page, "agents").why or "")
         with running(command("agent"), environ) as agent:
             wait_until(lambda: [n.name for n in view_of(page).nodes] == ["test-node"], 10, "the agent is heard")
-            assert source(page, "agents").ok
+            wait_until(lambda: source(page, "agents").ok, 10, "the agents are seen")
             assert not source(page, "kubernetes").ok
             agent.send_signal(signal.SIGTERM)
             assert agent.wait(STOP_LIMIT) == 0

@@ -58,7 +58,7 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> 
     resource, amount = wanted
     limit = queue.capacity.get(resource)
     used = queue.allocated.get(resource, 0.0)
-    if limit is None or not amount or used + amount < limit:
+    if limit is None or not amount or used + amount <= limit:
         return None
     return over_limit(queue, resource, amount, used, limit, world)
 

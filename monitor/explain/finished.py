@@ -24,7 +24,7 @@ def finished(pod: PodFact, world: World) -> Answer:
         return answer
     failed = [each for each in pod.statuses if crash.ending(each).exit_code]
     if failed:
-        first = max(failed, key=lambda each: crash.ending(each).finished_at or 0.0)
+        first = min(failed, key=lambda each: crash.ending(each).finished_at or 0.0)
         why = crash.cannot_start if crash.ending(first).reason in crash.START_FAILED else crash.crashed
         return replace(why(pod, first, world), status=Status.FINISHED)
     values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}

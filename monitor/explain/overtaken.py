@@ -65,12 +65,12 @@ def find(pod: PodFact, world: World) -> list[Overtaker]:
 
 def _is_later(other: PodFact, pod: PodFact, resource: str, world: World) -> bool:
     """A pod of the same job is no stranger, and a pod that is on its way out overtakes nobody any more."""
-    if not other.requests.get(resource) or other.deletion_at is not None or other.created_at is None:
+    if (other.created_at or 0.0) <= (pod.created_at or 0.0):
         return False
-    mine, theirs = world.identity(pod).job, world.identity(other).job
-    if mine is not None and mine == theirs and other.namespace == pod.namespace:
+    if not other.requests.get(resource) or other.deletion_at is not None:
         return False
-    return other.created_at > (pod.created_at or 0.0)
+    job = world.identity(pod).job
+    return job is None or job != world.identity(other).job or other.namespace != pod.namespace
 
 
 def _would_run(found: Sequence[Overtaker], pod: PodFact, world: World) -> bool:

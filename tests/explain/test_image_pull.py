@@ -92,6 +92,12 @@ def test_cause(name: str, expect: Pull, message: str) -> None:
     assert classify("ImagePullBackOff", f'Failed to pull image "harbor.lab/nlp/bert:1": {message}').cause is expect
 
 
+def test_a_name_without_quotes_is_no_message_either() -> None:
+    image = "harbor.lab/unauthorized/bert:1"
+    message = f"{DOCKER}manifest for {image} not found: manifest unknown"
+    assert classify("ErrImagePull", message, image).cause is Pull.NOT_FOUND
+
+
 def test_every_cause_has_a_message() -> None:
     assert {expect for _, expect, _ in MESSAGES} == set(Pull)
 

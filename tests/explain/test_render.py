@@ -32,8 +32,10 @@ def test_english() -> None:
 def test_chinese() -> None:
     assert render(FOUND, "zh") == [
         "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，任务 bert，队列 nlp",
-        "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），"
-        "但集群共有 8 张空闲GPU，分布在 2 个节点上。",
+        (
+            "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），"
+            "但集群共有 8 张空闲GPU，分布在 2 个节点上。"
+        ),
         "  - 各节点空闲GPU：gpu-01 (4), gpu-02 (4)。",
         "怎么办：",
         "  > 请选择“分布式训练”提交：2 x 4（2 个 worker，每个 4 张 GPU），现在就能启动。",

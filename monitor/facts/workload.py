@@ -23,6 +23,7 @@ class ContainerFact(Fact, frozen=True, kw_only=True):
     pod_name: str | None = None
     namespace: str | None = None
     container: str | None = None
+    user: str | None = None  # of the pod, on its sandbox, where a platform names one
     log_path: str | None = None
 
 

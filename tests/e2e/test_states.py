@@ -154,12 +154,14 @@ def test_memory_without_a_process_is_a_ghost(scene: Scene) -> None:
 
 
 def test_a_process_in_d_is_wedged(scene: Scene, tmp_path: Path) -> None:
-    """A real process in a real uninterruptible wait, for a file system that does not answer."""
+    """A real process that was told to end and cannot: it waits for a file system that does not answer."""
     uuid = free_card(scene)
     with stalling_mount(tmp_path) as nas:
         nas.hang()
         process = subprocess.Popen(["stat", "-f", str(nas.point)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
+            wait_until(lambda: "fuse" in wait_of(process.pid) or "request_wait" in wait_of(process.pid), 10, "it waits")
+            process.terminate()
             wait_until(lambda: state_of(process.pid) == "D", 10, "the process waits in D")
             scene.nvml.process(scene.lab.gpu_ids.index(uuid), process.pid)
             scene.becomes(uuid, "wedged", "process-state")
@@ -219,3 +221,7 @@ def free_card(scene: Scene) -> str:
 
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def wait_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/wchan").read_text()

@@ -61,7 +61,9 @@ def get(url: str, headers: Mapping[str, str] | None = None) -> tuple[int, dict[s
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=5)
     try:
-        connection.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=dict(headers or {}))
+        connection.request(
+            "GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=dict(headers or {})
+        )
         response = connection.getresponse()
         named = {name.lower(): value for name, value in response.getheaders()}
         return response.status, named, response.read().decode()

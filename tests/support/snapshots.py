@@ -117,7 +117,7 @@ def full_snapshot() -> NodeSnapshot:
                 image_id="sha256:1", pid=4200, created_at=AT - 7300, started_at=AT - 7200, pod_uid=POD,
                 pod_name="bert-0", namespace="team-a", container="trainer", log_path="/var/lib/docker/a-json.log",
             ),
-            ContainerFact(id="b" * 64, runtime="docker", state="running", sandbox=True, pod_uid=POD),
+            ContainerFact(id="b" * 64, runtime="docker", state="running", sandbox=True, pod_uid=POD, user="li.lei"),
         ),
         container_usage=(
             ContainerUsageFact(

@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from monitor.agent.metrics.family import Row, counters, gauges, label
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, NodeSnapshot, ShmFact
 
-CONTAINER = ("container_id", "pod_uid", "pod", "namespace", "container")
+CONTAINER = ("container_id", "pod_uid", "pod", "namespace", "container", "user")
 
 STATE: tuple[Row[ContainerFact], ...] = (
     ("gpuwarden_container_info", "A container on this node.", lambda _: 1),
@@ -42,7 +42,8 @@ WRITABLE: tuple[Row[int], ...] = (
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     """Yield what is known of each container."""
     containers = snapshot.containers or ()
-    owners = {container.id: _owner(container) for container in containers}
+    users = pod_users(containers)
+    owners = {container.id: _owner(container, users) for container in containers}
     state = [
         ((*owners[c.id], label(c.image), label(c.image_id), c.runtime, c.state), c) for c in containers if not c.sandbox
     ]
@@ -57,18 +58,24 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     yield from gauges(WRITABLE, CONTAINER, layers)
 
 
-def _owner(container: ContainerFact) -> tuple[str, ...]:
+def pod_users(containers: Iterable[ContainerFact]) -> dict[str | None, str]:
+    """Return the users of pods by the pods' uids, where a sandbox names one."""
+    return {container.pod_uid: container.user for container in containers if container.user and container.pod_uid}
+
+
+def _owner(container: ContainerFact, users: Mapping[str | None, str]) -> tuple[str, ...]:
     return (
         container.id,
         container.pod_uid or "",
         label(container.pod_name),
         label(container.namespace),
         label(container.container or container.name),
+        label(users.get(container.pod_uid)),
     )
 
 
 def _of(owners: Mapping[str, tuple[str, ...]], container_id: str | None) -> tuple[str, ...]:
-    return owners.get(container_id or "") or (container_id or "", "", "", "", "")
+    return owners.get(container_id or "") or (container_id or "", "", "", "", "", "")
 
 
 def _shm(owners: Mapping[str, tuple[str, ...]], fact: ShmFact) -> tuple[tuple[str, ...], ShmFact]:

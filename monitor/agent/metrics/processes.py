@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from monitor.agent.metrics.containers import pod_users
 from monitor.agent.metrics.family import Row, gauges, label
 from monitor.facts import ContainerFact, GpuProcessFact, NodeSnapshot
 
-PROCESS = ("gpu", "uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "pod", "namespace", "container")
+PROCESS = (
+    "gpu", "uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "pod", "namespace", "container", "user"
+)  # fmt: skip
 
 GAUGES: tuple[Row[GpuProcessFact], ...] = (
     ("gpuwarden_gpu_process_memory_bytes", "Memory of the card that the process holds.", lambda p: p.memory_bytes),
@@ -22,8 +25,9 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     index = {gpu.uuid: label(gpu.index) for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
     if snapshot.gpu_processes is not None:
         by_id = {container.id: container for container in snapshot.containers or ()}
+        users = pod_users(snapshot.containers or ())
         things = [
-            (_labels(process, index.get(process.gpu_uuid, ""), by_id.get(process.container_id or "")), process)
+            (_labels(process, index.get(process.gpu_uuid, ""), by_id.get(process.container_id or ""), users), process)
             for process in snapshot.gpu_processes
         ]
         yield from gauges(GAUGES, PROCESS, things)
@@ -32,7 +36,9 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
         yield from _allocations(snapshot, index)
 
 
-def _labels(process: GpuProcessFact, gpu: str, container: ContainerFact | None) -> tuple[str, ...]:
+def _labels(
+    process: GpuProcessFact, gpu: str, container: ContainerFact | None, users: Mapping[str | None, str]
+) -> tuple[str, ...]:
     return (
         gpu,
         process.gpu_uuid,
@@ -44,6 +50,7 @@ def _labels(process: GpuProcessFact, gpu: str, container: ContainerFact | None) 
         label(container.pod_name) if container else "",
         label(container.namespace) if container else "",
         label(container.container or container.name) if container else "",
+        label(users.get(process.pod_uid)),
     )
 
 

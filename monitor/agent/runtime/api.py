@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from monitor.facts import ContainerFact, ImageCacheFact, RuntimeUsageFact
+
+# Labels and annotations in which platforms name the user of a pod. Runtimes keep them on the pod's sandbox.
+USER_KEYS = ("userName", "hub.jupyter.org/username", "arena.kubeflow.org/username", "user", "owner")
+
+
+def pod_user(*words: Mapping[str, str]) -> str | None:
+    """Given a pod's labels and annotations, return the user that they name, or None."""
+    return next((each[key] for key in USER_KEYS for each in words if each.get(key)), None)
 
 
 class EngineError(Exception):

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from monitor.agent.runtime.api import pod_user
 from monitor.agent.runtime.proto import cri_pb2 as pb
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact
 
@@ -92,6 +93,7 @@ def sandbox_fact(
         pod_uid=pod.uid or None,
         pod_name=pod.name or None,
         namespace=pod.namespace or None,
+        user=pod_user(sandbox.labels, sandbox.annotations),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from monitor.agent.runtime.api import EngineError
+from monitor.agent.runtime.api import EngineError, pod_user
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact, VolumeFact
 
 log = logging.getLogger(__name__)
@@ -206,7 +206,16 @@ def container_fact(row: ContainerRow, inspection: Inspection | None = None) -> C
         pod_name=labels.get("io.kubernetes.pod.name") or None,
         namespace=labels.get("io.kubernetes.pod.namespace") or None,
         container=None if sandbox else labels.get("io.kubernetes.container.name") or None,
+        user=_sandbox_user(labels) if sandbox else None,
         log_path=details.log_path or None,
+    )
+
+
+def _sandbox_user(labels: dict[str, str]) -> str | None:
+    """The kubelet gives the sandbox the pod's labels as they are, and its annotations with this prefix."""
+    prefix = "annotation."
+    return pod_user(
+        labels, {key.removeprefix(prefix): value for key, value in labels.items() if key.startswith(prefix)}
     )
 
 

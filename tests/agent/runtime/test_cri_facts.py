@@ -159,3 +159,16 @@ def test_usage(name: str, layers: dict[str, pb.FilesystemUsage], writable: dict[
     ]
     fact = cri_facts.usage_fact("containerd", stats, 9)
     assert (fact.writable, fact.writable_bytes, fact.layers_bytes) == (writable, total, 9)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expect"),
+    [
+        ("nothing", {}, None),
+        ("a label", {"labels": {"userName": "li.lei"}}, "li.lei"),
+        ("an annotation", {"annotations": {"hub.jupyter.org/username": "han"}}, "han"),
+        ("the platform's word before a general one", {"labels": {"user": "x", "userName": "li.lei"}}, "li.lei"),
+    ],
+)
+def test_the_user_of_a_pod(name: str, given: dict[str, Any], expect: str | None) -> None:
+    assert sandbox_fact("containerd", pb.PodSandbox(id="s", **given)).user == expect, name

@@ -68,6 +68,17 @@ def inspected(**keys: Any) -> Inspection:
             {"Labels": {"io.kubernetes.docker.type": "podsandbox", "io.kubernetes.container.name": "POD"}},
             {"sandbox": True, "container": None},
         ),
+        (
+            "a sandbox with its pod's labels",
+            {"Labels": {"io.kubernetes.docker.type": "podsandbox", "userName": "li.lei", "app": "x"}},
+            {"user": "li.lei"},
+        ),
+        (
+            "a sandbox with its pod's annotations",
+            {"Labels": {"io.kubernetes.docker.type": "podsandbox", "annotation.hub.jupyter.org/username": "han"}},
+            {"user": "han"},
+        ),
+        ("a container's own labels name nobody", {"Labels": {"userName": "image-author"}}, {"user": None}),
         ("labels without a value", {"Labels": {"io.kubernetes.pod.uid": ""}}, {"pod_uid": None}),
     ],
 )

@@ -40,6 +40,8 @@ class PodSandbox(Message):
     metadata: PodSandboxMetadata
     state: int
     created_at: int
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
 
 class PodSandboxStatusRequest(Message):
     pod_sandbox_id: str

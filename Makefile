@@ -6,7 +6,7 @@ SETUP := deploy/setup/system-packages
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e bench lab-up lab-down lock proto clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench lab-up lab-down lock proto clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ unit: $(VENV)/.dev
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m e2e --durations=10 tests/e2e $(ARGS)
+
+e2e-read-only: $(VENV)/.dev ## the end-to-end tests that only read, in the cluster of $KUBECONFIG
+	$(PYTEST) tests/e2e --read-only $(ARGS)
 
 lab-up: $(VENV)/.dev ## start the real Kubernetes of the tests, for people
 	$(BIN)/python -m tests.lab build

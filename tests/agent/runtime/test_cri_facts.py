@@ -171,4 +171,4 @@ def test_usage(name: str, layers: dict[str, pb.FilesystemUsage], writable: dict[
     ],
 )
 def test_the_user_of_a_pod(name: str, given: dict[str, Any], expect: str | None) -> None:
-    assert sandbox_fact("containerd", pb.PodSandbox(id="s", **given)).user == expect, name
+    assert cri_facts.sandbox_fact("containerd", pb.PodSandbox(id="s", **given)).user == expect, name

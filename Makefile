@@ -25,6 +25,9 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml $(SETUP)
 run: $(VENV)/.runtime ## start the agent and the daemon on this machine; the page is on http://127.0.0.1:9836
 	@exec $(BIN)/gpuwarden up $(ARGS)
 
+demo: $(VENV)/.dev ## the same with eight simulated cards, some of them in trouble
+	@exec $(BIN)/python -m tests.demo $(ARGS)
+
 test: check unit ## every check: format, lint, types, layering, unit and integration tests
 
 check: $(VENV)/.dev

@@ -19,7 +19,8 @@ def headline(view: ClusterView) -> str:
     states = Counter(gpu.state.value for gpu in view.gpus)
     gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none seen"
     at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(view.at))
-    return f"{at}, {len(view.nodes)} nodes, {len(view.gpus)} GPUs: {gpus}"
+    nodes = "1 node" if len(view.nodes) == 1 else f"{len(view.nodes)} nodes"
+    return f"{at}, {nodes}, {len(view.gpus)} GPUs: {gpus}"
 
 
 def troubled(view: ClusterView) -> bool:

@@ -24,14 +24,17 @@ TROUBLE = {
 
 def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> Answer:
     """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
-    kind = _main_rule(candidates)
-    others = tuple(_also(candidates, kind))
+    # However many other nodes there are: where some are what the pod wants, these are the ones to look at.
+    wanted = [each for each in candidates if Kind.SELECTOR not in each.rules()] or candidates
+    kind = _main_rule(wanted)
+    unwanted = [each for each in candidates if each not in wanted]
+    others = (*_also(wanted, kind), *_also(unwanted, kind, (Kind.SELECTOR,)))
     if kind is Kind.TAINT:
-        return _tainted(candidates, others)
+        return _tainted(wanted, others)
     if kind is Kind.SELECTOR:
-        return _not_selected(pod, candidates, others)
+        return _not_selected(pod, wanted, others)
     key = Key.NODES_CORDONED if kind is Kind.CORDONED else Key.NODES_NOT_READY
-    names = _names(each for each in candidates if kind in each.rules())
+    names = _names(each for each in wanted if kind in each.rules())
     return Answer(
         Status.PENDING,
         PendingCause.OTHER,
@@ -86,18 +89,18 @@ def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Reaso
             yield Reason(Key.LABEL_ABSENT, {"label": key})
 
 
-def _also(candidates: Sequence[NodeFit], main: Kind) -> Iterable[Reason]:
-    """Yield the nodes that something else keeps the pod off."""
+def _also(candidates: Sequence[NodeFit], main: Kind, kinds: Sequence[Kind] = RULES) -> Iterable[Reason]:
+    """Yield the nodes that something else keeps the pod off, by these rules."""
     keys = {
         Kind.TAINT: Key.ALSO_TAINTED,
         Kind.SELECTOR: Key.ALSO_NOT_SELECTED,
         Kind.CORDONED: Key.ALSO_CORDONED,
         Kind.NOT_READY: Key.ALSO_NOT_READY,
     }
-    for kind, key in keys.items():
+    for kind in kinds:
         found = [each for each in candidates if kind is not main and kind in each.rules()]
         if found:
-            yield Reason(key, {"count": len(found), "nodes": _names(found)})
+            yield Reason(keys[kind], {"count": len(found), "nodes": _names(found)})
 
 
 def _names(nodes: Iterable[NodeFit]) -> str:

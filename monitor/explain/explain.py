@@ -35,9 +35,10 @@ def explain_pod(pod: PodFact, world: World, now: float) -> Explanation:
 
 
 def reference(pod: PodFact, world: World) -> PodRef:
-    """Given a pod, return how to speak of it."""
-    who = world.identity(pod)
-    return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, who.queue)
+    """Given a pod, return how to speak of it. Its group or workload knows better than its labels where it queues."""
+    who, queued = world.identity(pod), world.group_of(pod) or world.workload_of(pod)
+    queue = (queued.queue if queued else None) or who.queue
+    return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, queue)
 
 
 def _answer(pod: PodFact, world: World, now: float) -> Answer:

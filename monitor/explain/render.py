@@ -24,7 +24,8 @@ def _who(explanation: Explanation, lang: str) -> str:
     words = [say(lang, key, {"pod": name})]
     if explanation.seconds is not None:
         words.append(say(lang, Key.FOR_SECONDS, {"seconds": explanation.seconds}))
-    owner: list[tuple[Key, str | None]] = [(Key.OF_USER, pod.user), (Key.OF_JOB, pod.job), (Key.IN_QUEUE, pod.queue)]
+    job = pod.job if pod.job != pod.name else None  # it would only say the same again
+    owner: list[tuple[Key, str | None]] = [(Key.OF_USER, pod.user), (Key.OF_JOB, job), (Key.IN_QUEUE, pod.queue)]
     words += [say(lang, key, {"name": value}) for key, value in owner if value]
     return say(lang, Key.LIST_COMMA, {}).join(words)
 

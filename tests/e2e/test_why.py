@@ -48,6 +48,7 @@ class Asker:
         for lang, words in (("en", en), ("zh", zh)):
             answer = run("why", "-n", scene.name, name, "--lang", lang, environ=self.environ)
             assert (answer.returncode, answer.stderr) == (1, "")
+            print(answer.stdout)
             missing = [word for word in words if word not in answer.stdout]
             assert not missing, f"{missing} not in\n{answer.stdout}"
 
@@ -113,7 +114,7 @@ def test_no_single_node_has_enough_but_the_cluster_has(scene: Scene, asker: Aske
         "big",
         "no-single-node-fits",
         en=(
-            f"{scene.name}/big is pending",
+            f"{scene.name}/big waits for a node",
             "user lisi",
             f"No single node has 8 free GPUs (the most is 4 on {scene.name}-a), but the cluster has 8 on 2 nodes.",
             f"Free GPUs by node: {scene.name}-a (4), {scene.name}-b (4).",
@@ -151,6 +152,8 @@ def test_not_enough_gpus_at_all(scene: Scene, asker: Asker) -> None:
 
 def test_a_taint(scene: Scene, asker: Asker) -> None:
     node = scene.node("a", gpus=8, taints=[{"key": "team", "value": "vision", "effect": "NoSchedule"}])
+    for name in ("b", "c", "d"):
+        scene.node(name, gpus=8, pool="another")
     scene.pod("train", gpus=2)
     asker.hears(
         scene,
@@ -450,8 +453,12 @@ def test_a_pod_that_a_finalizer_keeps(scene: Scene, asker: Asker) -> None:
         scene,
         "train",
         "finalizer",
-        en=("is terminating", "example.com/checkpoint", f"2 GPUs"),
-        zh=("example.com/checkpoint",),
+        en=(
+            "is being deleted",
+            "It has ended, but a finalizer keeps it: example.com/checkpoint.",
+            f"Until it is gone it keeps 2 GPUs on {node} (nvidia.com/gpu).",
+        ),
+        zh=("example.com/checkpoint", f"{node}"),
     )
 
 

@@ -92,6 +92,19 @@ CASES = [
         },
     ),
     Case(
+        "the wanted nodes are reserved: it does not matter how many others there are",
+        pod(gpus=1, node_selector={"pool": "a"}),
+        "taint",
+        says=("(dedicated=vision:NoSchedule): gpu-01 (1 node)", "Not what it wants: gpu-02, gpu-03, gpu-04 (3 nodes)"),
+        silent=("Cordoned",),
+        world={
+            "nodes": [
+                node("gpu-01", labels={"pool": "a"}, taints=(DGX,)),
+                *(node(name, unschedulable=name == "gpu-04") for name in ("gpu-02", "gpu-03", "gpu-04")),
+            ]
+        },
+    ),
+    Case(
         "all cordoned",
         pod(gpus=1),
         "unschedulable-other",

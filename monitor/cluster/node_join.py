@@ -130,7 +130,7 @@ def _gpu_view(
         claims=claims,
         xids=[x for x in snapshot.xid.recent if x.gpu_uuid == gpu.uuid] if snapshot and snapshot.xid else (),
         idle_since=idle_since,
-        processes_known=snapshot is not None and snapshot.gpu_processes is not None,
+        processes_known=snapshot is not None and _processes_known(snapshot),
         blind=blind,
         skew=_skew(inputs),
     )
@@ -151,6 +151,12 @@ def _gpu_view(
         memory_used_bytes=None if blind else gpu.memory_used_bytes,
         memory_total_bytes=gpu.memory_total_bytes,
     )
+
+
+def _processes_known(snapshot: NodeSnapshot) -> bool:
+    """Whether the list of processes is there and complete: only then is memory without a process nobody's."""
+    told = next((fact for fact in snapshot.collectors if fact.name == "gpu_processes"), None)
+    return snapshot.gpu_processes is not None and (told is None or told.message is None)
 
 
 def _skew(inputs: NodeInputs) -> float:

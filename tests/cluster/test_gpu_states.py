@@ -88,6 +88,9 @@ CASES = (
     Case("latched at 100 %", "ghost", agent(card(utilization_ratio=1.0)), because="utilization-without-process"),
     Case("what the driver keeps for itself", "free", agent(card(memory_used_bytes=600 * 1024**2))),
     Case("memory, and processes cannot be listed", "free", agent(card(memory_used_bytes=9 * GIB), processes=None)),
+    Case("memory, and a card does not tell its processes", "free",
+         agent(card(memory_used_bytes=9 * GIB), collectors=(CollectorFact(
+             name="gpu_processes", outcome="ok", interval_seconds=5, message="not told by cards 0"),))),
     Case("held and idle for an hour", "idle-held",
          agent(card(), devices=(device(LIVE),)), memory=IDLE_LONG, because="idle"),
     Case("a burst between two readings", "busy",

@@ -40,6 +40,7 @@ class GpuProcessesCollector:
         self._clock = clock
         self._session = nvml.Session(clock)
         self._seen: dict[int, Seen] = {}
+        self.trouble: str | None = None  # which cards the last reading is without
 
     def collect(self) -> tuple[GpuProcessFact, ...]:
         """Return the processes. Raise AbsentError without a driver, NvmlError when no card tells its processes."""
@@ -54,16 +55,19 @@ class GpuProcessesCollector:
     def _read_cards(self) -> list[tuple[str, nvml.CardProcess]]:
         """Return the processes of each card. A card that is lost has lost its list too; the others have theirs."""
         held: list[tuple[str, nvml.CardProcess]] = []
-        told = False
+        told, mute = False, []
         with self._session.reading():
             for card in self._session.cards:
                 with suppress(nvml.CardLostError):
                     processes = nvml.read_processes(card)
-                    if processes is not None and card.uuid is not None:
-                        told = True
-                        held += [(card.uuid, process) for process in processes]
+                    if processes is None or card.uuid is None:
+                        mute.append(str(card.index))
+                        continue
+                    told = True
+                    held += [(card.uuid, process) for process in processes]
             if not told and (self._session.cards or self._session.unreadable):
                 raise nvml.NvmlError("no card tells which processes it has")
+        self.trouble = f"not told by cards {', '.join(mute)}" if mute else None
         return held
 
     def _look_at(self, pid: int, now: float) -> Seen:

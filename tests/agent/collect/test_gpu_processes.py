@@ -193,6 +193,7 @@ def test_a_card_in_trouble_loses_its_list_and_no_other(nvml: InProcessNvml, proc
     for version in ("_v2", "_v3"):
         nvml.answer(f"nvmlDeviceGetComputeRunningProcesses{version}", UNKNOWN, gpu=2)
     assert [fact.pid for fact in collector.collect()] == [100, 103, 104, 105, 106, 107]
+    assert collector.trouble == "not told by cards 2"
 
 
 @pytest.mark.parametrize("lost", ["before the start", "afterwards"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import logging
 import socket
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 CLIENT_TIMEOUT = 15.0  # a client that says nothing for so long is dropped
 MAX_CONNECTIONS = 32
 JSON = "application/json"
+LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
 
 Reply = tuple[HTTPStatus, str, bytes]
 
@@ -119,11 +121,12 @@ class _Server(ThreadingHTTPServer):
 
 
 class AgentServer:
-    """The server on its own thread."""
+    """The server on its own thread, which sleeps until somebody connects: an idle agent is not woken to look around."""
 
     def __init__(self, host: str, port: int, token: str | None, snapshot: Callable[[], NodeSnapshot]) -> None:
         self._server = _Server((host, port), Pages(snapshot, token))
-        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+        self._stopping = False
+        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -135,5 +138,13 @@ class AgentServer:
 
     def stop(self) -> None:
         """Stop accepting, and close the socket."""
-        self._server.shutdown()
+        self._stopping = True
+        host, port = self.address
+        with contextlib.suppress(OSError):  # one last connection wakes the thread, so that it sees that it should end
+            socket.create_connection((LOOPBACK.get(host, host), port), timeout=1).close()
+        self._thread.join(1)
         self._server.server_close()
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            self._server.handle_request()

@@ -25,10 +25,10 @@ TROUBLE = {
 def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> Answer:
     """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
     # However many other nodes there are: where some are what the pod wants, these are the ones to look at.
-    wanted = [each for each in candidates if Kind.SELECTOR not in each.rules()] or candidates
+    selected = [each for each in candidates if Kind.SELECTOR not in each.rules()]
+    wanted = selected or candidates
     kind = _main_rule(wanted)
-    unwanted = [each for each in candidates if each not in wanted]
-    others = (*_also(wanted, kind), *_also(unwanted, kind, (Kind.SELECTOR,)))
+    others = (*_also(wanted, kind), *_also(candidates if selected else (), kind, (Kind.SELECTOR,)))
     if kind is Kind.TAINT:
         return _tainted(wanted, others)
     if kind is Kind.SELECTOR:

@@ -1,10 +1,10 @@
-"""Scenes in the lab's cluster: nodes, pods and queues of a test's own, which are gone when the scene is left."""
+"""Scenes in the lab's cluster: nodes, pods and other objects of a test's own, gone when the scene is left."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,17 +18,6 @@ from tests.support import wait_until
 
 MERGE_PATCH = "application/merge-patch+json"
 NOW = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}  # no kubelet stands behind a node of a scene
-EXTENSIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-VOLCANO = "scheduling.volcano.sh/v1beta1"
-KUEUE = "kueue.x-k8s.io/v1beta1"
-# What Volcano and Kueue install, reduced to what the API server needs to know: (version, plural, kind, scope).
-ADD_ONS = (
-    (VOLCANO, "queues", "Queue", "Cluster"),
-    (VOLCANO, "podgroups", "PodGroup", "Namespaced"),
-    (KUEUE, "clusterqueues", "ClusterQueue", "Cluster"),
-    (KUEUE, "localqueues", "LocalQueue", "Namespaced"),
-    (KUEUE, "workloads", "Workload", "Namespaced"),
-)
 
 
 class Api:
@@ -84,6 +73,7 @@ class Scene:
     def __enter__(self) -> Self:
         self._undo.callback(self.api.close)
         self.create("/api/v1/namespaces", {"metadata": {"name": self.name}})
+        self._undo.callback(self.api.delete, self.path("v1", "pods"))  # whoever made them
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -97,20 +87,24 @@ class Scene:
 
     def create_here(self, version: str, plural: str, name: str, **fields: Any) -> Any:
         """Create an object in the scene's namespace: of an API version (`v1`, `batch/v1`), a plural and a name."""
-        kinds = {each: kind for _, each, kind, _ in ADD_ONS}
-        typed = {"apiVersion": version, "kind": kinds[plural]} if plural in kinds else {}
         metadata = {"name": name, **fields.pop("metadata", {})}
-        return self.create(self.path(version, plural), {**typed, "metadata": metadata, **fields})
+        return self.create(self.path(version, plural), {"apiVersion": version, "metadata": metadata, **fields})
 
     def path(self, version: str, plural: str, name: str = "") -> str:
         root = "/apis" if "/" in version else "/api"
         return f"{root}/{version}/namespaces/{self.name}/{plural}" + (f"/{name}" if name else "")
 
-    def node(self, name: str, gpus: int, taints: Sequence[Mapping[str, str]] = (), **labels: str) -> str:
-        """Add a node to the pool and return its full name."""
+    def node(
+        self,
+        name: str,
+        gpus: int,
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Mapping[str, str]] = (),
+    ) -> str:
+        """Add a node to the pool, or to another one that its labels name, and return its full name."""
         full = f"{self.name}-{name}"
         self._undo.callback(self._lab.fake_nodes.remove, full)
-        self._lab.add_fake_node(full, gpus, {"pool": self.name, **labels}, taints)
+        self._lab.add_fake_node(full, gpus, {"pool": self.name, **(labels or {})}, taints)
         return full
 
     def pod(self, name: str, *, gpus: int = 0, user: str | None = None, node: str | None = None, **fields: Any) -> Any:
@@ -124,11 +118,10 @@ class Scene:
         spec = {**where, **fields.pop("spec", {})}
         manifest = pod_manifest(name, namespace=self.name, gpus=gpus, node=None, labels=labels, spec=spec, **fields)
         manifest["metadata"] |= metadata
-        if metadata.get("finalizers"):
-            made = self.create(self.path("v1", "pods"), manifest)
+        made = self.create(self.path("v1", "pods"), manifest)
+        if "finalizers" in metadata:
             self._undo.callback(self.api.patch, self.path("v1", "pods", name), {"metadata": {"finalizers": None}})
-            return made
-        return self.create(self.path("v1", "pods"), manifest)
+        return made
 
     def read(self, name: str) -> Any:
         """Return a pod as it is now."""
@@ -151,36 +144,3 @@ class Scene:
     def _refusals(self, name: str) -> list[str]:
         conditions = self.read(name)["status"].get("conditions", ())
         return [each["message"] for each in conditions if each["type"] == "PodScheduled" and each["status"] == "False"]
-
-
-@contextmanager
-def add_ons(lab: Lab) -> Iterator[None]:
-    """Let the API server know the objects of Volcano and Kueue for a while."""
-    api = Api(lab.kubeconfig)
-    try:
-        for version, plural, kind, scope in ADD_ONS:
-            _install(api, version, plural, kind, scope)
-        for version, plural, _, _ in ADD_ONS:
-            path = f"/apis/{version}/{plural}"
-            wait_until(lambda path=path: api.send("GET", path).ok, 20, f"{path} is served")  # type: ignore[misc]
-        yield
-    finally:
-        for version, plural, _, _ in ADD_ONS:
-            api.delete(f"{EXTENSIONS}/{plural}.{version.partition('/')[0]}")
-        api.close()
-
-
-def _install(api: Api, version: str, plural: str, kind: str, scope: str) -> None:
-    group, _, number = version.partition("/")
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"}
-    versions = [{"name": number, "served": True, "storage": True, "schema": schema}]
-    spec = {"group": group, "scope": scope, "names": names, "versions": versions}
-    body = {"metadata": {"name": f"{plural}.{group}"}, "spec": spec}
-    # A run before this one may have left it, or its removal may still be under way.
-    wait_until(lambda: api.send("POST", EXTENSIONS, body).ok or _stays(api, plural, group), 20, f"{plural}.{group}")
-
-
-def _stays(api: Api, plural: str, group: str) -> bool:
-    answer = api.send("GET", f"{EXTENSIONS}/{plural}.{group}")
-    return answer.ok and "deletionTimestamp" not in answer.json()["metadata"]

@@ -8,6 +8,7 @@ from monitor.explain.reasons import Explanation, PodRef, Reason, Status
 from monitor.explain.render import render
 from monitor.explain.world import make_world
 from monitor.facts.cluster import Identity
+from monitor.facts.kube import PodGroupFact
 from tests.explain.builders import NOW, holding, node, pod
 
 WORLD = make_world(
@@ -55,3 +56,17 @@ def test_every_status_can_be_said(status: Status) -> None:
 def test_no_such_language() -> None:
     with pytest.raises(KeyError):
         render(FOUND, "tlh")
+
+
+def test_a_name_is_not_said_twice() -> None:
+    found = Explanation(PodRef("team-a", "sweep", job="sweep"), Status.NOT_CREATED, "quota", Reason(Key.DONE, {}))
+    assert render(found, "en")[0] == "team-a/sweep has no pods"
+
+
+def test_the_queue_is_the_one_that_the_group_waits_in() -> None:
+    group = PodGroupFact(uid="uid-group", name="bert", namespace="team-a", queue="vision")
+    member = pod(gpus=1, annotations={"scheduling.k8s.io/group-name": "bert"})
+    world = make_world(
+        pods=[member], pod_groups=[group], identities={member.uid: Identity(user="alice", queue="team-a")}
+    )
+    assert render(explain_pod(member, world, NOW), "en")[0].endswith(", user alice, queue vision")

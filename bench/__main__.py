@@ -7,7 +7,7 @@ import sys
 
 from bench.report import section, write
 
-BENCHMARKS = ("agent",)
+BENCHMARKS = ("agent", "view", "detect")
 
 
 def main(names: list[str]) -> int:

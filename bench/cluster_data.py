@@ -29,8 +29,7 @@ KINDS = {
 }  # fmt: skip
 USERS, QUEUES, IMAGES = 300, 20, 200
 ENVIRONMENT = (
-    "PAI_USER_NAME", "PAI_CURRENT_TASK_ROLE_NAME", "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", "PAI_TASK_INDEX",
-    "PAI_HOST_IP_worker_0", "PAI_PORT_LIST_worker_0_http", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "OMP_NUM_THREADS",
+    "PAI_JOB_NAME", "PAI_USER_NAME", "PAI_TASK_INDEX", "PAI_HOST_IP_worker_0", "NCCL_SOCKET_IFNAME", "OMP_NUM_THREADS",
 )  # fmt: skip
 VOLUMES = ("dshm", "nas", "home")
 
@@ -74,19 +73,21 @@ def address(node: int) -> str:
 def write(directory: Path, nodes: int) -> None:
     """Write a cluster of so many nodes: each kind of object in a file, one object a line; snapshots likewise."""
     directory.mkdir()
-    chance = random.Random(7)  # noqa: S311  # the same data in every run
+    chance = random.Random(7)  # the same data in every run
     made = Maker(chance)
-    with (directory / "pods").open("w") as pods, (directory / "snapshots").open("wb") as snapshots:
+    pods: dict[tuple[str, str], str] = {}
+    with (directory / "snapshots").open("wb") as snapshots:
         for node in range(nodes):
             placed = []
             for role in _roles(node):
                 text, where = made.pod(node, role)
-                pods.write(text)
+                pods[where.namespace, where.name] = text
                 placed += [where] if role.phase == "Running" else []
             snapshots.write(snapshot(f"gpu-{node:04d}", placed, GPUS, chance) + b"\n")
+    _write_lines(directory / "pods", (pods[name] for name in sorted(pods)))  # the order in which they are listed
     _write_lines(directory / "nodes", (made.node(node) for node in range(nodes)))
     _write_lines(directory / "events", (made.event(number) for number in range(5 * nodes)))
-    _write_lines(directory / "namespaces", (made.plain(f"team-{number}") for number in range(QUEUES)))
+    _write_lines(directory / "namespaces", (made.plain(name) for name in _namespaces()))
     _write_lines(directory / "jobs", (made.plain(f"job-{number}", "team-1") for number in range(2 * nodes)))
     _write_lines(directory / "replicasets", (made.plain(f"rs-{number}", "team-1") for number in range(nodes)))
     _write_lines(directory / "resourcequotas", ())
@@ -108,6 +109,12 @@ def _roles(node: int) -> Iterator[Role]:
             yield WAITING
         else:
             yield role
+
+
+def _namespaces() -> Iterator[str]:
+    """Teams have one, and so does every user."""
+    yield from (f"team-{number}" for number in range(QUEUES))
+    yield from (f"user-{number}" for number in range(USERS))
 
 
 def _write_lines(path: Path, lines: Iterator[str] | tuple[str, ...]) -> None:
@@ -156,9 +163,9 @@ class Maker:
         )
 
     def plain(self, name: str, namespace: str | None = None) -> str:
-        """Return the metadata of an object of which nothing else is asked for."""
+        """Return the metadata of an object of which nothing else is asked for; a namespace's with its person."""
         meta = {"name": name, "uid": self._uuid(), "resourceVersion": "7", "creationTimestamp": self._time()}
-        return _line({"metadata": meta | ({"namespace": namespace} if namespace else {})})
+        return _line({"metadata": meta | ({"namespace": namespace} if namespace else {"annotations": {"owner": name}})})
 
     def _uuid(self) -> str:
         return str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
@@ -190,19 +197,25 @@ def pod_template(role: Role) -> dict[str, Any]:
     main = spec["containers"][0]
     spec["containers"] = [main]
     main["image"] = "@IMAGE@"
-    main["env"] = [{"name": "PAI_JOB_NAME", "value": "@USER@~@JOB@"}, main["env"][2]]
-    main["env"] += [{"name": name, "value": "@HOST@"} for name in ENVIRONMENT]
+    main["env"] = [main["env"][2], *({"name": name, "value": "@USER@"} for name in _environment(role))]
     for amounts in main["resources"].values():
         amounts |= {"nvidia.com/gpu": str(role.gpus)} if role.gpus else {}
         if not role.gpus:
             del amounts["nvidia.com/gpu"]
     spec["nodeName"] = "@NODE@"
-    del spec["affinity"]["podAntiAffinity"]
     pod["status"] = _status(role, pod["status"], waiting["status"])
     if role.phase == "Pending":
         del spec["nodeName"]
+    del spec["affinity"]["podAntiAffinity"]
+    if role.made_by != "Framework":
+        del spec["initContainers"], spec["affinity"]
+        pod["status"].pop("initContainerStatuses", None)
     meta["managedFields"] = _managed(meta["managedFields"][0], role)
     return pod
+
+
+def _environment(role: Role) -> tuple[str, ...]:
+    return ENVIRONMENT if role.made_by == "Framework" else ENVIRONMENT[-2:]
 
 
 def _status(role: Role, recorded: dict[str, Any], waiting: dict[str, Any]) -> dict[str, Any]:
@@ -239,8 +252,10 @@ def _managed(recorded: dict[str, Any], role: Role) -> list[dict[str, Any]]:
     spec = fields["f:spec"]
     spec["f:containers"].pop('k:{"name":"log"}')
     spec["f:containers"]['k:{"name":"main"}']["f:env"] = {".": {}} | {
-        f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:value": {}} for name in ("PAI_JOB_NAME", *ENVIRONMENT)
+        f'k:{{"name":"{name}"}}': {".": {}, "f:name": {}, "f:value": {}} for name in _environment(role)
     }
+    if role.made_by != "Framework":
+        del spec["f:initContainers"], spec["f:affinity"]
     spec["f:volumes"] = {
         name: value for name, value in spec["f:volumes"].items() if any(f'"{kept}"' in name for kept in VOLUMES)
     }
@@ -268,7 +283,8 @@ def node_template() -> dict[str, Any]:
         condition["status"] = "True" if condition["type"] == "Ready" else "False"
     name = "harbor.lab:8443/team-1/image"
     status["images"] = [
-        {"names": [f"{name}@sha256:{number:064x}", f"{name}:{number}"], "sizeBytes": 9_000_000_000} for number in range(30)
+        {"names": [f"{name}@sha256:{number:064x}", f"{name}:{number}"], "sizeBytes": 9_000_000_000}
+        for number in range(30)
     ]
     return node
 

@@ -18,16 +18,18 @@ RESULTS_MD = HERE / "RESULTS.md"
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure, the most it may be, and what it means."""
+    """A figure, what it means, and the most or the least that it may be."""
 
     key: str
     value: float
     at_most: float | None
     meaning: str
+    at_least: float | None = None
 
     @property
     def met(self) -> bool:
-        return self.at_most is None or self.value <= self.at_most
+        above = self.at_least is None or self.value >= self.at_least
+        return above and (self.at_most is None or self.value <= self.at_most)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ def machine() -> str:
 
 
 def _goal(goal: Goal) -> str:
-    return "" if goal.at_most is None else f"<= {_number(goal.at_most)}"
+    bounds = ((">=", goal.at_least), ("<=", goal.at_most))
+    return ", ".join(f"{sign} {_number(bound)}" for sign, bound in bounds if bound is not None)
 
 
 def _number(value: float) -> str:

@@ -55,7 +55,9 @@ def snapshot(node: str, pods: Sequence[Placed], gpus: int, chance: random.Random
         full_snapshot(),
         node=node,
         collectors=tuple(
-            CollectorFact(name=name, outcome="ok", interval_seconds=5, runs=900, duration_seconds=0.002, succeeded_at=AT)
+            CollectorFact(
+                name=name, outcome="ok", interval_seconds=5, runs=900, duration_seconds=0.002, succeeded_at=AT
+            )
             for name in COLLECTORS
         ),
         gpu=GpuInventory(gpus=tuple(cards), driver_version="550.54.15", cuda_version="12.4"),

@@ -4,38 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from monitor import logs
+from monitor.cluster.kube import NoClusterError
 from monitor.config import Config
 from monitor.config_types import Listen
 from monitor.facts.cluster import ClusterView
+from monitor.overview_findings import SaidFinding
 from monitor.questions import Questions, Why, make_cluster
 
 TIMEOUT = 10.0
 SETTLE = 15.0
+T = TypeVar("T")
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where it listens -> where it is asked
 
 
+class AskError(Exception):
+    """There is nobody to ask; the message is one sentence that says what to change."""
+
+
 def view_now(config: Config) -> ClusterView:
-    """Return the cluster as it is now."""
-    body = _ask_daemon(config.daemon.listen, "/v1/view")
-    if body is not None:
-        return msgspec.json.decode(body, type=ClusterView)
+    """Return the cluster as it is now. Raise AskError."""
+    view = _ask_daemon(config.daemon.listen, "/v1/view", ClusterView)
+    if view is not None:
+        return view
     with _questions(config) as questions:
         return questions.view()
 
 
+def findings_now(config: Config, lang: str) -> tuple[SaidFinding, ...] | None:
+    """Return what is wrong, in words. None without a daemon: most of what is wrong shows only to one who watches."""
+    return _ask_daemon(config.daemon.listen, f"/v1/findings?{urlencode({'lang': lang})}", tuple[SaidFinding, ...])
+
+
 def why_now(config: Config, name: str, namespace: str | None, lang: str) -> Why:
-    """Return why a pod or job is as it is."""
+    """Return why a pod or job is as it is. Raise AskError."""
     query = {"name": name, "lang": lang} | ({"namespace": namespace} if namespace else {})
-    body = _ask_daemon(config.daemon.listen, f"/v1/why?{urlencode(query)}")
-    if body is not None:
-        return msgspec.convert(json.loads(body), Why)
+    why = _ask_daemon(config.daemon.listen, f"/v1/why?{urlencode(query)}", Why)
+    if why is not None:
+        return why
     with _questions(config) as questions:
         return questions.why(name, namespace, lang)
 
@@ -46,25 +58,36 @@ def locale_language(environ: Mapping[str, str]) -> str:
     return "zh" if locale.startswith("zh") else "en"
 
 
-def _ask_daemon(listen: Listen, path: str) -> bytes | None:
-    """Return the daemon's answer, or None if there is no daemon that has one."""
+def _ask_daemon(listen: Listen, path: str, form: type[T]) -> T | None:
+    """Return the daemon's answer, or None if there is no daemon that has one: some other program may listen there."""
     connection = http.client.HTTPConnection(EVERYWHERE.get(listen.host, listen.host), listen.port, timeout=TIMEOUT)
     try:
         connection.request("GET", path)
         response = connection.getresponse()
         body = response.read()
-        return body if response.status == http.HTTPStatus.OK else None
-    except (OSError, http.client.HTTPException):
+        return msgspec.json.decode(body, type=form) if response.status == http.HTTPStatus.OK else None
+    except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeError):
         return None
     finally:
         connection.close()
 
 
+def _sentence(error: Exception) -> str:
+    """What a parser has to say may have many lines and its own full stop."""
+    return " ".join(str(error).split()).removesuffix(".")
+
+
 @contextlib.contextmanager
 def _questions(config: Config) -> Iterator[Questions]:
-    """Follow the cluster for as long as it takes to answer."""
+    """Follow the cluster for as long as it takes to answer. Raise AskError if there is none and there has to be one."""
     logs.setup("error")  # what could not be seen is part of the answer
-    cluster = make_cluster(config)
+    try:
+        cluster = make_cluster(config)
+    except NoClusterError as error:
+        raise AskError(
+            f"no daemon answers on {config.daemon.listen}, and {_sentence(error)}; name a kubeconfig in "
+            "daemon.kubernetes.kubeconfig, or set daemon.kubernetes.enabled to auto"
+        ) from None
     if cluster.kube:
         cluster.kube.start()
     cluster.poller.start()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from monitor.config import Config
 
+T = TypeVar("T")
 PROBLEM_FOUND = 1
 WRONG_CONFIGURATION = 2
 SNAPSHOT_LIMIT = 10.0
@@ -28,6 +29,7 @@ config_option = click.option(
     metavar="F",
     help="Configuration file. Default: $GPUWARDEN_CONFIG, else /etc/gpuwarden/gpuwarden.yml if there is one.",
 )
+lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: that of the locale.")
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
 )
@@ -89,28 +91,32 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
 
 
 @main.command()
+@click.option("--all", "everything", is_flag=True, help="Show also what is only a symptom of something else.")
+@lang_option
 @config_option
 @json_option
-def status(config_path: str | None, as_json: bool) -> None:
-    """Show the cluster: nodes, GPUs by state, owners, waiting pods. Exit code 1 if something needs attention."""
+def status(everything: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
+    """Show the cluster: findings, nodes, GPUs, owners, waiting pods. Exit code 1 if something needs attention."""
     config = _load(config_path)
     import msgspec
 
-    from monitor import overview_cluster, render
-    from monitor.ask import view_now
+    from monitor import overview_cluster, overview_findings, render
+    from monitor.ask import findings_now, locale_language, view_now
 
-    view = view_now(config)
+    view = _asked(lambda: view_now(config))
+    findings = findings_now(config, lang or locale_language(os.environ))
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(view)))
+        whole = msgspec.to_builtins(view) | {"findings": findings}
+        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
     else:
-        render.print_view(view, sys.stdout)
-    sys.exit(PROBLEM_FOUND if overview_cluster.troubled(view) else 0)
+        render.print_view(view, sys.stdout, overview_findings.table(findings, view.at, everything))
+    sys.exit(PROBLEM_FOUND if overview_cluster.troubled(view) or overview_findings.urgent(findings) else 0)
 
 
 @main.command()
 @click.argument("name", metavar="POD")
 @click.option("-n", "--namespace", help="Namespace; all of them if not given.")
-@click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: that of the locale.")
+@lang_option
 @config_option
 @json_option
 def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
@@ -120,7 +126,7 @@ def why(name: str, namespace: str | None, lang: str | None, config_path: str | N
 
     from monitor.ask import locale_language, why_now
 
-    answer = why_now(config, name, namespace, lang or locale_language(os.environ))
+    answer = _asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
     click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
     sys.exit(0 if answer.well else PROBLEM_FOUND)
 
@@ -154,6 +160,17 @@ def _load(path: str | None) -> Config:
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(WRONG_CONFIGURATION)
+
+
+def _asked(ask: Callable[[], T]) -> T:
+    """Return the answer, or end with the sentence that says why there is none."""
+    from monitor.ask import AskError
+
+    try:
+        return ask()
+    except AskError as error:
+        click.echo(f"gpuwarden: {error}", err=True)
+        sys.exit(PROBLEM_FOUND)
 
 
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 import msgspec
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from monitor.cluster.agents import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
-from monitor.config_types import Address, Duration, Listen, SecretSection, Section, Size, Span
+from monitor.config_agent import default_state_dir
+from monitor.config_rules import RulesConfig
+from monitor.config_services import ServiceConfig, parse_service, unlike_names
+from monitor.config_types import AbsolutePath, Address, Duration, Listen, SecretSection, Section, Size, Span
 
 LIMITS = StateLimits()
 
@@ -88,10 +91,14 @@ class LimitsConfig(Section):
         return StateLimits(**self.model_dump())
 
 
+Service = Annotated[ServiceConfig, BeforeValidator(parse_service)]
+
+
 class DaemonConfig(Section):
     """The central daemon and its page."""
 
     listen: Address = Listen(host="127.0.0.1", port=9836)
+    state: AbsolutePath = Field(default_factory=default_state_dir)
     cycle: Span = 15.0
     agents: AgentsConfig = AgentsConfig()
     kubernetes: KubernetesConfig = KubernetesConfig()
@@ -99,3 +106,5 @@ class DaemonConfig(Section):
     gpu: LimitsConfig = LimitsConfig()
     platforms: tuple[PlatformConfig, ...] = ()
     user_labels: tuple[str, ...] = USER_LABELS
+    services: Annotated[tuple[Service, ...], AfterValidator(unlike_names)] = ()
+    rules: RulesConfig = RulesConfig()

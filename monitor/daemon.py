@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, TextIO
 from monitor import config_file, launch
 from monitor.cluster.kube import NoClusterError
 from monitor.cluster.live import LiveCluster
+from monitor.cluster.services import ServiceProbes
 from monitor.config import Config
 from monitor.config_types import Listen
 from monitor.questions import Questions, make_cluster
 from monitor.signals import StopSignal
+from monitor.watch import FindingsWatch, WatchSettings
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 
@@ -43,12 +45,13 @@ def run_up(config: Config, out: TextIO) -> int:
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
     cluster = follow(config, str(Listen(host=ALL_ADDRESSES.get(host, host), port=port)))
-    web = WebServer(create_app(Questions(cluster, config.daemon.gpu_resource), agent.snapshot), listening)
+    watch = watch_over(config, cluster)
+    web = WebServer(create_app(questions_about(config, cluster, watch), agent.snapshot), listening)
     web.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
-    return serve_until_stopped(stop, web, agent.stop, cluster.stop)
+    return serve_until_stopped(stop, web, watch.stop, agent.stop, cluster.stop)
 
 
 def run_daemon(config: Config) -> int:
@@ -56,10 +59,11 @@ def run_daemon(config: Config) -> int:
     stop = StopSignal()
     listening = open_socket(config.daemon.listen, "daemon.listen")
     cluster = follow(config)
-    web = WebServer(create_app(Questions(cluster, config.daemon.gpu_resource)), listening)
+    watch = watch_over(config, cluster)
+    web = WebServer(create_app(questions_about(config, cluster, watch)), listening)
     web.start()
     log.info("page on %s", page_url(web.address))
-    return serve_until_stopped(stop, web, cluster.stop)
+    return serve_until_stopped(stop, web, watch.stop, cluster.stop)
 
 
 def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -70,6 +74,24 @@ def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
         raise StartError(f"no Kubernetes: {error}; or set daemon.kubernetes.enabled to auto") from None
     cluster.start()
     return cluster
+
+
+def watch_over(config: Config, cluster: LiveCluster) -> FindingsWatch:
+    """Begin to look for what is wrong. Raise StartError if a password that a probe needs cannot be read."""
+    daemon = config.daemon
+    try:
+        probes = ServiceProbes(service.target() for service in daemon.services)
+    except ValueError as error:
+        raise StartError(f"daemon.services: {error}") from None
+    settings = WatchSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
+    watch = FindingsWatch(settings, cluster, probes)
+    watch.start()
+    return watch
+
+
+def questions_about(config: Config, cluster: LiveCluster, watch: FindingsWatch) -> Questions:
+    """Return what the page may ask."""
+    return Questions(cluster, config.daemon.gpu_resource, found=lambda: watch.findings)
 
 
 def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:

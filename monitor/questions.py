@@ -17,6 +17,8 @@ from monitor.explain.reasons import Explanation, Status
 from monitor.explain.render import render
 from monitor.explain.world import World, make_world
 from monitor.facts.cluster import ClusterView
+from monitor.facts.findings import Finding
+from monitor.overview_findings import SaidFinding, say_findings
 
 WELL = (Status.RUNNING, Status.FINISHED)
 
@@ -35,7 +37,7 @@ class Why:
         return asdict(self)
 
 
-def make_cluster(config: Config, own_agent: str | None = None, token: str | None = None) -> LiveCluster:
+def make_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
     """Given the configuration, return a cluster that is not followed yet. `own_agent` is the one in this process.
 
     Raise NoClusterError if the configuration asks for Kubernetes and there is none.
@@ -56,7 +58,7 @@ def make_cluster(config: Config, own_agent: str | None = None, token: str | None
         agents = (str(config.agent.listen),)  # the one node there can be without Kubernetes is this one
     poll = daemon.agents.settings()
     settings = ClusterSettings(
-        poll=PollSettings(poll.interval, poll.limit, poll.crew, poll.token or token or config.agent.read_token()),
+        poll=PollSettings(poll.interval, poll.limit, poll.crew, poll.token or config.agent.read_token()),
         agents=agents,
         agent_label=daemon.agents.label,
         agent_port=daemon.agents.port,
@@ -89,16 +91,28 @@ def world_of(cluster: LiveCluster, resource: str) -> World:
 
 
 class Questions:
-    """What can be asked of a cluster."""
+    """What can be asked of a cluster. `found` gives the findings; without it, nobody looks for any."""
 
-    def __init__(self, cluster: LiveCluster, resource: str, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        cluster: LiveCluster,
+        resource: str,
+        now: Callable[[], float] = time.time,
+        found: Callable[[], tuple[Finding, ...] | None] = lambda: None,
+    ) -> None:
         self._cluster = cluster
         self._resource = resource
         self._now = now
+        self._found = found
 
     def view(self) -> ClusterView:
         """Return the cluster as it is now."""
         return self._cluster.view
+
+    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
+        """Return what is wrong, in words; None while nobody has looked."""
+        found = self._found()
+        return None if found is None else say_findings(found, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> Why:
         """Given a pod's or job's name, return why it is as it is, in Chinese (`zh`) or English (`en`)."""

@@ -21,9 +21,9 @@ def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
     _print(overview.headline(snapshot), overview.tables(snapshot), file)
 
 
-def print_view(view: ClusterView, file: TextIO) -> None:
-    """Given a view of the cluster, print its tables to `file`."""
-    _print(overview_cluster.headline(view), overview_cluster.tables(view), file)
+def print_view(view: ClusterView, file: TextIO, *first: overview.Table) -> None:
+    """Given a view of the cluster, print its tables to `file`, after those that come first."""
+    _print(overview_cluster.headline(view), (*first, *overview_cluster.tables(view)), file)
 
 
 def _print(headline: str, tables: Iterable[overview.Table], file: TextIO) -> None:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from monitor.config import Config
@@ -249,7 +249,7 @@ def test_errors_of_file_and_environment_come_together_each_once(tmp_path: Path) 
     ]
 
 
-# Without commas: in {token: a,b} the b is a key, and keys are named.
+# Without commas: in {token: a,b} the b is a key, and keys are named. So is what follows a } on a line of its own.
 @settings(deadline=None)
 @given(
     st.text(alphabet="abc:{}[]*&!@|>%#'\"\\ \n\t-~?", min_size=1).map(lambda text: f"Zq7{text}Zq7"),
@@ -258,6 +258,7 @@ def test_errors_of_file_and_environment_come_together_each_once(tmp_path: Path) 
     ),
 )
 def test_no_secret_is_ever_in_a_message(tmp_path_factory: pytest.TempPathFactory, secret: str, text: str) -> None:
+    assume("{token" not in text or "}" not in secret)
     file = written(tmp_path_factory.getbasetemp(), text % secret)
     both = (problems(file), problems(None, {"GPUWARDEN_AGENT__TOKEN": secret, "GPUWARDEN_LOG_LEVEL": "x"}))
     assert not any(secret in problem or "Zq7" in problem for found in both for problem in found)

@@ -1,14 +1,15 @@
 """Polls the agents: one schedule, a bounded crew of threads, and no agent that can hold up another.
 
-An agent is asked again `interval` after it was last asked, spread over the interval so that a thousand of them do not
-answer at once. One that does not answer costs one thread for at most the time limit, and is asked less often while it
-stays silent. What it sends is bounded in time and size, whatever its pace.
+Each agent has its own moment in every interval, so that a thousand of them do not answer at once. One that does not
+answer costs one thread for at most the time limit, and lets ever more of its moments pass. Who is not known to answer
+promptly is asked by a part of the crew that the prompt ones do not depend on.
 """
 
 from __future__ import annotations
 
 import heapq
 import logging
+import queue
 import random
 import threading
 import time
@@ -16,23 +17,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
-import requests
-from requests.adapters import HTTPAdapter
 
+from monitor.cluster.agent_http import AgentError, HttpFetch
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
 log = logging.getLogger(__name__)
-MAX_BODY = 64 * 1024 * 1024
-CHUNK = 256 * 1024
 SLOWEST = 8  # a silent agent is asked at least every so many intervals
+FIRST_SPREAD = 1.0  # somebody has just started the daemon and is waiting
+LOOK_FOR_TARGETS = 5.0
+LONGEST_ERROR = 500
 
 Fetch = Callable[[str], bytes]
 Targets = Mapping[str, str | None]  # "host:port" -> the node's name, where it is known
-
-
-class AgentError(Exception):
-    """An agent's answer could not be had, or not be believed. The text says why."""
 
 
 @dataclass(frozen=True)
@@ -45,42 +42,17 @@ class PollSettings:
     token: str | None = field(repr=False)
 
 
-class HttpFetch:
-    """Gets a snapshot over HTTP within a limit of time and size."""
+@dataclass(eq=False)
+class _Watched:
+    """A target for as long as it is one. What comes back after that belongs to nobody, even if it is one again."""
 
-    def __init__(self, settings: PollSettings) -> None:
-        self._limit = settings.limit
-        self._session = requests.Session()
-        self._session.trust_env = False  # nodes are asked directly, never through a proxy
-        self._session.mount("http://", HTTPAdapter(pool_connections=4096, pool_maxsize=1))
-        if settings.token:
-            self._session.headers["Authorization"] = f"Bearer {settings.token}"
-
-    def __call__(self, target: str) -> bytes:
-        """Given host:port, return the body of its snapshot. Raise AgentError."""
-        deadline = time.monotonic() + self._limit
-        try:
-            with self._session.get(
-                f"http://{target}/v1/snapshot", timeout=self._limit, stream=True, allow_redirects=False
-            ) as reply:
-                if reply.status_code != requests.codes.ok:
-                    raise AgentError(f"answered {reply.status_code} {reply.reason}")
-                return _read(reply, deadline)
-        except requests.RequestException as error:
-            raise AgentError(f"{type(error).__name__}: {error}") from error
+    target: str
+    node: str | None
+    phase: float  # which moment of an interval is its own, from 0 to 1
+    fact: AgentFact
 
 
-def _read(reply: requests.Response, deadline: float) -> bytes:
-    """Read a body that may be fed slowly or without end."""
-    chunks, size = [], 0
-    for chunk in reply.iter_content(CHUNK):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAX_BODY:
-            raise AgentError(f"sent more than {MAX_BODY} bytes")
-        if time.monotonic() > deadline:
-            raise AgentError("sent too slowly")
-    return b"".join(chunks)
+_Lane = queue.SimpleQueue[_Watched | None]
 
 
 class AgentPoller:
@@ -95,115 +67,154 @@ class AgentPoller:
     ) -> None:
         self._settings = settings
         self._targets = targets
-        self._fetch = fetch or HttpFetch(settings)
+        self._http = HttpFetch(settings.limit, settings.token)
+        self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._decode = msgspec.json.Decoder(NodeSnapshot).decode
-        self._facts: dict[str, AgentFact] = {}
-        self._due: list[tuple[float, str]] = []  # a heap; a target is in it, or is being asked
+        self._watched: dict[str, _Watched] = {}
+        self._due: list[tuple[float, str, _Watched]] = []  # a heap; a target is in it, in a lane, or being asked
+        self._prompt: _Lane = queue.SimpleQueue()
+        self._slow: _Lane = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._stopping = False
 
+    @property
+    def _crew(self) -> tuple[tuple[str, _Lane, int], ...]:
+        """Half of the crew is for the slow ones. A crew of one becomes two: one for the prompt, one for the slow."""
+        size = self._settings.crew
+        return ("agent-poll", self._prompt, max(1, size - size // 2)), ("agent-wait", self._slow, max(1, size // 2))
+
     def start(self) -> None:
-        """Start the crew."""
-        threading.Thread(target=self._follow_targets, name="agent-targets", daemon=True).start()
-        for number in range(self._settings.crew):
-            threading.Thread(target=self._work, name=f"agent-poll-{number}", daemon=True).start()
+        """Start the schedule and the crew."""
+        threading.Thread(target=self._keep_schedule, name="agent-schedule", daemon=True).start()
+        for name, lane, size in self._crew:
+            for number in range(size):
+                threading.Thread(target=self._work, args=(lane,), name=f"{name}-{number}", daemon=True).start()
 
     def stop(self) -> None:
+        """End all threads, also those that wait for an answer."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+        for _, lane, size in self._crew:
+            for _ in range(size):
+                lane.put(None)
+        self._http.close()
 
     def facts(self) -> tuple[AgentFact, ...]:
         """Return what is known of every agent, in a stable order."""
         with self._changed:
-            return tuple(self._facts[target] for target in sorted(self._facts))
+            return tuple(self._watched[target].fact for target in sorted(self._watched))
 
     def update_targets(self) -> None:
-        """Take up new targets, at a random moment of the coming interval, and forget those that are gone."""
-        targets = dict(self._targets())
+        """Take up new targets and forget those that are gone, or have become another node's."""
+        wanted = dict(self._targets())
         with self._changed:
-            for target in self._facts.keys() - targets.keys():
-                del self._facts[target]
-            self._due = [entry for entry in self._due if entry[1] in targets]
+            spread = None if self._watched else min(FIRST_SPREAD, self._settings.interval)
+            self._watched = {
+                target: known
+                for target, known in self._watched.items()
+                if target in wanted and wanted[target] == known.node
+            }
+            self._due = [entry for entry in self._due if self._is_watched(entry[2])]
             heapq.heapify(self._due)
-            first = not self._facts
-            for target, node in targets.items():
-                if target not in self._facts:
-                    self._facts[target] = AgentFact(target=target, node=node)
-                    # The first ones are asked at once: somebody has just started the daemon and is waiting.
-                    spread = min(1.0, self._settings.interval) if first else self._settings.interval
-                    heapq.heappush(self._due, (time.monotonic() + random.uniform(0, spread), target))  # noqa: S311
-            self._changed.notify_all()
+            for target in wanted.keys() - self._watched.keys():
+                self._take_up(target, wanted[target], spread)
+            self._changed.notify()
 
-    def poll(self, target: str) -> AgentFact | None:
-        """Ask one agent now and return what is known of it after that; None if it is not a target any more."""
-        began, wall = time.monotonic(), time.time()
-        try:
-            snapshot = self._decode(self._fetch(target))
-        except (AgentError, msgspec.MsgspecError) as error:
-            why = str(error)
-        except Exception as error:  # whatever an odd agent provokes, the others are still to be asked
-            log.exception("asking the agent at %s", target)
-            why = f"{type(error).__name__}: {error}"
-        else:
-            latency = time.monotonic() - began
-            return self._store(target, lambda fact: _answered(fact, snapshot, time.time(), latency))
-        return self._store(target, lambda fact: _failed(fact, wall, why))
+    def _take_up(self, target: str, node: str | None, spread: float | None) -> None:
+        fact = AgentFact(target=target, node=node)
+        new = _Watched(target, node, random.random(), fact)  # noqa: S311  # spreads load, keeps no secret
+        now = time.monotonic()
+        due = self._next_moment(new, now) if spread is None else now + new.phase * spread
+        self._watched[target] = new
+        heapq.heappush(self._due, (due, target, new))
 
-    def _store(self, target: str, change: Callable[[AgentFact], AgentFact]) -> AgentFact | None:
-        with self._changed:
-            if target not in self._facts:
-                return None
-            self._facts[target] = fact = change(self._facts[target])
-        self._on_answer(fact)
-        return fact
+    def _is_watched(self, one: _Watched) -> bool:
+        return self._watched.get(one.target) is one
 
-    def _follow_targets(self) -> None:
+    def _keep_schedule(self) -> None:
+        """Look for targets now and then, and hand out each when it is due."""
+        look_at = 0.0
         while not self._stopping:
-            try:
-                self.update_targets()
-            except Exception:  # a source of targets that fails leaves the ones we have
-                log.exception("finding agents")
+            if time.monotonic() >= look_at:
+                try:
+                    self.update_targets()
+                except Exception:  # a source of targets that fails leaves the ones we have
+                    log.exception("finding agents")
+                look_at = time.monotonic() + min(LOOK_FOR_TARGETS, self._settings.interval)
             with self._changed:
+                self._hand_out(time.monotonic())
+                next_at = min(look_at, self._due[0][0]) if self._due else look_at
                 if not self._stopping:
-                    self._changed.wait(min(5.0, self._settings.interval))
+                    self._changed.wait(max(0.0, next_at - time.monotonic()))
 
-    def _work(self) -> None:
-        while (target := self._next()) is not None:
-            fact = self.poll(target)
-            if fact is not None:
-                with self._changed:
-                    heapq.heappush(self._due, (time.monotonic() + self._pause(fact), target))
+    def _hand_out(self, now: float) -> None:
+        while self._due and self._due[0][0] <= now:
+            _, _, one = heapq.heappop(self._due)
+            (self._prompt if self._is_prompt(one.fact) else self._slow).put(one)
+
+    def _is_prompt(self, fact: AgentFact) -> bool:
+        """Return whether it answered when it was last asked, and well within the limit."""
+        latency = fact.latency_seconds
+        return fact.failures == 0 and latency is not None and latency < self._settings.limit / 4
+
+    def _work(self, lane: _Lane) -> None:
+        while (one := lane.get()) is not None and not self._stopping:
+            if not self._is_watched(one):
+                continue
+            fact = self._ask(one)
+            with self._changed:
+                if not self._is_watched(one):
+                    continue
+                one.fact = fact
+            self._tell(fact)
+            with self._changed:
+                if self._is_watched(one):
+                    heapq.heappush(self._due, (self._next_moment(one, time.monotonic()), one.target, one))
                     self._changed.notify()
 
-    def _next(self) -> str | None:
-        """Wait for the next target that is due. Return None when stopping."""
-        with self._changed:
-            while not self._stopping:
-                wait = self._due[0][0] - time.monotonic() if self._due else None
-                if wait is not None and wait <= 0:
-                    return heapq.heappop(self._due)[1]
-                self._changed.wait(wait)
-            return None
+    def _ask(self, one: _Watched) -> AgentFact:
+        """Ask one agent and return what is known of it after that."""
+        began, wall = time.monotonic(), time.time()
+        try:
+            snapshot = self._understand(self._fetch(one.target))
+        except AgentError as error:
+            return _failed(one.fact, wall, str(error))
+        except Exception as error:  # whatever an odd agent provokes, the others are still to be asked
+            log.exception("asking the agent at %s", one.target)
+            return _failed(one.fact, wall, type(error).__name__)
+        return AgentFact(
+            target=one.target,
+            node=one.node or snapshot.node,
+            snapshot=snapshot,
+            received_at=time.time(),
+            latency_seconds=time.monotonic() - began,
+        )
 
-    def _pause(self, fact: AgentFact) -> float:
-        """An agent that has been silent for a while is asked less often, up to a bound."""
-        slower = min(max(1, fact.failures - 1), SLOWEST)
-        return self._settings.interval * slower * random.uniform(0.95, 1.05)  # noqa: S311  # jitter, not a secret
+    def _understand(self, body: bytes) -> NodeSnapshot:
+        """Given what an agent sent, return the snapshot that it is. Raise AgentError if it is none."""
+        try:
+            return self._decode(body)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise AgentError(f"sent no snapshot: {error}") from error
+        except UnicodeError as error:  # its message quotes what was sent
+            raise AgentError("sent no snapshot: the text is not UTF-8") from error
 
+    def _tell(self, fact: AgentFact) -> None:
+        try:
+            self._on_answer(fact)
+        except Exception:  # whoever listens must not stop us from asking
+            log.exception("a listener failed")
 
-def _answered(fact: AgentFact, snapshot: NodeSnapshot, now: float, latency: float) -> AgentFact:
-    return AgentFact(
-        target=fact.target,
-        node=fact.node or snapshot.node,
-        snapshot=snapshot,
-        received_at=now,
-        latency_seconds=latency,
-    )
+    def _next_moment(self, one: _Watched, now: float) -> float:
+        """Return when it is asked next. One that has been silent for a while lets moments pass, up to a bound."""
+        interval = self._settings.interval
+        moments = min(max(1, one.fact.failures - 1), SLOWEST)
+        return now - (now - one.phase * interval) % interval + moments * interval
 
 
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:
     return msgspec.structs.replace(
-        fact, silent_since=fact.silent_since or now, error=error[:500], failures=fact.failures + 1
+        fact, silent_since=fact.silent_since or now, error=error[:LONGEST_ERROR], failures=fact.failures + 1
     )

@@ -1,12 +1,13 @@
 """The cluster as it is now: follows Kubernetes and the agents, and keeps the view of both up to date.
 
 Either may be missing. Without Kubernetes the nodes are still seen, without agents the pods are; `sources` says what is
-missing and since when. A change of a pod, a node or an agent is in the view within milliseconds; every node is joined
-again once a cycle, because time passes too.
+missing and since when. A changed pod or node is in the view within milliseconds, an agent's news at the next beat;
+every node is joined again once a cycle, because time passes too.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -24,14 +25,16 @@ from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import PlatformRule, to_keep
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.store import Change
-from monitor.cluster.view import Changes, Inputs, Surroundings, ViewBuilder
+from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
-from monitor.facts.kube import NodeFact, PodFact
+from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
 
 log = logging.getLogger(__name__)
 BREATH = 0.02  # changes that come together are looked at together
 IDLE_BEAT = 0.5
+OWNERS = ("replicasets.apps", "jobs.batch", "namespaces")
+LOOK = 1.0  # how often it is looked who is missing
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,17 @@ class LiveCluster:
         self._no_kubernetes = no_kubernetes
         self.kube = KubeWatch(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
         self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
-        self._builder = ViewBuilder(self._identify, settings.resource, settings.limits)
-        self._owners_seen: tuple[int, ...] = ()
+        self._builder = self._make_builder()
+        self._owners: set[str] = set()  # of which there is news: ReplicaSets and Jobs by uid, namespaces by name
+        self._persons: tuple[int, dict[str, str]] = (-1, {})  # of namespaces, and as of which version of these
         self._pods: dict[str, PodFact | None] = {}
         self._nodes: dict[str, NodeFact | None] = {}
         self._agents: dict[str, AgentFact] = {}
         self._changed = threading.Condition()  # guards what is pending; never held while a view is made
         self._building = threading.RLock()
         self._stopping = False
+        self._around = Surroundings()
+        self._look_at = 0.0
         self.view = ClusterView(at=time.time())
 
     def start(self) -> None:
@@ -97,18 +103,19 @@ class LiveCluster:
         with self._building:
             self._drain()
             self._see_owners()
-            kube = self.kube
+            kube, facts = self.kube, self.poller.facts()
+            self._around = self._look_around(facts)
             inputs = Inputs(
-                agents=self.poller.facts(),
+                agents=facts,
                 pods=kube.pods.snapshot().items if kube else (),
                 nodes=kube.nodes.snapshot().items if kube else (),
-                around=self._look_around(),
+                around=self._around,
             )
             self.view = self._builder.build(inputs, time.time())
             return self.view
 
-    def _look_around(self) -> Surroundings:
-        agents = agent_sources(self.poller.facts())
+    def _look_around(self, facts: Sequence[AgentFact]) -> Surroundings:
+        agents = agent_sources(facts)
         if self.kube is None:
             return Surroundings(sources=(*kube_sources(None, self._no_kubernetes), *agents))
         sources = self.kube.sources()
@@ -119,36 +126,40 @@ class LiveCluster:
         )
 
     def identities(self) -> dict[str, Identity]:
-        """Return whose each pod is."""
-        return {pod.uid: self._identify(pod) for pod in self.kube.pods.snapshot().items} if self.kube else {}
+        """Return whose each pod is. Those in the view have been asked already."""
+        known = {pod.uid: pod.identity for pod in self.view.pods}
+        pods = self.kube.pods.snapshot().items if self.kube else ()
+        return {pod.uid: known.get(pod.uid) or self._identify(pod) for pod in pods}
 
     def _identify(self, pod: PodFact) -> Identity:
         if self.kube is None:
             return identify(pod, nobody_known, self._settings.rules, {})
-        return identify(pod, self.kube.owner, self._settings.rules, self.kube.namespace_owners())
+        version = self.kube.namespaces.version
+        if version != self._persons[0]:
+            self._persons = (version, self.kube.namespace_owners())
+        return identify(pod, self.kube.owner, self._settings.rules, self._persons[1])
 
     def _see_owners(self) -> None:
         """A ReplicaSet, Job or namespace may become known after the pods that belong to it."""
-        if self.kube is None:
-            return
-        seen = tuple(s.version for s in (self.kube.replica_sets, self.kube.jobs, self.kube.namespaces))
-        if seen != self._owners_seen:
-            self._owners_seen = seen
-            self._builder.identify_again()
+        with self._changed:
+            owners, self._owners = self._owners, set()
+        if owners:
+            self._builder.identify_again(owners)
 
     def _targets(self) -> Targets:
         """Return the agents: those that are named, else the running pods with the label."""
         settings = self._settings
         if settings.agents or self.kube is None:
             return dict.fromkeys(settings.agents)
-        key, _, value = settings.agent_label.partition("=")
         return {
-            f"{pod.pod_ip}:{settings.agent_port}": pod.node
+            _address(pod.pod_ip, settings.agent_port): pod.node
             for pod in self.kube.pods.snapshot().items
-            if pod.labels.get(key) == value and pod.pod_ip and pod.phase == "Running"
+            if _has_label(pod, settings.agent_label) and pod.pod_ip and pod.phase == "Running"
         }
 
     def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+        if resource in OWNERS:
+            self._note_owners(changes)
         if resource not in ("pods", "nodes"):
             return  # what they say is read when the surroundings are looked at, or when somebody asks why
         with self._changed:
@@ -157,44 +168,95 @@ class LiveCluster:
                 if resource == "pods":
                     self._pods[subject.uid] = change.new
                 else:
-                    self._nodes[subject.name] = change.new
+                    self._nodes[subject.name] = change.new or self._node_named(subject.name)
             self._changed.notify_all()
 
+    def _note_owners(self, changes: Sequence[Change[Any]]) -> None:
+        """Note those that belong to somebody else than before: most changes, such as a Job's progress, are no news."""
+        with self._changed:
+            for change in changes:
+                subject: Any = change.new or change.old
+                if change.old is None or change.new is None or change.old.owner != change.new.owner:
+                    self._owners.add(subject.name if isinstance(subject, NamespaceFact) else subject.uid)
+
+    def _node_named(self, name: str) -> NodeFact | None:
+        """Return the node of this name: word of an old one's end may come after its successor's beginning."""
+        nodes = self.kube.nodes.snapshot().items if self.kube else ()
+        return next((node for node in nodes if node.name == name), None)
+
     def _agent_changed(self, fact: AgentFact) -> None:
+        """Wait for the next beat: what is asked every few seconds is not urgent, and a thousand always answer."""
         with self._changed:
             self._agents[fact.target] = fact
-            self._changed.notify_all()
 
     def _keep_up(self) -> None:
         """Follow what changes; join every node again once a cycle, a few at a time so that no change has to wait."""
-        rounds = Rounds(self._settings.cycle)
+        rounds, whole = Rounds(self._settings.cycle), False
         while not self._stopping:
             try:
+                if whole:
+                    self._begin_anew()
+                    whole = False
                 self._follow(rounds)
             except Exception:  # whatever one odd object provokes, the rest is still to be seen
                 log.exception("the view could not be made")
+                whole = True
+                time.sleep(IDLE_BEAT)
             with self._changed:
-                if not (self._stopping or self._pods or self._nodes or self._agents):
+                if not (self._stopping or self._pods or self._nodes):
                     self._changed.wait(IDLE_BEAT)
             time.sleep(BREATH)
 
+    def _begin_anew(self) -> None:
+        """Make the view from all that is known: a builder that failed has lost changes, and may be half changed."""
+        with self._building:
+            self._builder = self._make_builder(self._builder.memory)
+            self.refresh()
+
+    def _make_builder(self, memory: Memory | None = None) -> ViewBuilder:
+        return ViewBuilder(self._identify, self._settings.resource, self._settings.limits, memory)
+
     def _follow(self, rounds: Rounds) -> None:
         with self._building:
-            changes = self._drain()
-            again, new_round = rounds.due(self._builder.node_names, time.monotonic())
+            changes, now = self._drain(), time.monotonic()
+            again, new_round = rounds.due(self._builder.node_names, now)
+            changes = replace(changes, again=again)
             if new_round:
                 self._see_owners()
-            changes = replace(changes, again=again, around=self._look_around() if new_round else None)
+            if new_round or now >= self._look_at:
+                self._look_at = now + LOOK
+                changes = self._look(changes, new_round)
             if changes:
                 self.view = self._builder.update(changes, time.time())
             if new_round:
                 log.info("%s", status_line(self.view))
+        # As many facts come as go, so Python sees no need to for long, and then looks at all of them in one long stop.
+        gc.collect(0)
+
+    def _look(self, changes: Changes, always: bool) -> Changes:
+        """Add what is noticed only by looking: what cannot be seen any more or again, and agents that are gone."""
+        facts = self.poller.facts()
+        before, self._around = self._around, self._look_around(facts)
+        changes = replace(changes, gone=frozenset(self._builder.targets - {fact.target for fact in facts}))
+        if self._around.pods_known != before.pods_known:  # that changes what every card's holder is worth
+            changes = replace(changes, again=frozenset(self._builder.node_names))
+        return replace(changes, around=self._around) if always or self._around != before else changes
 
     def _drain(self) -> Changes:
         with self._changed:
             changes = Changes(self._pods, self._nodes, tuple(self._agents.values()))
             self._pods, self._nodes, self._agents = {}, {}, {}
             return changes
+
+
+def _has_label(pod: PodFact, label: str) -> bool:
+    """Return whether a pod has the label: `key=value`, or `key` with whatever value."""
+    key, equals, value = label.partition("=")
+    return pod.labels.get(key) == value if equals else key in pod.labels
+
+
+def _address(ip: str, port: int) -> str:
+    return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
 class Rounds:

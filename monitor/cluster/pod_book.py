@@ -1,17 +1,18 @@
 """The pods of a cluster with their owners and what they use: changed one at a time, read as a whole. Pure.
 
-Everything that is summed over pods is kept by user and by queue, so that a change costs as much as it changes.
+Everything that is summed over pods is kept as a sum, so that a change costs as much as it changes.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 
 import msgspec
 
 from monitor.cluster.holders import MIRROR_HASH
-from monitor.cluster.usage import total_usage
+from monitor.cluster.usage import MILLION, Tally
 from monitor.facts.cluster import Identity, PodView, UsageView
 from monitor.facts.kube import PodFact
 
@@ -34,11 +35,11 @@ class PodBook:
         self.identities: dict[str, Identity] = {}
         self._pods: dict[str, PodFact] = {}
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
-        self._views: dict[str, PodView] = {}
-        self._ordered: list[tuple[_Key, PodView]] | None = None
-        self._by_user: defaultdict[str, dict[str, PodView]] = defaultdict(dict)
-        self._by_queue: defaultdict[tuple[str, str], dict[str, PodView]] = defaultdict(dict)
-        self._user_totals: dict[str, UsageView] = {}
+        self._keys: list[_Key] = []  # of the unfinished pods, in order
+        self._views: list[PodView] = []  # in the same order
+        self._users: defaultdict[str, Tally] = defaultdict(Tally)
+        self._user_views: dict[str, UsageView] = {}
+        self._queues: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])  # millionths of cards
 
     def replace(self, pods: Iterable[PodFact]) -> set[str]:
         """Take these pods in place of all others. Return the nodes to which that makes a difference."""
@@ -53,27 +54,32 @@ class PodBook:
 
     def put(self, pod: PodFact) -> set[str]:
         """Take a new or changed pod. Return the nodes to which that makes a difference."""
-        touched = self.drop(pod.uid) if pod.uid in self._pods else set()
+        touched = self._unlink(pod.uid) if pod.uid in self._pods else set()
         self._pods[pod.uid] = self.by_uid[pod.uid] = pod
         self.by_name[pod.namespace, pod.name] = pod
         if mirror := pod.annotations.get(MIRROR_HASH):
             self.by_uid[mirror] = pod
         self.identities[pod.uid] = self._identify(pod)
-        if pod.phase not in FINISHED:
+        if _unfinished(pod):
             if pod.node is not None:
                 self.bound[pod.node][pod.uid] = pod
             self._show(pod)
+        else:
+            self._hide(pod)
         return touched | ({pod.node} if pod.node else set())
 
     def drop(self, uid: str) -> set[str]:
         """Forget a pod. Return the nodes to which that makes a difference."""
+        self._hide(self._pods[uid])
+        return self._unlink(uid)
+
+    def _unlink(self, uid: str) -> set[str]:
         pod = self._pods.pop(uid)
         self.by_uid.pop(uid, None)
         self.by_uid.pop(pod.annotations.get(MIRROR_HASH, ""), None)
         if self.by_name.get((pod.namespace, pod.name)) is pod:
             del self.by_name[pod.namespace, pod.name]
         del self.identities[uid]
-        self._hide(uid)
         if pod.node is not None:
             self.bound[pod.node].pop(uid, None)
         return {pod.node} if pod.node else set()
@@ -85,40 +91,37 @@ class PodBook:
                 self._usage.pop((node, uid), None)
             else:
                 self._usage[node, uid] = value
-            if uid in self._views:
-                self._show(self._pods[uid])
-
-    def identify_again(self) -> None:
-        """What pods are identified by has changed: their owners, or the owners of namespaces."""
-        for uid, pod in self._pods.items():
-            self.identities[uid] = self._identify(pod)
-            if uid in self._views:
+            pod = self._pods.get(uid)
+            if pod is not None and _unfinished(pod):
                 self._show(pod)
+
+    def identify_again(self, owners: Set[str]) -> None:
+        """Find out again whose the pods of these are: ReplicaSets and Jobs by uid, namespaces by name."""
+        for uid, pod in self._pods.items():
+            if pod.namespace in owners or (pod.owner is not None and pod.owner.uid in owners):
+                self.identities[uid] = self._identify(pod)
+                if _unfinished(pod):
+                    self._show(pod)
 
     def views(self) -> tuple[PodView, ...]:
         """Return the unfinished pods, in the order of their names."""
-        if self._ordered is None:
-            self._ordered = sorted(((v.namespace, v.name, v.uid), v) for v in self._views.values())
-        return tuple(view for _, view in self._ordered)
+        return tuple(self._views)
 
     def users(self) -> dict[str, UsageView]:
         """Return what the pods of each user that are on a node use together."""
-        for user in self._by_user.keys() - self._user_totals.keys():
-            self._user_totals[user] = total_usage(pod for pod in self._by_user[user].values() if pod.node is not None)
-        return {user: self._user_totals[user] for user in sorted(self._by_user) if self._by_user[user]}
+        for user in self._users.keys() - self._user_views.keys():
+            self._user_views[user] = self._users[user].view()
+        return {user: self._user_views[user] for user in sorted(self._users)}
 
     def queues(self) -> dict[tuple[str, str], tuple[float, float]]:
         """Return the cards that the pods of each namespace and queue have, and wait for."""
-        totals = {}
-        for queue, pods in self._by_queue.items():
-            have = sum(pod.requested_gpus for pod in pods.values() if pod.node is not None)
-            want = sum(pod.requested_gpus for pod in pods.values() if pod.node is None)
-            if have or want:
-                totals[queue] = (have, want)
-        return totals
+        return {
+            queue: (have / MILLION, waiting / MILLION)
+            for queue, (have, waiting) in self._queues.items()
+            if have or waiting
+        }
 
     def _show(self, pod: PodFact) -> None:
-        self._hide(pod.uid)
         identity, requested = self.identities[pod.uid], pod.requests.get(self._resource, 0.0)
         view = PodView(
             uid=pod.uid,
@@ -131,20 +134,44 @@ class PodBook:
             requested_gpus=requested,
             usage=msgspec.structs.replace(self._usage.get((pod.node, pod.uid), NO_USE), gpus=requested),
         )
-        self._views[pod.uid] = view
-        if identity.user is not None:
-            self._by_user[identity.user][pod.uid] = view
-            self._user_totals.pop(identity.user, None)
-        if identity.queue is not None:
-            self._by_queue[pod.namespace, identity.queue][pod.uid] = view
+        key = _key(pod)
+        at, known = self._find(key)
+        if known:
+            self._count(self._views[at], -1)
+            self._views[at] = view
+        else:
+            self._keys.insert(at, key)
+            self._views.insert(at, view)
+        self._count(view)
 
-    def _hide(self, uid: str) -> None:
-        view = self._views.pop(uid, None)
-        self._ordered = None
-        if view is None:
-            return
-        if view.identity.user is not None:
-            self._by_user[view.identity.user].pop(uid, None)
-            self._user_totals.pop(view.identity.user, None)
-        if view.identity.queue is not None:
-            self._by_queue[view.namespace, view.identity.queue].pop(uid, None)
+    def _hide(self, pod: PodFact) -> None:
+        at, known = self._find(_key(pod))
+        if known:
+            self._count(self._views.pop(at), -1)
+            del self._keys[at]
+
+    def _find(self, key: _Key) -> tuple[int, bool]:
+        """Return where a pod's view is or belongs, and whether it is there."""
+        at = bisect_left(self._keys, key)
+        return at, at < len(self._keys) and self._keys[at] == key
+
+    def _count(self, view: PodView, times: int = 1) -> None:
+        """Count a pod for its user and its queue, or count it no more (-1)."""
+        user, queue = view.identity.user, view.identity.queue
+        if user is not None:
+            self._user_views.pop(user, None)
+            self._users[user].add(view, times)
+            if not self._users[user].pods:
+                del self._users[user]
+        if queue is not None and view.requested_gpus:
+            waiting = view.node is None
+            self._queues[view.namespace, queue][waiting] += times * round(view.requested_gpus * MILLION)
+
+
+def _unfinished(pod: PodFact) -> bool:
+    return pod.phase not in FINISHED
+
+
+def _key(pod: PodFact) -> _Key:
+    """Return what pods are ordered by."""
+    return pod.namespace, pod.name, pod.uid

@@ -8,8 +8,6 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.kube import SourceFact
 
-ESSENTIAL = ("pods", "nodes")
-
 
 def kube_sources(sources: Sequence[SourceFact] | None, why_none: str | None = None) -> tuple[SourceView, ...]:
     """Given how each kind of object is followed, or None without Kubernetes, return what is seen of it.
@@ -35,7 +33,8 @@ def agent_sources(agents: Iterable[AgentFact]) -> tuple[SourceView, ...]:
         return (SourceView(name="agents", ok=False, why="no agent was found; start one on each node"),)
     silent = [agent for agent in agents if agent.silent_since is not None]
     if not silent:
-        return (SourceView(name="agents", ok=True),)
+        heard = any(agent.received_at is not None for agent in agents)
+        return (SourceView(name="agents", ok=heard, why=None if heard else "starting"),)
     named = ", ".join(agent.node or agent.target for agent in silent[:3])
     more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
     since = min(agent.silent_since or 0.0 for agent in silent)

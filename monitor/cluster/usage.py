@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from monitor.facts.cluster import PodView, UsageView
 from monitor.facts.node import NodeSnapshot
+
+SIZES = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
+MILLION = 1_000_000
+_figures = attrgetter("gpu_utilization_ratio", "cpu_cores", *SIZES)
 
 
 @dataclass
 class _Sum:
     """Adds up figures of which some are not known: the sum of no known figure is not known."""
 
-    gpus: float = 0
     utilization: list[float] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
 
@@ -25,7 +28,6 @@ class _Sum:
     def view(self) -> UsageView:
         whole = {name: round(value) for name, value in self.figures.items() if name != "cpu_cores"}
         return UsageView(
-            gpus=self.gpus,
             gpu_utilization_ratio=sum(self.utilization) / len(self.utilization) if self.utilization else None,
             cpu_cores=self.figures.get("cpu_cores"),
             **whole,
@@ -77,14 +79,33 @@ def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[s
             sums[pod].add("shm_bytes", shm.used_bytes)
 
 
-def total_usage(pods: Iterable[PodView]) -> UsageView:
-    """Given pods, return what they use together; of utilisation, the mean."""
-    total = _Sum()
-    for pod in pods:
-        use = pod.usage
-        total.gpus += pod.requested_gpus
-        if use.gpu_utilization_ratio is not None:
-            total.utilization.append(use.gpu_utilization_ratio)
-        for name in ("gpu_memory_bytes", "shm_bytes", "cpu_cores", "memory_bytes", "disk_bytes"):
-            total.add(name, getattr(use, name))
-    return total.view()
+class Tally:
+    """What pods use together; of utilisation, the mean. They come and go one at a time, the others stay added up.
+
+    It counts whole millionths: what is taken away leaves exactly what was there before, in whatever order they came.
+    """
+
+    def __init__(self) -> None:
+        self.pods = 0
+        self._sums = [0] * (3 + len(SIZES))
+        self._known = [0] * (3 + len(SIZES))
+
+    def add(self, pod: PodView, times: int = 1) -> None:
+        """Add a pod, or take it away (-1). One that is on no node uses nothing."""
+        self.pods += times
+        if pod.node is None:
+            return
+        for place, figure in enumerate((pod.requested_gpus, *_figures(pod.usage))):
+            if figure is not None:
+                self._sums[place] += times * round(figure * MILLION)
+                self._known[place] += times
+
+    def view(self) -> UsageView:
+        gpus, ratios, cores, *sizes = self._sums
+        _, with_ratio, with_cores, *with_size = self._known
+        return UsageView(
+            gpus=gpus / MILLION,
+            gpu_utilization_ratio=ratios / with_ratio / MILLION if with_ratio else None,
+            cpu_cores=cores / MILLION if with_cores else None,
+            **{name: size // MILLION for name, size, known in zip(SIZES, sizes, with_size, strict=True) if known},
+        )

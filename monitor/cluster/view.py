@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from itertools import chain
 
 import msgspec
 
@@ -54,18 +55,20 @@ class Inputs:
 class Changes:
     """What has happened since: pods by uid and nodes by name (None: gone), agents that have answered or failed to.
 
-    `again` are nodes to be joined because time has passed, `around` is given when the surroundings were looked at anew.
+    `gone` are the addresses of agents that there are no more, `again` nodes to be joined because time has passed;
+    `around` is given when the surroundings were looked at anew.
     """
 
     pods: Mapping[str, PodFact | None] = field(default_factory=dict)
     nodes: Mapping[str, NodeFact | None] = field(default_factory=dict)
     agents: tuple[AgentFact, ...] = ()
+    gone: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
     around: Surroundings | None = None
 
     def __bool__(self) -> bool:
         """Return whether there is anything."""
-        return bool(self.pods or self.nodes or self.agents or self.again or self.around)
+        return bool(self.pods or self.nodes or self.agents or self.gone or self.again or self.around)
 
 
 class ViewBuilder:
@@ -85,9 +88,10 @@ class ViewBuilder:
         self._cards = dict(memory.cards)
         self._missing = dict(memory.missing)
         self._around = Surroundings()
-        self._agents: dict[str, AgentFact] = {}
+        self._spoken: dict[str, AgentFact] = {}  # by target
+        self._agents: dict[str, AgentFact] = {}  # by node: of several, the one that was heard last
         self._nodes: dict[str, NodeFact] = {}
-        self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}
+        self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
         self._named: dict[str, dict[str, bool]] = {}  # node -> the pods it names -> whether Kubernetes knows them
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> the nodes that name it
@@ -102,19 +106,26 @@ class ViewBuilder:
         """Return the nodes that are known."""
         return tuple(self._joined)
 
-    def identify_again(self) -> None:
-        """Tell that what pods are identified by has changed."""
-        self._book.identify_again()
+    @property
+    def targets(self) -> Set[str]:
+        """Return the targets of the agents that are known."""
+        return self._spoken.keys()
+
+    def identify_again(self, owners: Set[str]) -> None:
+        """Tell that something is known of these ReplicaSets and Jobs, by uid, and namespaces, by name."""
+        self._book.identify_again(owners)
 
     def build(self, inputs: Inputs, now: float) -> ClusterView:
         """Given the facts of this moment, return the view."""
         self._around = inputs.around
-        self._book.replace(inputs.pods)
         self._nodes = {node.name: node for node in inputs.nodes}
-        self._agents = {agent.node or agent.target: agent for agent in inputs.agents}
-        self._read_usage(inputs.agents)
+        self._spoken = {agent.target: agent for agent in inputs.agents}
+        self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
+        self._read_usage()
+        self._book.replace(inputs.pods)  # after what they use is known, so that each is made up once
         names = self._nodes.keys() | self._agents.keys()
-        self._forget(inputs.agents, names)
+        for name in self._joined.keys() - names:
+            self._forget_node(name)
         self._join(names, now)
         self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
         return self._view(now)
@@ -129,6 +140,8 @@ class ViewBuilder:
             touched |= self._change_node(name, node)
         for agent in changes.agents:
             touched |= self._change_agent(agent)
+        for target in changes.gone:
+            touched |= self._drop_agent(target)
         self._join(touched & (self._nodes.keys() | self._agents.keys()), now)
         return self._view(now)
 
@@ -147,11 +160,29 @@ class ViewBuilder:
 
     def _change_agent(self, agent: AgentFact) -> set[str]:
         """Take an agent's news. Until it has spoken for the first time it goes by its address."""
-        name = agent.node or agent.target
-        if name != agent.target and self._agents.pop(agent.target, None) is not None:
-            self._forget_node(agent.target)
-        self._agents[name] = agent
-        self._take_usage(agent)
+        name, before = _node_of(agent), self._spoken.get(agent.target)
+        touched = self._drop_agent(agent.target) if before is not None and _node_of(before) != name else set()
+        self._spoken[agent.target] = agent
+        rival = self._agents.get(name)
+        if rival is None or rival.target == agent.target or _last_heard(rival) <= _last_heard(agent):
+            self._agents[name] = agent
+            self._take_usage(name, agent)
+        return touched | {name}
+
+    def _drop_agent(self, target: str) -> set[str]:
+        """Forget an agent that is gone. Its node goes with it, unless Kubernetes or another agent knows it."""
+        agent = self._spoken.pop(target, None)
+        if agent is None:
+            return set()
+        name = _node_of(agent)
+        if self._agents[name].target == target:
+            others = [other for other in self._spoken.values() if _node_of(other) == name]
+            del self._agents[name]
+            if others:
+                self._agents[name] = max(others, key=_last_heard)
+            elif name not in self._nodes:
+                self._forget_node(name)
+            self._take_usage(name, self._agents.get(name))
         return {name}
 
     def _change_node(self, name: str, node: NodeFact | None) -> set[str]:
@@ -187,14 +218,6 @@ class ViewBuilder:
             idle = before.idle_since
         self._cards[key] = CardMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
 
-    def _forget(self, agents: tuple[AgentFact, ...], names: Set[str]) -> None:
-        """Forget nodes and agents that are gone."""
-        for name in self._joined.keys() - names:
-            self._forget_node(name)
-        for target in self._usage.keys() - {agent.target for agent in agents}:
-            agent, uses = self._usage.pop(target)
-            self._book.use(agent.node or target, dict.fromkeys(uses))
-
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
         for gpu in gpus:
@@ -222,19 +245,20 @@ class ViewBuilder:
             self._named_by[key].add(node)
         self._named[node] = named
 
-    def _read_usage(self, agents: Iterable[AgentFact]) -> None:
-        for agent in agents:
-            before = self._usage.get(agent.target)
-            if before is None or before[0] is not agent:
-                self._take_usage(agent)
+    def _read_usage(self) -> None:
+        for name in self._agents.keys() | self._usage.keys():
+            agent = self._agents.get(name)
+            if name not in self._usage or self._usage[name][0] is not agent:
+                self._take_usage(name, agent)
 
-    def _take_usage(self, agent: AgentFact) -> None:
+    def _take_usage(self, name: str, agent: AgentFact | None) -> None:
         """What a silent node's pods use is not known, whatever they used when it last spoke."""
-        fresh = agent.snapshot is not None and agent.silent_since is None
-        uses = pod_usage(agent.snapshot) if fresh and agent.snapshot is not None else {}
-        _, old = self._usage.get(agent.target, (None, {}))
-        self._usage[agent.target] = (agent, uses)
-        self._book.use(agent.node or agent.target, {**dict.fromkeys(old.keys() - uses.keys()), **uses})
+        fresh = agent is not None and agent.silent_since is None
+        uses = pod_usage(agent.snapshot) if fresh and agent is not None and agent.snapshot is not None else {}
+        _, old = self._usage.pop(name, (None, {}))
+        if agent is not None:
+            self._usage[name] = (agent, uses)
+        self._book.use(name, {**dict.fromkeys(old.keys() - uses.keys()), **uses})
 
     def _view(self, now: float) -> ClusterView:
         joined = [self._joined[name] for name in sorted(self._joined)]
@@ -242,13 +266,22 @@ class ViewBuilder:
         return ClusterView(
             at=now,
             nodes=nodes,
-            gpus=tuple(gpu for _, cards in joined for gpu in cards),
+            gpus=tuple(chain.from_iterable(cards for _, cards in joined)),
             pods=self._book.views(),
             free=free_by_model(nodes),
             queues=queue_views(self._book.queues(), self._around.queues, self._resource),
             users=self._book.users(),
             sources=self._around.sources,
         )
+
+
+def _node_of(agent: AgentFact) -> str:
+    """Return the node that an agent speaks for; its address stands for it until it is known."""
+    return agent.node or agent.target
+
+
+def _last_heard(agent: AgentFact) -> tuple[float, str]:
+    return agent.received_at or 0.0, agent.target
 
 
 def _named_pods(agent: AgentFact | None, book: PodBook) -> Iterable[tuple[str, bool]]:

@@ -16,9 +16,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor import overview, overview_cluster
+from monitor import overview, overview_cluster, overview_findings
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
+from monitor.overview_findings import SaidFinding
 from monitor.questions import Why
 from monitor.words import LANGUAGES
 
@@ -38,6 +39,10 @@ class Asked(Protocol):
         """Return the cluster as it is now."""
         ...
 
+    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
+        """Return what is wrong, in words; None while nobody has looked."""
+        ...
+
     def why(self, name: str, namespace: str | None, lang: str) -> Why:
         """Return why a pod or job is as it is."""
         ...
@@ -50,6 +55,7 @@ def create_app(asked: Asked, own_node: Callable[[], NodeSnapshot] | None = None)
         Route("/", views.status),
         Route("/healthz", healthz),
         Route("/v1/view", views.view),
+        Route("/v1/findings", views.findings),
         Route("/v1/why", views.why),
         Route("/v1/snapshot", views.snapshot),
         Mount("/static", StaticFiles(directory=HERE / "static")),
@@ -89,9 +95,12 @@ class _Views:
         )
         self._template = environment.get_template("status.html")
 
-    def status(self, _request: Request) -> Response:
-        view = self._asked.view()
-        lines, tables = [overview_cluster.headline(view)], list(overview_cluster.tables(view))
+    def status(self, request: Request) -> Response:
+        view, lang = self._asked.view(), request.query_params.get("lang", "en")
+        everything = "all" in request.query_params
+        findings = self._asked.findings(lang if lang in LANGUAGES else "en")
+        lines = [overview_cluster.headline(view)]
+        tables = [overview_findings.table(findings, view.at, everything), *overview_cluster.tables(view)]
         if self._own_node is not None:
             snapshot = self._own_node()
             lines.append(overview.headline(snapshot))
@@ -103,6 +112,15 @@ class _Views:
 
     def view(self, _request: Request) -> Response:
         return _json(self._asked.view())
+
+    def findings(self, request: Request) -> Response:
+        lang = request.query_params.get("lang", "en")
+        if lang not in LANGUAGES:
+            return _json({"error": "ask /v1/findings, with lang=en or lang=zh if you like"}, 400)
+        findings = self._asked.findings(lang)
+        if findings is None:
+            return _json({"error": "nobody has looked yet; ask again in a few seconds"}, 503)
+        return _json(findings)
 
     def why(self, request: Request) -> Response:
         name = request.query_params.get("name")

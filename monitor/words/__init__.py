@@ -13,7 +13,7 @@ from monitor.words import en, zh
 from monitor.words.figures import duration, number, percent, size
 
 Value = str | int | float
-CATALOGS: Mapping[str, Mapping[str, str]] = {"en": en.WORDS, "zh": zh.WORDS}
+CATALOGS: Mapping[str, Mapping[str, str]] = {"en": en.WORDS | en.FINDINGS, "zh": zh.WORDS | zh.FINDINGS}
 LANGUAGES = tuple(CATALOGS)
 
 

@@ -19,6 +19,8 @@ from tests.lab.programs import find_programs
 from tests.support import need
 
 HERE = Path(__file__).parent
+# API servers are killed here: the client library drops such a connection without closing it, and Python says so later.
+DROPPED = r"Exception ignored in. <ssl\.SSLSocket"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +38,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     here = [item for item in items if item.path.is_relative_to(HERE)]
     for item in here:
         item.add_marker(pytest.mark.e2e)
+        item.add_marker(pytest.mark.filterwarnings(f"ignore:{DROPPED}:pytest.PytestUnraisableExceptionWarning"))
     if is_read_only(config):
         writing = [item for item in here if item.get_closest_marker("read_only") is None]
         config.hook.pytest_deselected(items=writing)

@@ -24,6 +24,7 @@ def quiet_environment(state: Path, **settings: str) -> dict[str, str]:
         "AGENT__LISTEN": "127.0.0.1:0",
         "AGENT__NODE_NAME": "test-node",
         "AGENT__PATHS__STATE": str(state),
+        "DAEMON__STATE": str(state),
         "AGENT__PATHS__DOCKER_SOCKET": "/nonexistent/docker.sock",
         "AGENT__PATHS__CRI_SOCKETS": "[]",
         "DAEMON__LISTEN": "127.0.0.1:0",

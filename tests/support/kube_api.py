@@ -104,9 +104,8 @@ class KubeApiServer:
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Any:
         """Send one request as administrator and return the response."""
-        return self._session.request(
-            method, self.url + path, json=body, timeout=10, headers={"Content-Type": content_type}
-        )
+        headers = {"Content-Type": content_type, "Connection": "close"}  # the server is killed now and then
+        return self._session.request(method, self.url + path, json=body, timeout=10, headers=headers)
 
     def compact(self, resource_version: int) -> None:
         """Make etcd forget all versions before this one, as it does every five minutes in production."""

@@ -4,6 +4,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -11,6 +12,8 @@ import pytest
 
 from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.overview_findings import SaidFinding, say_findings
 from monitor.questions import Why
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
@@ -19,6 +22,13 @@ from tests.support.command import get
 from tests.support.snapshots import AT, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"
+
+
+def found(node: str, **more: Any) -> Finding:
+    note = Note(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
+    return Finding(
+        rule="node-down", severity=Severity.CRITICAL, cause="x", labels={"node": node}, headline=note, **more
+    )
 
 
 class Cluster:
@@ -30,6 +40,9 @@ class Cluster:
     def view(self) -> ClusterView:
         card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(what="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(card,))
+
+    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
+        return say_findings((found(self._name), found(f"{self._name}-2", explained_by="x")), lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> Why:
         return Why(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
@@ -95,6 +108,8 @@ def test_the_page_needs_nothing_inline(site: str) -> None:
         (full_snapshot, "/static/%2e%2e/app.py", 404),
         (full_snapshot, "/nope", 404),
         (full_snapshot, "/v1/view", 200),
+        (full_snapshot, "/v1/findings", 200),
+        (full_snapshot, "/v1/findings?lang=fr", 400),
         (full_snapshot, "/v1/why", 400),
         (full_snapshot, "/v1/why?name=x&lang=fr", 400),
         (None, "/", 200),
@@ -129,9 +144,37 @@ def test_everything_shown_is_escaped() -> None:
 
 def test_the_cluster_is_shown_and_told(site: str) -> None:
     body = get(f"{site}/")[2]
-    assert "1 GPUs: 1 zombie" in body
+    assert "1 GPU: 1 zombie" in body
     assert "pod-deleted" in body
     assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == Cluster().view()
+
+
+def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
+    body = get(f"{site}/")[2]
+    assert "Node gpu-01 is down: its kubelet has not reported for 1 min 30 s." in body
+    assert "Findings (1 more that these explain)" in body
+    assert "gpu-01-2" not in body
+    assert "Node gpu-01-2 is down" in get(f"{site}/?all")[2]
+    assert "节点 gpu-01 宕机" in get(f"{site}/?lang=zh")[2]
+
+
+def test_findings_are_told_in_words(site: str) -> None:
+    said = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[SaidFinding])
+    assert [(each.labels, each.explained_by) for each in said] == [
+        ({"node": "gpu-01"}, None),
+        ({"node": "gpu-01-2"}, "x"),
+    ]
+    assert said[0].headline == "节点 gpu-01 宕机：它的 kubelet 已 1 分钟 30 秒没有上报。"
+
+
+def test_findings_that_nobody_looked_for_are_not_none() -> None:
+    class Blind(Cluster):
+        def findings(self, lang: str) -> None:
+            return None
+
+    with serving(None, Blind()) as url:
+        assert get(f"{url}/v1/findings")[0] == 503
+        assert "has not looked yet" in get(f"{url}/")[2]
 
 
 def test_why_is_asked_for_a_name_in_a_namespace_and_a_language(site: str) -> None:

@@ -1,39 +1,79 @@
 # ruff: noqa: E501  # messages are quoted whole, as they were seen
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import monitor.detect
+from monitor.detect.all import RULES
+from monitor.detect.base import Rule
 from monitor.explain.keys import Key
 from monitor.words import CATALOGS, LANGUAGES, en, fields, say, zh
 
-ALL_KEYS = [key.value for key in Key]
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_key_and_no_other(lang: str) -> None:
-    assert sorted(CATALOGS[lang]) == sorted(ALL_KEYS)
-
-
-def test_the_same_fields_in_both() -> None:
-    assert [key for key in ALL_KEYS if fields(en.WORDS[key]) != fields(zh.WORDS[key])] == []
+EXPLAINED = [key.value for key in Key]
+ALL_KEYS = sorted(CATALOGS["en"])
+PARTS = (
+    ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "running")),
+    ("FINDINGS", ("findings_gpu", "findings_pods", "findings_storage", "findings_nodes")),
+)
 
 
 @pytest.mark.parametrize("module", [en, zh])
-def test_no_file_of_a_catalog_overrides_another(module: object) -> None:
-    parts = [getattr(module, name).WORDS for name in ("queues", "nodes", "images", "starting", "crashes", "running")]
-    assert sum(len(part) for part in parts) == len(module.WORDS)  # type: ignore[attr-defined]  # a catalog has it
+def test_every_key_of_an_explanation_and_no_other(module: ModuleType) -> None:
+    assert sorted(module.WORDS) == sorted(EXPLAINED)
+    assert module.WORDS.keys() & module.FINDINGS.keys() == set()
+
+
+def test_both_languages_have_the_same_keys() -> None:
+    assert sorted(CATALOGS["zh"]) == ALL_KEYS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_every_cause_of_every_rule_has_a_headline(rule: Rule) -> None:
+    wanted = {f"{rule.rule}.{cause}" for cause in rule.causes}
+    assert wanted - set(ALL_KEYS) == set()
+    assert any(key.startswith(rule.rule) for key in ALL_KEYS)
+
+
+@pytest.mark.parametrize(
+    "module", sorted(Path(monitor.detect.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+)
+def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> None:
+    written = {
+        keyword.value.value
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note"
+        for keyword in node.keywords
+        if keyword.arg == "key" and isinstance(keyword.value, ast.Constant)
+    }
+    assert written - set(ALL_KEYS) == set()
+
+
+def test_the_same_fields_in_both() -> None:
+    english, chinese = CATALOGS["en"], CATALOGS["zh"]
+    assert [key for key in ALL_KEYS if fields(english[key]) != fields(chinese[key])] == []
+
+
+@pytest.mark.parametrize(("catalog", "names"), PARTS)
+@pytest.mark.parametrize("module", [en, zh])
+def test_no_file_of_a_catalog_overrides_another(module: ModuleType, catalog: str, names: tuple[str, ...]) -> None:
+    parts = [getattr(module, name).WORDS for name in names]
+    assert sum(len(part) for part in parts) == len(getattr(module, catalog))
 
 
 def test_languages_are_not_mixed_up() -> None:
-    chinese = {key for key, text in zh.WORDS.items() if any("一" <= letter <= "鿿" for letter in text)}
-    assert [key for key in ALL_KEYS if not en.WORDS[key].isascii()] == []
+    chinese = {key for key, text in CATALOGS["zh"].items() if any("一" <= letter <= "鿿" for letter in text)}
+    assert [key for key in ALL_KEYS if not CATALOGS["en"][key].isascii()] == []
     assert set(ALL_KEYS) - chinese == {"list_comma"}
 
 
 def test_a_sentence_is_short_enough_to_be_read() -> None:
-    assert [key for key in ALL_KEYS if len(en.WORDS[key]) > 330 or len(zh.WORDS[key]) > 200] == []
+    assert [key for key in ALL_KEYS if len(CATALOGS["en"][key]) > 330 or len(CATALOGS["zh"][key]) > 200] == []
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, 1.5, -3, 10**15, "?", "a\x1b[31m\nb"])

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from monitor.words.en import crashes, images, nodes, queues, running, starting
+from monitor.words.en import (
+    crashes,
+    findings_gpu,
+    findings_nodes,
+    findings_pods,
+    findings_storage,
+    images,
+    nodes,
+    queues,
+    running,
+    starting,
+)
 
 WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
+FINDINGS = findings_gpu.WORDS | findings_pods.WORDS | findings_storage.WORDS | findings_nodes.WORDS

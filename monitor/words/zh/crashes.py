@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: how containers and pods end."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: images that are not there."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: why no node takes a pod, and who came first."""
 
 from __future__ import annotations

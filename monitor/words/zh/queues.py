@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: queues, groups, quotas, and pods that are not created."""
 
 from __future__ import annotations

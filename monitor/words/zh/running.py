@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: pods that run, pods that do not go, and the frame around every explanation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001  # Chinese has its own punctuation
 """Chinese: volumes, sandboxes, configuration, and containers that cannot start."""
 
 from __future__ import annotations

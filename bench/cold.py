@@ -1,0 +1,98 @@
+"""What it costs to take in a cluster that was never seen: `python -m bench.cold WHO DIRECTORY`, a process for each.
+
+`ours` decodes the lists of pods and nodes, finds out whose each pod is and joins everything into a view; then it goes
+through a few steady cycles. `typed` makes the models of the Kubernetes client out of the very same bytes, and no more.
+What is given are the pages of 500 objects that an API server sends. Seconds are CPU time: the machine may be shared.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.cluster_data import as_list
+
+PAGE = 500
+BEATS = 30  # in which LiveCluster deals out the nodes of a cycle of 15 s
+CYCLES = 5
+
+
+def pages(directory: Path, resource: str) -> list[bytes]:
+    """Return the pages of a list."""
+    items = (directory / resource).read_bytes().splitlines()
+    return [as_list(resource, items[start : start + PAGE]) for start in range(0, len(items), PAGE)]
+
+
+def typed(directory: Path) -> dict[str, float]:
+    """Return how long the client's models take."""
+    from kubernetes import client  # here: ours has to do without
+
+    pods, nodes, api = pages(directory, "pods"), pages(directory, "nodes"), client.ApiClient()
+
+    def models(kind: str, lists: list[bytes]) -> list[Any]:
+        return [api.deserialize(page.decode(), kind, "application/json") for page in lists]
+
+    pods_took, _pods = _timed(lambda: models("V1PodList", pods))
+    nodes_took, _nodes = _timed(lambda: models("V1NodeList", nodes))
+    return {"pods": pods_took, "nodes": nodes_took}
+
+
+def ours(directory: Path) -> dict[str, float]:
+    """Return how long we take, part by part."""
+    from monitor.cluster import decode
+    from monitor.cluster.identity import identify
+    from monitor.cluster.owners import nobody_known
+    from monitor.cluster.platforms import all_rules, to_keep
+    from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+    from monitor.facts.agents import AgentFact
+    from monitor.facts.node import NodeSnapshot
+
+    rules, answers = all_rules(), (directory / "snapshots").read_bytes().splitlines()
+    kind, read = decode.pods(to_keep(rules)), msgspec.json.Decoder(NodeSnapshot).decode
+    pod_pages, node_pages = pages(directory, "pods"), pages(directory, "nodes")
+    builder = ViewBuilder(lambda pod: identify(pod, nobody_known, rules, {}))
+
+    def agent(answer: bytes) -> AgentFact:
+        snapshot = read(answer)
+        return AgentFact(target=f"{snapshot.node}:9835", node=snapshot.node, snapshot=snapshot, received_at=snapshot.at)
+
+    answers_took, agents = _timed(lambda: tuple(agent(answer) for answer in answers))
+    pods_took, pods = _timed(lambda: tuple(pod for page in pod_pages for pod in kind.page(page).items))
+    nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in decode.NODES.page(page).items))
+    now = agents[0].snapshot.at + 1 if agents[0].snapshot else 0.0
+    inputs = Inputs(agents, pods, nodes, Surroundings(pods_known=True))
+    join_took, view = _timed(lambda: builder.build(inputs, now))
+    if (len(view.pods), len(view.gpus)) != (len(pods) * 92 // 100, len(nodes) * 8):
+        raise RuntimeError(f"a view of {len(view.pods)} pods and {len(view.gpus)} cards is not what was given")
+    cycles = [_timed(lambda: _cycle(builder, agents, now))[0] for _ in range(CYCLES)]
+    return {
+        "answers": answers_took, "pods": pods_took, "nodes": nodes_took, "join": join_took,
+        "cycle": statistics.median(cycles),
+    }  # fmt: skip
+
+
+def _cycle(builder: Any, agents: tuple[Any, ...], now: float) -> None:
+    """Every agent has answered again, and every node is joined again: a part at each beat, as LiveCluster does it."""
+    from monitor.cluster.view import Changes
+
+    again = [msgspec.structs.replace(agent) for agent in agents]
+    for beat in range(BEATS):
+        told = tuple(again[beat::BEATS])
+        builder.update(Changes(agents=told, again=frozenset(agent.node for agent in told)), now + beat)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    made = work()
+    return time.process_time() - began, made
+
+
+if __name__ == "__main__":
+    print(json.dumps({"ours": ours, "typed": typed}[sys.argv[1]](Path(sys.argv[2]))))

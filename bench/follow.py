@@ -1,0 +1,123 @@
+"""A process that follows a cluster as the daemon does, and says what that costs it and how late it sees changes.
+
+`python -m bench.follow KUBECONFIG AGENT_PORT` follows; each line that it is given, once it has settled, makes it print
+how it has fared since the line before. A change carries the moment at which it was sent (the clock is the same in all
+processes) as the index of its task; it has been seen when a view is published in which the pod shows that index, or a
+later one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.cluster_data import AGENT_LABEL
+from monitor.cluster.kube import connect
+from monitor.cluster.live import ClusterSettings, LiveCluster
+from monitor.cluster.platforms import all_rules
+from monitor.cluster.store import Change
+from monitor.config_daemon import DaemonConfig
+from monitor.facts.cluster import ClusterView, PodView
+from monitor.facts.kube import PodFact
+
+SETTLE_SECONDS = 60.0
+LONGEST_INDEX = 9  # of a task; the moment of sending has more digits
+
+
+class Witness(LiveCluster):
+    """Notes when each change of a pod has reached the published view."""
+
+    def __init__(self, *args: Any) -> None:
+        self.seen: list[float] = []  # seconds from sent to visible in the view
+        self.pending: deque[tuple[PodFact, int]] = deque()
+        super().__init__(*args)
+
+    @property
+    def view(self) -> ClusterView:
+        return self._view
+
+    @view.setter
+    def view(self, view: ClusterView) -> None:
+        self._view = view
+        now = time.monotonic_ns()
+        for _ in range(len(self.pending)):
+            pod, sent = self.pending.popleft()
+            if _shown_index(view, pod) >= sent:
+                self.seen.append((now - sent) / 1e9)
+            else:
+                self.pending.append((pod, sent))
+
+    def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+        for change in changes if resource == "pods" else ():
+            pod: PodFact | None = change.new
+            index = pod.labels.get("FC_TASK_INDEX", "") if pod else ""
+            if pod and len(index) > LONGEST_INDEX:
+                self.pending.append((pod, int(index)))
+        super()._kube_changed(resource, changes)
+
+
+def _shown_index(view: ClusterView, pod: PodFact) -> int:
+    """Return the index of a pod in a view; -1 if it is not there."""
+    at = bisect_left(view.pods, (pod.namespace, pod.name, pod.uid), key=_order)
+    found = view.pods[at] if at < len(view.pods) else None
+    return int(found.identity.index or 0) if found is not None and found.uid == pod.uid else -1
+
+
+def _order(pod: PodView) -> tuple[str, str, str]:
+    return pod.namespace, pod.name, pod.uid
+
+
+def settings(agent_port: int) -> ClusterSettings:
+    """Return what the daemon would use by itself, but for the port of the agents."""
+    daemon = DaemonConfig()
+    return ClusterSettings(
+        poll=daemon.agents.settings(),
+        agents=(),
+        agent_label=AGENT_LABEL,
+        agent_port=agent_port,
+        resource=daemon.gpu_resource,
+        limits=daemon.gpu.limits(),
+        rules=all_rules(),
+        cycle=daemon.cycle,
+    )
+
+
+def fare(cluster: Witness) -> dict[str, Any]:
+    """Return how it has fared, and begin anew."""
+    memory = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    found = {
+        "at": time.monotonic(),
+        "cpu": time.process_time(),
+        "waited": sum(_waited(task) for task in Path("/proc/self/task").iterdir()),
+        "rss_mib": int(memory["VmRSS"].split()[0]) / 1024,
+        "peak_mib": int(memory["VmHWM"].split()[0]) / 1024,
+        "seen": cluster.seen,
+        "unseen": len(cluster.pending),
+        "missing": [source.name for source in cluster.view.sources if not source.ok],
+    }
+    cluster.seen = []
+    return found
+
+
+def _waited(task: Path) -> float:
+    """Return how many seconds a thread could have run and got no core: what other programs take away from us."""
+    return int((task / "schedstat").read_text().split()[1]) / 1e9
+
+
+def main(kubeconfig: str, agent_port: str) -> None:
+    cluster = Witness(settings(int(agent_port)), connect(kubeconfig))
+    cluster.start()
+    cluster.wait_settled(SETTLE_SECONDS)
+    for _ in sys.stdin:
+        print(json.dumps(fare(cluster)), flush=True)
+    cluster.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

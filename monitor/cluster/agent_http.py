@@ -1,0 +1,142 @@
+"""One question to an agent: its snapshot over HTTP, bounded in time and size whatever the agent does.
+
+The limit is on the whole: connecting, waiting and every byte that trickles in. Client libraries limit the silence
+between two bytes only, so this stands on the standard library and a socket that knows when it has to be done. No proxy
+is asked, no redirect is followed (the token is for the agent alone), and no connection is kept: a thousand open ones
+would cost more than a thousand handshakes.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http import HTTPStatus
+from typing import Any
+
+MAX_BODY = 64 * 1024 * 1024
+PATH = "/v1/snapshot"
+
+
+class AgentError(Exception):
+    """An agent's answer could not be had, or not be believed. The text says why, in our words and never in its own."""
+
+
+class HttpFetch:
+    """Gets snapshots, from any number of threads, until it is closed."""
+
+    def __init__(self, limit: float, token: str | None) -> None:
+        self._limit = limit
+        self._headers = {"Accept": "application/json", "Connection": "close"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __call__(self, target: str) -> bytes:
+        """Given host:port, return the body of its snapshot. Raise AgentError."""
+        deadline = time.monotonic() + self._limit
+        with _in_our_words(self._limit), closing(http.client.HTTPConnection(target)) as connection:
+            connection.sock = sock = self._dial(connection.host, connection.port, deadline)
+            try:
+                connection.request("GET", PATH, headers=self._headers)
+                with closing(connection.getresponse()) as response:
+                    return _body(response)
+            finally:
+                self._hang_up(sock)
+
+    def close(self) -> None:
+        """Break off whatever is being asked, and ask nothing any more. For use from other threads."""
+        with self._lock:
+            self._closed = True
+            for sock in self._open:
+                _break_off(sock)
+
+    def _dial(self, host: str, port: int, deadline: float) -> socket.socket:
+        """Given a host, return a connection to the first of its addresses that takes one. Raise OSError."""
+        failure = OSError(f"{host} has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            sock = _HurriedSocket(family, kind, protocol)
+            sock.deadline = deadline
+            try:
+                self._note_open(sock)
+                sock.connect(address)
+            except OSError as error:
+                self._hang_up(sock)
+                failure = error
+            else:
+                return sock
+        raise failure
+
+    def _note_open(self, sock: socket.socket) -> None:
+        with self._lock:
+            if self._closed:
+                raise ConnectionAbortedError("stopping")
+            self._open.add(sock)
+
+    def _hang_up(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._open.discard(sock)
+            sock.close()
+
+
+class _HurriedSocket(socket.socket):
+    """A socket all of whose doings together have to end by a deadline."""
+
+    deadline = 0.0
+
+    def connect(self, address: Any) -> None:
+        self._hurry()
+        super().connect(address)
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        self._hurry()
+        super().sendall(data, flags)
+
+    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+        self._hurry()
+        return super().recv_into(buffer, nbytes, flags)
+
+    def _hurry(self) -> None:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.settimeout(left)
+
+
+def _break_off(sock: socket.socket) -> None:
+    try:
+        sock.shutdown(socket.SHUT_RDWR)
+    except OSError:  # not connected yet, or not any more
+        return
+
+
+def _body(response: http.client.HTTPResponse) -> bytes:
+    """Given an answer, return what it holds, if it is the one that was asked for and all of it. Raise AgentError."""
+    if response.status != HTTPStatus.OK:
+        raise AgentError(f"answered {response.status} {http.client.responses.get(response.status, '')}".rstrip())
+    body = response.read(MAX_BODY + 1) if (response.length or 0) <= MAX_BODY else None
+    if body is None or len(body) > MAX_BODY:
+        raise AgentError(f"sent more than {MAX_BODY // 1024**2} MiB")
+    if response.length:  # reading a part does not complain when the rest is missing
+        raise AgentError(f"broke off after {len(body)} bytes")
+    return body
+
+
+@contextmanager
+def _in_our_words(limit: float) -> Iterator[None]:
+    """Turn every way in which asking fails into AgentError. What the agent said is not repeated: it may be anything."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise AgentError(f"no whole answer within {limit:g} s") from error
+    except http.client.IncompleteRead as error:
+        raise AgentError("broke off in the middle of the answer") from error
+    except OSError as error:
+        raise AgentError(error.strerror or str(error) or type(error).__name__) from error
+    except (http.client.HTTPException, ValueError) as error:
+        raise AgentError(f"what answered speaks no HTTP ({type(error).__name__})") from error

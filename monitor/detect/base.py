@@ -1,0 +1,87 @@
+"""What a detector is given, what it returns, and what its limits are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Generic, TypeVar
+
+from monitor.explain.world import World
+from monitor.facts.findings import Finding, Scope
+from monitor.facts.services import ServiceFact
+
+# How a limit is written in the configuration: 10m, 80%, 50GiB. The configuration reads these marks.
+Seconds = Annotated[float, "duration"]
+Share = Annotated[float, "ratio"]
+Bytes = Annotated[int, "size"]
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True)
+class Override(Generic[L]):
+    """Other limits for subjects whose labels match, by shell patterns: {"mount": "/scratch*"}."""
+
+    match: Mapping[str, str]
+    limits: L
+
+
+@dataclass(frozen=True)
+class Limits(Generic[L]):
+    """A rule's limits, and the exceptions. A rule that is off finds nothing."""
+
+    default: L
+    overrides: tuple[Override[L], ...] = ()
+    enabled: bool = True
+
+    def of(self, labels: Mapping[str, str]) -> L:
+        """Return the limits for a subject: those of the first exception that matches, else the default."""
+        for override in self.overrides:
+            if all(fnmatchcase(labels.get(name, ""), pattern) for name, pattern in override.match.items()):
+                return override.limits
+        return self.default
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Everything a detector may look at. `limits` are those of its own rule."""
+
+    world: World
+    now: float
+    services: tuple[ServiceFact, ...] = ()
+    limits: Limits[Any] = field(default_factory=lambda: Limits(None))
+
+
+@dataclass(frozen=True)
+class Detected:
+    """What a detector returns: findings, what it wants to remember, and of what it could not know.
+
+    `memory` is anything that JSON can hold; it is given back next time, also after a restart. Findings of this rule
+    that one of `blind` covers are held as they were: that there are no facts is no sign that all is well.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    memory: Any = None
+    blind: tuple[Scope, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A detector: the rule's name, its limits (a frozen dataclass of the defaults), its causes, and the decision.
+
+    Given the situation and what was remembered, `detect` returns what was detected; odd facts never make it raise.
+    """
+
+    rule: str
+    limits: type[Any]
+    causes: tuple[str, ...]
+    detect: Callable[[Situation, Any], Detected]
+
+    def __call__(self, situation: Situation, memory: Any) -> Detected:
+        return self.detect(situation, memory)
+
+
+def with_limits(situation: Situation, limits: Limits[Any]) -> Situation:
+    """Return the situation as one rule sees it."""
+    return replace(situation, limits=limits)

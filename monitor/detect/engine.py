@@ -1,0 +1,86 @@
+"""Runs all rules over one situation: holds what cannot be known, and puts symptoms behind their causes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
+from monitor.facts.findings import Finding, Note, Scope, Severity
+
+BROKEN = "rule-broken"
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """What the rules remember, by rule, and the findings of the last time. Saved, so that a restart forgets nothing."""
+
+    memories: dict[str, Any] = msgspec.field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detection:
+    """All findings of one moment, and what to remember for the next."""
+
+    findings: tuple[Finding, ...]
+    history: History = field(default_factory=History)
+
+
+def detect(
+    rules: Sequence[Rule], limits: Mapping[str, Limits[Any]], situation: Situation, history: History
+) -> Detection:
+    """Given the rules with their limits and what was remembered, return what is found now."""
+    found: dict[str, Finding] = {}
+    memories: dict[str, Any] = {}
+    for rule in rules:
+        own = limits.get(rule.rule) or Limits(rule.limits())
+        if not own.enabled:
+            continue
+        detected = _run(rule, with_limits(situation, own), history.memories.get(rule.rule))
+        memories[rule.rule] = detected.memory
+        before = [finding for finding in history.findings if finding.rule == rule.rule]
+        for finding in (*_held(before, detected), *detected.findings):
+            found[finding.key] = finding
+    findings = _explained(tuple(found[key] for key in sorted(found)))
+    return Detection(findings, History(memories=memories, findings=findings))
+
+
+def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:
+    """Run one rule. One that breaks says so itself and costs the others nothing; what it last found is held."""
+    try:
+        return rule(situation, memory)
+    except Exception as error:  # a mistake in a rule must not hide what the others see
+        broken = Finding(
+            rule=rule.rule,
+            severity=Severity.WARNING,
+            cause=BROKEN,
+            labels={"service": "gpuwarden"},
+            headline=Note(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
+            raw=repr(error),
+        )
+        return Detected(findings=(broken,), memory=memory, blind=(Scope(labels={}),))
+
+
+def _held(before: Iterable[Finding], detected: Detected) -> Iterable[Finding]:
+    """Yield what was found before about subjects of which nothing is known now."""
+    for finding in before:
+        if any(scope.covers(finding) for scope in detected.blind):
+            yield msgspec.structs.replace(finding, held=True)
+
+
+def _explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Put each symptom behind the cause that explains it; a cause is never put behind what it explains itself."""
+    causes = [finding for finding in findings if finding.explains]
+    result = []
+    for finding in findings:
+        cause = next((each for each in causes if each is not finding and _explains(each, finding)), None)
+        result.append(msgspec.structs.replace(finding, explained_by=cause.key if cause else None))
+    return tuple(result)
+
+
+def _explains(cause: Finding, finding: Finding) -> bool:
+    mutual = any(scope.covers(cause) for scope in finding.explains)
+    return not mutual and any(scope.covers(finding) for scope in cause.explains)

@@ -1,0 +1,50 @@
+"""How many cards a node has: as the driver counts them, and as Kubernetes does. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from monitor.detect.base import Situation
+
+REPLICAS = "nvidia.com/gpu.replicas"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The figures of one node."""
+
+    cards: int
+    capacity: int
+    allocatable: int
+
+
+def card_counts(situation: Situation) -> dict[str, Counts]:
+    """Return the nodes of which all three figures are known."""
+    view = situation.world.view
+    return {
+        node.name: Counts(node.cards, node.capacity, node.allocatable)
+        for node in (view.nodes if view else ())
+        if node.in_kubernetes and node.cards is not None and node.capacity is not None and node.allocatable is not None
+    }
+
+
+def are_shared(situation: Situation, node: str, counts: Counts) -> bool:
+    """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
+
+    A device plugin that says nothing of it is known by its figure: each card so many times.
+    """
+    fact, snapshot = situation.world.node_by_name.get(node), situation.world.snapshots.get(node)
+    if fact is not None:
+        if fact.labels.get(REPLICAS, "1") not in ("0", "1", ""):
+            return True
+        resource = situation.world.resource
+        if any(
+            amount and ("/mig-" in name or name.startswith(f"{resource}.")) for name, amount in fact.capacity.items()
+        ):
+            return True
+    if snapshot is not None:
+        if any(device.replica is not None for device in snapshot.pod_devices or ()):
+            return True
+        if snapshot.gpu is not None and any(gpu.mig_enabled for gpu in snapshot.gpu.gpus):
+            return True
+    return counts.cards > 0 and counts.capacity >= 2 * counts.cards and counts.capacity % counts.cards == 0

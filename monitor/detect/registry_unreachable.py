@@ -1,0 +1,195 @@
+"""registry-unreachable: one finding for what would else be many failed pulls, naming the node or the registry."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.pods import EVERYTHING, bounded, raw
+from monitor.detect.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, survey
+from monitor.detect.sight import unseen
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+
+CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
+SYMPTOMS = ("image-pull", "image-pull-slow")
+NAMED = 5
+REMEMBERED = 200  # nodes of one registry
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many different images have to fail. One alone may just have a misspelt registry; a probe is enough."""
+
+    images: int = 2
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
+    before: dict[str, Any] = memory if isinstance(memory, dict) else {}
+    reach = survey(situation)
+    findings, alone = [], defaultdict[str, list[Trouble]](list)
+    for registry, by_node in sorted(reach.troubles.items()):
+        limits: Limits = situation.limits.of({"service": registry})
+        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach)
+        for trouble in own:
+            alone[trouble.node].append(trouble)
+        if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
+            findings.append(_of_registry(registry, shared, reach))
+    for node, troubles in sorted(alone.items()):
+        if _is_proven(troubles, situation.limits.of({"node": node})):
+            findings.append(_of_node(node, troubles, reach))
+    blind = _blind_nodes(situation)
+    found = tuple(_since(finding, before, situation.now) for finding in findings)
+    remembered = _remember(found, reach, before, blind)
+    return Detected(found, remembered, _blind(situation, remembered, blind))
+
+
+def _split(registry: str, troubles: Sequence[Trouble], reach: Reach) -> tuple[list[Trouble], list[Trouble]]:
+    """Return the troubles for which the registry is to be named, and those that are a node's own.
+
+    It is the registry's where several nodes have the same, or the daemon or the registry itself says so.
+    """
+    kinds = Counter(_kind(each) for each in troubles)
+    shared: list[Trouble] = []
+    own: list[Trouble] = []
+    for each in troubles:
+        answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
+        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
+        (shared if is_shared else own).append(each)
+    return shared, own
+
+
+def _kind(trouble: Trouble) -> str:
+    """A registry that goes down answers with errors at one moment and not at all at the next."""
+    return CONNECT if trouble.cause == DOWN else trouble.cause
+
+
+def _is_proven(troubles: Sequence[Trouble], limits: Limits) -> bool:
+    images = set[str]().union(*(each.images for each in troubles))
+    # A misspelt host has no address anywhere; one that refuses several nodes does exist.
+    several = len({each.node for each in troubles}) > 1 and any(each.cause != RESOLVE for each in troubles)
+    return any(each.probed for each in troubles) or len(images) >= limits.images or several
+
+
+def _of_registry(registry: str, troubles: Sequence[Trouble], reach: Reach) -> Finding:
+    well = reach.well[registry] - {each.node for each in troubles}
+    cause = _main_cause(troubles)
+    if cause == CONNECT and not well and not reach.daemon.get(registry, False):
+        cause = DOWN
+    labels: list[dict[str, str]] = [{"service": registry}]
+    if well and len(troubles) <= REMEMBERED:
+        labels = [{"service": registry, "node": each.node} for each in troubles]
+    return _finding(cause, {"service": registry}, troubles, len(well), labels)
+
+
+def _of_node(node: str, troubles: Sequence[Trouble], reach: Reach) -> Finding:
+    cause = _main_cause(troubles)
+    well = {other for each in troubles for other in reach.well[each.registry]} - {node}
+    labels = [{"node": node, "service": each.registry} for each in troubles]
+    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, troubles, len(well), labels)
+
+
+def _main_cause(troubles: Sequence[Trouble]) -> str:
+    return Counter(each.cause for each in troubles).most_common(1)[0][0]
+
+
+def _finding(
+    cause: str, labels: dict[str, str], troubles: Sequence[Trouble], well: int, symptoms: Sequence[dict[str, str]]
+) -> Finding:
+    nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
+    values: dict[str, Value] = {
+        "nodes": _names(nodes),
+        "node": nodes[0],
+        "count": len(nodes),
+        "registries": _names(registries),
+        "registry": registries[0],
+    }
+    began = [each.since for each in troubles if each.since is not None]
+    return Finding(
+        rule="registry-unreachable",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=bounded({**labels}),
+        headline=Note(key=f"registry-unreachable.{cause}", values=values),
+        evidence=tuple(_evidence(troubles, well)),
+        advice=(Note(key=f"registry-unreachable.{cause}.advice", values=values),),
+        since=min(began, default=None),
+        explains=tuple(Scope(labels=bounded({**each}), rules=SYMPTOMS) for each in symptoms),
+        raw=raw(next((each.error for each in troubles if each.error), None)),
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _evidence(troubles: Sequence[Trouble], well: int) -> list[Note]:
+    notes = []
+    probed = [each for each in troubles if each.probed]
+    if probed:
+        values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
+        notes.append(Note(key="registry-unreachable.probes", values=values))
+    if well:
+        notes.append(Note(key="registry-unreachable.others", values={"count": well}))
+    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in troubles), strict=True))
+    if pods:
+        notes.append(Note(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+    return notes
+
+
+def _since(finding: Finding, before: dict[str, Any], now: float) -> Finding:
+    """Return the finding with the time at which it was first seen, if its pulls do not say."""
+    if finding.since is not None:
+        return finding
+    known = before.get(_name(finding))
+    since = known.get("since") if isinstance(known, dict) else None
+    return msgspec.structs.replace(finding, since=since if isinstance(since, float | int) else now)
+
+
+def _name(finding: Finding) -> str:
+    return next(iter(finding.labels.values()))
+
+
+def _remember(
+    found: Sequence[Finding], reach: Reach, before: dict[str, Any], blind: set[str]
+) -> dict[str, dict[str, Any]]:
+    """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
+    memory: dict[str, dict[str, Any]] = {}
+    for finding in found:
+        nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
+        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED]}
+    for name, known in before.items():
+        silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
+        if silent:
+            entry = memory.setdefault(name, {"since": known.get("since"), "nodes": []})
+            entry["nodes"] = sorted({*entry["nodes"], *silent})[:REMEMBERED]
+    return memory
+
+
+def _blind(situation: Situation, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
+    if unseen(situation, "pods"):
+        return (EVERYTHING,)
+    services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
+    by_node = (Scope(labels={"node": node}) for node in sorted(blind))
+    return (*by_node, *(Scope(labels={"service": name}) for name in services))
+
+
+def _blind_nodes(situation: Situation) -> set[str]:
+    """Return the nodes whose probes are not known now."""
+    return {agent.node for agent in situation.world.agents if agent.node and _is_blind(agent)}
+
+
+def _is_blind(agent: AgentFact) -> bool:
+    if agent.silent_since is not None or agent.snapshot is None:
+        return True
+    told = next((each for each in agent.snapshot.collectors if each.name == "probes"), None)
+    return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
+
+
+RULE = Rule("registry-unreachable", Limits, CAUSES, detect)

@@ -1,0 +1,34 @@
+"""What can be seen at this moment: Kubernetes, each node's agent. What cannot be seen proves nothing. Pure."""
+
+from __future__ import annotations
+
+from monitor.detect.base import Situation
+from monitor.explain.world import World
+from monitor.facts.agents import AgentFact
+
+LONGEST_LABEL = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
+
+
+def label(text: str) -> str:
+    """Given any text, return it as the value of a label: never longer than a name may be, and never nothing."""
+    return text[:LONGEST_LABEL] or "?"
+
+
+def without_kubernetes(situation: Situation) -> bool:
+    """Return whether there is no Kubernetes to be asked, or nothing is known at all."""
+    view = situation.world.view
+    return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
+
+
+def unseen(situation: Situation, *resources: str) -> bool:
+    """Return whether Kubernetes cannot be asked about one of these resources now."""
+    view = situation.world.view
+    if view is None or without_kubernetes(situation):
+        return True
+    return any(source.name in resources and not source.ok for source in view.sources)
+
+
+def agents_by_node(world: World) -> dict[str, AgentFact]:
+    """Return the agent that speaks for each node: of several, the one that was heard last."""
+    ordered = sorted(world.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
+    return {agent.node or agent.target: agent for agent in ordered}

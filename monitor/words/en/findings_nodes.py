@@ -1,0 +1,85 @@
+"""English: findings about nodes, agents and services."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "rule-broken": "The rule {rule} could not be checked: {error}. What it found last is kept.",
+    # node-down
+    "node-down.kubelet-silent": "Node {node} is down: its kubelet has not reported for {seconds:duration}.",
+    "node-down.disk-pressure": "Node {node} is short of disk space for {seconds:duration}: it evicts pods.",
+    "node-down.memory-pressure": "Node {node} is short of memory for {seconds:duration}: it evicts pods.",
+    "node-down.network": "The pod network of node {node} does not work: {message}",
+    "node-down.flapping": "Node {node} goes up and down: {changes} changes in {seconds:duration}.",
+    "node-down.unknown": "Node {node} is not well: {message}",
+    "node-down.agent-answers": "Its agent answers, so the machine and its network are up.",
+    "node-down.agent-silent": "Its agent does not answer either ({error}): the machine is off, hung or cut off.",
+    "node-down.pods": "Bound to it: {count:pod|pods} with {gpus:GPU|GPUs}.",
+    "node-down.says": "Kubernetes says: {message}",
+    "node-down.kubelet-silent.advice": (
+        "If the machine answers: ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100. "
+        "If not: look at its console (BMC)."
+    ),
+    "node-down.disk-pressure.advice": "Find what fills it and free it: ssh {node} df -h; gpuwarden status",
+    "node-down.memory-pressure.advice": (
+        "Find who takes it: kubectl top pod -A --field-selector spec.nodeName={node}; set memory limits."
+    ),
+    "node-down.network.advice": (
+        "Look at the network plugin's pod there: kubectl get pod -n kube-system -o wide "
+        "--field-selector spec.nodeName={node}"
+    ),
+    "node-down.flapping.advice": (
+        "Take no new work there until it is understood: kubectl cordon {node}; then journalctl -u kubelet, dmesg -T."
+    ),
+    "node-down.unknown.advice": "See its conditions: kubectl describe node {node}",
+    # agent-silent
+    "agent-silent.node-down": "Nothing is heard from node {node} for {seconds:duration}: the node itself is down.",
+    "agent-silent.agent-down": "The agent on {node} has not answered for {seconds:duration}, though the node is up.",
+    "agent-silent.none": "Node {node} has GPUs and no agent for {seconds:duration}: nobody watches them.",
+    "agent-silent.nowhere": "No agent was found for {seconds:duration}; {count:node has|nodes have} GPUs.",
+    "agent-silent.error": "Asking {target} gives: {error}",
+    "agent-silent.collector-hung": "On {node} the reader of {collector} hangs for {seconds:duration}.",
+    "agent-silent.collector-failing": "On {node} the reader of {collector} fails for {seconds:duration}.",
+    "agent-silent.collector-says": "It says: {error}",
+    "agent-silent.node-down.advice": "Bring the node back first: kubectl describe node {node}",
+    "agent-silent.agent-down.advice": (
+        "Look at its pod: kubectl get pod -A -o wide --field-selector spec.nodeName={node} | grep gpuwarden-agent; "
+        "without Kubernetes: ssh {node} systemctl status gpuwarden-agent"
+    ),
+    "agent-silent.nowhere.advice": (
+        "Start an agent on each node (gpuwarden agent, as a DaemonSet), or name them in daemon.agents.static."
+    ),
+    "agent-silent.collector-hung.advice": (
+        "Something on {node} does not answer: a mount, the driver or the container runtime. "
+        "Processes in state D show it: ssh {node} ps -eo pid,stat,wchan:32,cmd | grep ' D'"
+    ),
+    "agent-silent.collector-failing.advice": (
+        "See what it says on {node}: gpuwarden snapshot; to do without: agent.collectors.{collector}.enabled: false"
+    ),
+    # service-down
+    "service-down.status": "{service} answers with status {status} for {seconds:duration} ({target}).",
+    "service-down.refused": "{service} refuses connections for {seconds:duration} ({target}).",
+    "service-down.timeout": "{service} has not answered in time for {seconds:duration} ({target}).",
+    "service-down.dns": "The name of {service} cannot be resolved for {seconds:duration} ({target}).",
+    "service-down.tls": "The certificate of {service} is not accepted for {seconds:duration} ({target}).",
+    "service-down.read-only": "{service} can be read but not written for {seconds:duration} ({target}).",
+    "service-down.component": "Part of {service} is ill for {seconds:duration}: {component} ({target}).",
+    "service-down.unknown": "{service} fails for {seconds:duration} ({target}): {message}",
+    "service-down.says": "It says: {message}",
+    "service-down.status.advice": "A 502 or 503 comes from the proxy before it: look at what runs behind {target}.",
+    "service-down.refused.advice": "Start it; see its log first. It should listen on {target}.",
+    "service-down.timeout.advice": (
+        "Try it from here: curl -m 5 -v {target}. A firewall, or a process that is overloaded or hung."
+    ),
+    "service-down.dns.advice": "Check the name in daemon.services and this machine's resolver: getent hosts NAME",
+    "service-down.tls.advice": "Renew the certificate, or name its authority as ca_file in daemon.services.",
+    "service-down.read-only.advice": (
+        "See whether it is a standby (SELECT pg_is_in_recovery()), default_transaction_read_only is on, "
+        "or its disk is full."
+    ),
+    "service-down.component.advice": "Look at the log of {component}, then start it anew.",
+    "service-down.unknown.advice": "Try it by hand: {target}",
+    "service-down.kubernetes.advice": (
+        "Until it answers, pods and nodes are shown as last seen. On a control plane: crictl ps -a | grep apiserver; "
+        "curl -k https://127.0.0.1:6443/livez"
+    ),
+}

@@ -1,0 +1,81 @@
+"""Chinese: findings about nodes, agents and services."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "rule-broken": "规则 {rule} 无法检查：{error}。上一次的结果保持不变。",
+    # node-down
+    "node-down.kubelet-silent": "节点 {node} 宕机：它的 kubelet 已 {seconds:duration}没有上报。",
+    "node-down.disk-pressure": "节点 {node} 磁盘空间不足已 {seconds:duration}，正在驱逐 Pod。",
+    "node-down.memory-pressure": "节点 {node} 内存不足已 {seconds:duration}，正在驱逐 Pod。",
+    "node-down.network": "节点 {node} 的容器网络不可用：{message}",
+    "node-down.flapping": "节点 {node} 反复不可用：{seconds:duration}内变化了 {changes} 次。",
+    "node-down.unknown": "节点 {node} 状态异常：{message}",
+    "node-down.agent-answers": "它的 agent 仍有应答，说明机器和网络都正常。",
+    "node-down.agent-silent": "它的 agent 也没有应答（{error}）：机器关机、卡死或断网。",
+    "node-down.pods": "它上面有 {count} 个 Pod，占用 {gpus} 张 GPU。",
+    "node-down.says": "Kubernetes 的说明：{message}",
+    "node-down.kubelet-silent.advice": (
+        "机器能登录时：ssh {node} systemctl restart kubelet; journalctl -u kubelet -n 100；"
+        "不能登录时查看它的控制台（BMC）。"
+    ),
+    "node-down.disk-pressure.advice": "找出占用磁盘的内容并清理：ssh {node} df -h; gpuwarden status",
+    "node-down.memory-pressure.advice": (
+        "找出占用内存的 Pod：kubectl top pod -A --field-selector spec.nodeName={node}；并设置内存上限。"
+    ),
+    "node-down.network.advice": (
+        "查看该节点上的网络插件：kubectl get pod -n kube-system -o wide --field-selector spec.nodeName={node}"
+    ),
+    "node-down.flapping.advice": (
+        "查明原因前不要再调度新任务：kubectl cordon {node}；再看 journalctl -u kubelet 和 dmesg -T。"
+    ),
+    "node-down.unknown.advice": "查看它的状态：kubectl describe node {node}",
+    # agent-silent
+    "agent-silent.node-down": "节点 {node} 已 {seconds:duration}没有消息：节点本身宕机。",
+    "agent-silent.agent-down": "{node} 上的 agent 已 {seconds:duration}没有应答，但节点是正常的。",
+    "agent-silent.none": "节点 {node} 有 GPU，但已 {seconds:duration}没有 agent：无人监控。",
+    "agent-silent.nowhere": "已 {seconds:duration}没有找到任何 agent；有 {count} 个节点带 GPU。",
+    "agent-silent.error": "访问 {target} 的结果：{error}",
+    "agent-silent.collector-hung": "{node} 上的采集器 {collector} 卡住已 {seconds:duration}。",
+    "agent-silent.collector-failing": "{node} 上的采集器 {collector} 持续失败已 {seconds:duration}。",
+    "agent-silent.collector-says": "它的报错：{error}",
+    "agent-silent.node-down.advice": "先恢复节点：kubectl describe node {node}",
+    "agent-silent.agent-down.advice": (
+        "查看它的 Pod：kubectl get pod -A -o wide --field-selector spec.nodeName={node} | grep gpuwarden-agent；"
+        "没有 Kubernetes 时：ssh {node} systemctl status gpuwarden-agent"
+    ),
+    "agent-silent.nowhere.advice": (
+        "在每个节点上启动 agent（gpuwarden agent，用 DaemonSet），或写入 daemon.agents.static。"
+    ),
+    "agent-silent.collector-hung.advice": (
+        "{node} 上有东西没有应答：挂载、驱动或容器运行时。查看 D 状态的进程："
+        "ssh {node} ps -eo pid,stat,wchan:32,cmd | grep ' D'"
+    ),
+    "agent-silent.collector-failing.advice": (
+        "在 {node} 上查看报错：gpuwarden snapshot；不需要时关闭：agent.collectors.{collector}.enabled: false"
+    ),
+    # service-down
+    "service-down.status": "{service} 返回状态码 {status}，已 {seconds:duration}（{target}）。",
+    "service-down.refused": "{service} 拒绝连接已 {seconds:duration}（{target}）。",
+    "service-down.timeout": "{service} 超时无应答已 {seconds:duration}（{target}）。",
+    "service-down.dns": "{service} 的域名无法解析已 {seconds:duration}（{target}）。",
+    "service-down.tls": "{service} 的证书不被信任已 {seconds:duration}（{target}）。",
+    "service-down.read-only": "{service} 只能读不能写已 {seconds:duration}（{target}）。",
+    "service-down.component": "{service} 的组件 {component} 异常已 {seconds:duration}（{target}）。",
+    "service-down.unknown": "{service} 异常已 {seconds:duration}（{target}）：{message}",
+    "service-down.says": "返回的信息：{message}",
+    "service-down.status.advice": "502 或 503 来自前面的代理：请检查 {target} 后面的服务。",
+    "service-down.refused.advice": "先看日志再启动服务，它应当监听 {target}。",
+    "service-down.timeout.advice": "在本机测试：curl -m 5 -v {target}。可能是防火墙，或进程过载、卡死。",
+    "service-down.dns.advice": "检查 daemon.services 里的域名和本机的解析：getent hosts NAME",
+    "service-down.tls.advice": "更新证书，或在 daemon.services 里用 ca_file 指定签发机构。",
+    "service-down.read-only.advice": (
+        "检查它是否是备库（SELECT pg_is_in_recovery()）、default_transaction_read_only 是否打开、磁盘是否已满。"
+    ),
+    "service-down.component.advice": "查看 {component} 的日志，然后重启它。",
+    "service-down.unknown.advice": "手动测试：{target}",
+    "service-down.kubernetes.advice": (
+        "恢复之前，Pod 和节点显示的是最后一次看到的状态。在控制节点上：crictl ps -a | grep apiserver; "
+        "curl -k https://127.0.0.1:6443/livez"
+    ),
+}

@@ -1,0 +1,110 @@
+"""Situations with cards, in a line or two each, made by the real join; and what a finding says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from monitor.cluster.gpu_state import StateLimits
+from monitor.cluster.node_join import CardMemory
+from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
+from monitor.detect.base import Detected, Limits, Override, Rule, Situation
+from monitor.detect.engine import History, detect
+from monitor.explain.world import make_world
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuState, Identity, SourceView
+from monitor.facts.findings import LABELS, Finding
+from monitor.facts.kube import NodeFact, PodFact
+from monitor.words import LANGUAGES, fields, say
+from monitor.words.en.findings_gpu import WORDS as ENGLISH
+from monitor.words.zh.findings_gpu import WORDS as CHINESE
+from tests.cluster.builders import NOW, node, uuid
+
+ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
+
+
+def situation(
+    *agents: AgentFact,
+    pods: tuple[PodFact, ...] = (),
+    nodes: tuple[NodeFact, ...] | None = None,
+    identities: dict[str, Identity] | None = None,
+    memory: Memory | None = None,
+    pods_known: bool = True,
+    now: float = NOW,
+) -> Situation:
+    """What the daemon would see: the agents' word joined with the pods."""
+    who = {pod.uid: ALICE for pod in pods} | (identities or {})
+    if nodes is None:
+        nodes = tuple(node(name, cards_of(agents, name)) for name in sorted({each.node or "" for each in agents}))
+    builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
+    sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
+    around = Surroundings(sources=sources, pods_known=pods_known)
+    view = builder.build(Inputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
+    return Situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
+
+
+def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
+    found = [a.snapshot.gpu for a in agents if a.node == name and a.snapshot is not None]
+    return len(found[0].gpus) if found and found[0] is not None else 8
+
+
+def remembered(state: str, seconds: float, index: int = 0, idle: float | None = None, name: str = "n1") -> Memory:
+    """The join's memory of one card: in a state for so long, idle for so long."""
+    idle_since = NOW - idle if idle is not None else None
+    return Memory(cards={f"{name}/{uuid(index, name)}": CardMemory(GpuState(state), NOW - seconds, idle_since)})
+
+
+def idle(seconds: float, *indexes: int, name: str = "n1") -> Memory:
+    """The join's memory of cards that have done nothing for so long."""
+    known = CardMemory(GpuState.BUSY, NOW - 90_000, NOW - seconds)
+    return Memory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
+
+
+def run(rule: Rule, given: Situation, memory: Any = None, limits: Any = None, **exceptions: Any) -> Detected:
+    """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
+    overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
+    own = Limits(limits if limits is not None else rule.limits(), overrides)
+    found = rule(Situation(given.world, given.now, given.services, own), memory)
+    for finding in found.findings:
+        assert_speaks(rule, finding)
+    return found
+
+
+def causes(found: Detected) -> list[tuple[str, str]]:
+    """What was found: severity and cause."""
+    return [(finding.severity.value, finding.cause) for finding in found.findings]
+
+
+def after_silence(rule: Rule, before: Situation, blind: Situation, memory: Any = None) -> tuple[Finding, ...]:
+    """Return what the engine makes of the second situation after the first."""
+    history = History(memories={rule.rule: memory})
+    first = detect((rule,), {}, before, history)
+    assert first.findings, "there is nothing that could be held"
+    return detect((rule,), {}, blind, first.history).findings
+
+
+def said(finding: Finding, lang: str = "en") -> str:
+    """Everything a finding says."""
+    notes = (finding.headline, *finding.evidence, *finding.advice)
+    return "\n".join(say(lang, note.key, note.values) for note in notes)
+
+
+def assert_speaks(rule: Rule, finding: Finding) -> None:
+    """Cause and labels are from the lists, and every sentence is there in both languages."""
+    assert finding.rule == rule.rule
+    assert finding.cause in (rule.causes or (rule.rule,))
+    assert finding.headline.key == (f"{rule.rule}.{finding.cause}" if rule.causes else rule.rule)
+    assert set(finding.labels) <= set(LABELS)
+    assert all(0 < len(value) <= 253 for value in finding.labels.values())
+    assert finding.advice
+    assert finding.cause != "unknown" or finding.raw
+    for lang in LANGUAGES:
+        text = said(finding, lang)
+        assert text.replace("\n", "").isprintable()
+        assert ("，" in text or "：" in text or "。" in text) is (lang == "zh"), text
+
+
+def catalog_problems(rule: Rule) -> list[str]:
+    """Return what the catalogs lack for a rule, or say with other fields."""
+    keys = [key for key in {*ENGLISH, *CHINESE} if key.startswith(f"{rule.rule}.")]
+    wrong = [key for key in keys if fields(ENGLISH.get(key, "")) != fields(CHINESE.get(key, "{missing}"))]
+    return sorted([*wrong, *(cause for cause in rule.causes if f"{rule.rule}.{cause}" not in ENGLISH)])

@@ -1,0 +1,85 @@
+"""Situations about nodes, agents and services, and the check that every finding goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.explain.world import make_world
+from monitor.facts.cluster import ClusterView, SourceView
+from monitor.facts.findings import LABELS, Finding, Note
+from monitor.facts.kube import ConditionFact
+from monitor.facts.node import CollectorFact
+from monitor.facts.services import ServiceFact
+from monitor.words import CATALOGS, LANGUAGES, fields, say
+from tests.explain.builders import NOW
+
+SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True), SourceView(name="agents", ok=True))
+STANDALONE = (SourceView(name="kubernetes", ok=False, why="switched off"),)
+
+
+def unseen(name: str, why: str = "stale", since: float | None = NOW - 600) -> tuple[SourceView, ...]:
+    """Kubernetes does not answer about one kind of object."""
+    return (*(source for source in SEEN if source.name != name), SourceView(name=name, ok=False, why=why, since=since))
+
+
+def situation(
+    rule: Rule,
+    *,
+    now: float = NOW,
+    sources: tuple[SourceView, ...] = SEEN,
+    services: Iterable[ServiceFact] = (),
+    limits: Limits[Any] | None = None,
+    **facts: Any,
+) -> Situation:
+    """What the rule is shown. `facts` are those of `make_world`."""
+    world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
+    return Situation(world, now, tuple(services), limits or Limits(rule.limits()))
+
+
+def condition(kind: str, status: bool | None = True, **more: Any) -> ConditionFact:
+    given: dict[str, Any] = {"since": NOW - 600}
+    return ConditionFact(type=kind, status=status, **(given | more))
+
+
+def collector(name: str = "disk", **more: Any) -> CollectorFact:
+    given: dict[str, Any] = {"outcome": "ok", "interval_seconds": 15.0, "succeeded_at": NOW - 5}
+    return CollectorFact(name=name, **(given | more))
+
+
+def service(name: str = "portal", **more: Any) -> ServiceFact:
+    given: dict[str, Any] = {
+        "kind": "http", "target": f"https://{name}.lab", "ok": False, "at": NOW - 1, "failing_since": NOW - 600
+    }  # fmt: skip
+    return ServiceFact(name=name, **(given | more))
+
+
+def only(detected: Detected) -> Finding:
+    """Return the one finding there is, after checking that it can be said and labelled."""
+    assert len(detected.findings) == 1, detected.findings
+    finding = detected.findings[0]
+    assert_sound(finding)
+    return finding
+
+
+def assert_sound(finding: Finding) -> None:
+    """Every note can be said in both languages, with nothing left out; the labels are allowed ones."""
+    assert set(finding.labels) <= set(LABELS)
+    for note in notes(finding):
+        for lang in LANGUAGES:
+            assert fields(CATALOGS[lang][note.key]) <= set(note.values), note
+            assert say(lang, note.key, note.values).isprintable()
+    assert finding.cause != "unknown" or finding.raw
+
+
+def notes(finding: Finding) -> tuple[Note, ...]:
+    return (finding.headline, *finding.evidence, *finding.advice)
+
+
+def text(finding: Finding, lang: str = "en") -> str:
+    return "\n".join(say(lang, note.key, note.values) for note in notes(finding))
+
+
+def names(rows: Iterable[tuple[Any, ...]]) -> list[str]:
+    return [row[0] for row in rows]

@@ -1,0 +1,165 @@
+"""Any event text, any pod, any snapshot: no rule breaks, and whatever is found can be said, labelled and saved."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import monitor.detect
+from monitor.cluster.identity import identify
+from monitor.cluster.owners import nobody_known
+from monitor.cluster.platforms import all_rules
+from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.detect.base import Rule, Situation
+from monitor.detect.engine import BROKEN, Detection, History, detect
+from monitor.explain.world import World, make_world
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView, Identity, SourceView
+from monitor.facts.findings import LABELS, Finding
+from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.services import ServiceFact
+from monitor.words import LANGUAGES, say
+from tests.detect import odd_facts
+from tests.explain.builders import NOW, card, event, node, pod, up, waiting
+from tests.support.snapshots import POD, TRAINER, full_snapshot
+
+PLATFORMS = all_rules()
+TRAINING = pod("bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(up(container_id=TRAINER),))
+SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True))
+MODULES = [
+    importlib.import_module(f"monitor.detect.{each.name}") for each in pkgutil.iter_modules(monitor.detect.__path__)
+]
+ALL: tuple[Rule, ...] = tuple(module.RULE for module in MODULES if hasattr(module, "RULE"))
+# What fails is not made smaller, which would take minutes: facts are small already.
+CAREFUL = settings(
+    deadline=None,
+    max_examples=80,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+)
+
+
+def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
+
+
+def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> Situation:
+    return Situation(world, now, services)
+
+
+def look_twice(first: Situation, then: Situation) -> None:
+    """Look at one situation and, with what was saved, at another."""
+    found = checked(detect(ALL, {}, first, History()))
+    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=History)
+    checked(detect(ALL, {}, then, saved))
+
+
+def checked(found: Detection) -> Detection:
+    for finding in found.findings:
+        assert finding.cause != BROKEN, finding.raw
+        assert set(finding.labels) <= set(LABELS), finding
+        assert all(isinstance(value, str) and 0 < len(value) <= 253 for value in finding.labels.values()), (
+            finding.labels
+        )
+        assert finding.cause != "unknown" or finding.raw is not None, finding
+        assert all(text.isprintable() and text for text in words(finding)), finding
+    return found
+
+
+def words(finding: Finding) -> list[str]:
+    notes = (finding.headline, *finding.evidence, *finding.advice)
+    return [say(lang, note.key, note.values) for note in notes for lang in LANGUAGES]
+
+
+@CAREFUL
+@given(
+    odd_facts.texts,
+    odd_facts.texts,
+    st.sampled_from(["ImagePullBackOff", "ContainerCreating", "CrashLoopBackOff", None]),
+)
+def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> None:
+    statuses = (waiting(state, message),) if state else ()
+    stuck = pod("bert-0", node="n1" if state else None, gpus=8, age=4000, statuses=statuses)
+    world = make_world(
+        pods=[stuck],
+        nodes=[node("n1"), node("n2")],
+        events=[event(reason, message), event(reason, message, about=stuck, ago=5)],
+        view=ClusterView(at=NOW, sources=SEEN),
+    )
+    look_twice(situation(world), situation(world, now=NOW + 4000))
+
+
+@CAREFUL
+@given(st.data())
+def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
+    def world() -> World:
+        return make_world(
+            pods=data.draw(some(PodFact)),
+            nodes=data.draw(some(NodeFact)),
+            events=data.draw(some(EventFact)),
+            quotas=data.draw(some(QuotaFact, 2)),
+            queues=data.draw(some(QueueFact, 2)),
+            pod_groups=data.draw(some(PodGroupFact, 1)),
+            workloads=data.draw(some(WorkloadFact, 1)),
+            view=ClusterView(at=NOW, sources=data.draw(st.sampled_from([SEEN, data.draw(some(SourceView))]))),
+        )
+
+    look_twice(situation(world()), situation(world(), data.draw(some(ServiceFact)), NOW + 700))
+
+
+@CAREFUL
+@given(st.data())
+def test_any_snapshot(data: st.DataObject) -> None:
+    """The view of odd snapshots is made as the daemon makes it."""
+    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
+    pods = (pod("p", node="n1", gpus=1, uid="uid-1", phase="Running"), data.draw(odd_facts.bent(TRAINING)))
+    nodes = (node("n1"), node("n2", ready=None))
+
+    def look(now: float) -> Situation:
+        bent = data.draw(odd_facts.bent(full_snapshot()))
+        agents = (_agent("n1", bent, now), _agent("n2", data.draw(odd_facts.of(NodeSnapshot)), now))
+        agents += data.draw(some(AgentFact, 1))
+        view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
+        owners = {"uid-1": Identity(user="ann")}
+        return situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
+
+    look_twice(look(NOW), look(NOW + 700))
+
+
+def _agent(name: str, snapshot: NodeSnapshot, now: float) -> AgentFact:
+    return AgentFact(target=f"{name}:9835", node=name, snapshot=snapshot, received_at=now - 1)
+
+
+@CAREFUL
+@given(odd_facts.of(ClusterView), some(ServiceFact))
+def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
+    world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
+    look_twice(situation(world, services), situation(world, services, NOW + 4000))
+
+
+leaves = st.none() | st.booleans() | odd_facts.floats | odd_facts.texts
+anything = st.recursive(
+    leaves,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(odd_facts.texts, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@CAREFUL
+@given(st.dictionaries(st.sampled_from([rule.rule for rule in ALL]), anything, max_size=4))
+def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict[str, Any]) -> None:
+    """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
+    zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
+    world = make_world(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
+    found = detect(ALL, {}, situation(world), History(memories=memories))
+    assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()
+
+
+def test_all_rules_are_here() -> None:
+    assert {"node-down", "agent-silent", "service-down", "gpu-zombie"} <= {rule.rule for rule in ALL}

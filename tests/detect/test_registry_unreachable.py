@@ -1,0 +1,155 @@
+# ruff: noqa: E501  # tables: one row is one line
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.detect import image_pull
+from monitor.detect.engine import History, detect
+from monitor.detect.registry_unreachable import RULE
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding
+from monitor.facts.kube import EventFact, PodContainerFact, PodFact
+from monitor.facts.services import ServiceFact
+from monitor.facts.storage import ProbeFact
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
+from tests.explain.builders import NOW, agent, event, pod, waiting
+
+DNS = "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"
+REFUSED = 'Get "https://harbor.lab/v2/": dial tcp 10.0.0.5:443: connect: connection refused'
+TLS = 'Get "https://harbor.lab/v2/": x509: certificate signed by unknown authority'
+BROKEN = "unexpected status code [manifests 1]: 502 Bad Gateway"
+MISSING = "manifest unknown"
+
+
+def pull(name: str, node: str, message: str, image: str | None = None) -> PodFact:
+    containers = (PodContainerFact(name="main", image=image or f"harbor.lab/x/{name}:1"),)
+    return pod(name, node=node, statuses=(waiting("ErrImagePull", message),), containers=containers)
+
+
+def probe(
+    node: str, stage: str | None = None, cause: str | None = None, target: str = "https://harbor.lab"
+) -> AgentFact:
+    fact = ProbeFact(target=target, ok=stage is None, at=NOW, stage=stage, cause=cause, error=cause)
+    return agent(node, probes=(fact,))
+
+
+def service(ok: bool) -> ServiceFact:
+    return ServiceFact(name="harbor", kind="harbor", target="https://harbor.lab/api/v2.0/health", ok=ok, at=NOW)
+
+
+ONE_NODE = {"node": "n1"}
+REGISTRY = {"service": "harbor.lab"}
+CASES: list[tuple[str, dict[str, Any], str, dict[str, str]]] = [
+    ("its probe finds no address", {"agents": [probe("n1", "dns", "dns"), probe("n2")]}, "node-cannot-resolve", ONE_NODE),
+    ("its probe is refused", {"agents": [probe("n1", "tcp", "refused"), probe("n2")]}, "node-cannot-connect", ONE_NODE),
+    ("its probe times out in TLS", {"agents": [probe("n1", "tls", "timeout")]}, "node-cannot-connect", ONE_NODE),
+    ("its probe does not trust", {"agents": [probe("n1", "tls", "tls-untrusted"), probe("n2")]}, "node-does-not-trust", ONE_NODE),
+    ("plain HTTP", {"agents": [probe("n1", "tls", "plain-http"), probe("n2")]}, "node-does-not-trust", ONE_NODE),
+    ("it answers with an error", {"agents": [probe("n1", "http", "http-status")]}, "registry-down", REGISTRY),
+    ("a wrong answer on one node only", {"agents": [probe("n1", "http", "http-status"), probe("n2")]}, "node-cannot-connect", ONE_NODE),
+    ("refused everywhere", {"agents": [probe("n1", "tcp", "refused"), probe("n2", "tcp", "refused")]}, "registry-down", REGISTRY),
+    ("refused on some", {"agents": [probe("n1", "tcp", "refused"), probe("n2", "tcp", "refused"), probe("n3")]}, "node-cannot-connect", REGISTRY),
+    ("its certificate is bad for all", {"agents": [probe("n1", "tls", "tls-expired"), probe("n2", "tls", "tls-expired")]}, "node-does-not-trust", REGISTRY),
+    ("the daemon cannot either", {"agents": [probe("n1", "tcp", "refused")], "services": (service(False),)}, "registry-down", REGISTRY),
+    ("the daemon can", {"agents": [probe("n1", "tcp", "refused")], "services": (service(True),)}, "node-cannot-connect", ONE_NODE),
+    ("two images on one node", {"pods": [pull("a", "n1", DNS), pull("b", "n1", DNS)]}, "node-cannot-resolve", ONE_NODE),
+    ("images of two registries on one node", {"pods": [pull("a", "n1", DNS), pull("b", "n1", DNS, "quay.io/b")]}, "node-cannot-resolve", ONE_NODE),
+    ("two images, two nodes", {"pods": [pull("a", "n1", REFUSED), pull("b", "n2", REFUSED)]}, "registry-down", REGISTRY),
+    ("one image, two nodes, refused", {"pods": [pull("a", "n1", REFUSED, "harbor.lab/a"), pull("b", "n2", REFUSED, "harbor.lab/a")]}, "registry-down", REGISTRY),
+    ("two images, an error each", {"pods": [pull("a", "n1", BROKEN), pull("b", "n1", BROKEN)]}, "registry-down", REGISTRY),
+    ("untrusted by the runtime, not by the probe", {"pods": [pull("a", "n1", TLS), pull("b", "n1", TLS)], "agents": [probe("n1")]}, "node-does-not-trust", ONE_NODE),
+    ("Docker Hub by its other name", {"agents": [probe("n1", "dns", "dns", "https://registry-1.docker.io")], "pods": [pull("a", "n1", DNS, "busybox")]}, "node-cannot-resolve", ONE_NODE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "facts", "cause", "labels"), CASES, ids=[case[0] for case in CASES])
+def test_one_finding(name: str, facts: dict[str, Any], cause: str, labels: dict[str, str]) -> None:
+    finding = one(RULE, **facts)
+    assert (finding.cause, finding.labels) == (cause, labels)
+    assert "n1" in text(finding)
+    assert "n1" in text(finding, "zh")
+
+
+QUIET: list[tuple[str, dict[str, Any]]] = [
+    ("all reach it", {"agents": [probe("n1"), probe("n2")]}),
+    ("one image", {"pods": [pull("a", "n1", REFUSED)]}),
+    ("one image that two pods want", {"pods": [pull("a", "n1", REFUSED, "harbor.lab/a"), pull("b", "n1", REFUSED, "harbor.lab/a")]}),
+    ("one misspelt image everywhere", {"pods": [pull("a", "n1", DNS, "habor.lab/a"), pull("b", "n2", DNS, "habor.lab/a")]}),
+    ("images that are not there", {"pods": [pull("a", "n1", MISSING), pull("b", "n1", MISSING)]}),
+    ("no probes", {"agents": [agent("n1")]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "facts"), QUIET, ids=[case[0] for case in QUIET])
+def test_not_the_registry(name: str, facts: dict[str, Any]) -> None:
+    assert none(RULE, **facts)
+
+
+def failed(about: PodFact, ago: float) -> EventFact:
+    return event("Failed", f"Failed to pull image: {REFUSED}", about=about, container="main", ago=ago)
+
+
+def test_back_off_after_the_registry_is_back_is_no_outage() -> None:
+    """A container in back-off shows for minutes what is long over: the probe since then knows better."""
+    pods = [pull("a", "n1", REFUSED), pull("b", "n1", REFUSED)]
+    back = probe("n1")
+    assert none(RULE, pods=pods, agents=[back], events=[failed(each, ago=120) for each in pods])
+    assert one(RULE, pods=pods, agents=[back], events=[failed(each, ago=-5) for each in pods])
+
+
+def test_the_node_s_clock_is_not_ours() -> None:
+    pods = [pull("a", "n1", REFUSED), pull("b", "n1", REFUSED)]
+    ahead = ProbeFact(target="https://harbor.lab", ok=True, at=NOW + 900)  # made 100 s ago, by a clock 1,000 s ahead
+    node = agent("n1", probes=(ahead,))
+    skewed = AgentFact(target="n1:9835", node="n1", snapshot=node.snapshot, received_at=NOW - 1000)
+    assert one(RULE, pods=pods, agents=[skewed], events=[failed(each, ago=60) for each in pods])
+
+
+def both(**facts: Any) -> dict[str, Finding]:
+    found = detect((image_pull.RULE, RULE), {}, situation(**facts), History()).findings
+    return {finding.labels.get("pod", finding.rule): finding for finding in found}
+
+
+def test_five_pods_and_one_cause() -> None:
+    found = both(pods=[pull(f"p{index}", "n1", REFUSED) for index in range(5)])
+    cause = found.pop("registry-unreachable")
+    assert [finding.explained_by for finding in found.values()] == [cause.key] * 5
+    assert "5 pods wait for 5 images" in text(cause)
+
+
+def test_an_image_that_is_missing_is_not_the_outage_s_fault() -> None:
+    found = both(pods=[pull("a", "n1", REFUSED), pull("b", "n1", REFUSED), pull("c", "n1", MISSING)])
+    assert found["c"].explained_by is None
+
+
+def test_another_node_s_trouble_is_not_explained_by_this_one() -> None:
+    down = [probe("n1", "tcp", "refused"), probe("n2")]
+    found = both(agents=down, pods=[pull("a", "n1", REFUSED), pull("b", "n2", TLS)])
+    assert (found["a"].explained_by, found["b"].explained_by) == (found["registry-unreachable"].key, None)
+
+
+def test_a_node_that_falls_silent_does_not_bring_the_registry_back() -> None:
+    before = [probe("n1", "tcp", "refused"), probe("n2", "tcp", "refused")]
+    silent = [
+        AgentFact(target=each.target, node=each.node, snapshot=each.snapshot, silent_since=NOW) for each in before
+    ]
+    (left,) = held(RULE, {"agents": before}, {"agents": silent})
+    assert (left.labels, left.held) == (REGISTRY, True)
+    (left,) = held(RULE, {"agents": before[:1]}, {"agents": silent[:1]})
+    assert (left.labels, left.held) == (ONE_NODE, True)
+    assert held(RULE, {"agents": before}, {"agents": [probe("n1"), probe("n2")]}) == ()
+
+
+def test_held_while_pods_cannot_be_seen() -> None:
+    pods = [pull("a", "n1", DNS), pull("b", "n1", DNS)]
+    assert [left.held for left in held(RULE, {"pods": pods}, {"view": PODS_UNSEEN})] == [True]
+    assert held(RULE, {"pods": pods}, {}) == ()
+
+
+def test_since_when_is_remembered() -> None:
+    agents = [probe("n1", "tcp", "refused")]
+    first = run(RULE, agents=agents)
+    later = RULE(situation(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
+    assert [finding.since for finding in later.findings] == [NOW]

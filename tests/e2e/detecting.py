@@ -1,0 +1,209 @@
+"""Somebody who looks for trouble in the lab, again and again, as the daemon does; and the trouble to be found."""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tarfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+import pytest
+
+from monitor.cluster.live import LiveCluster
+from monitor.cluster.services import ServiceProbes, ServiceTarget
+from monitor.config import Config
+from monitor.detect.all import RULES
+from monitor.detect.base import Limits, Situation
+from monitor.detect.engine import History, detect
+from monitor.explain.world import World
+from monitor.facts.findings import Finding
+from monitor.facts.storage import DiskFact
+from monitor.questions import make_cluster, world_of
+from tests.lab.engine import engine
+from tests.lab.lab import Lab
+from tests.support import need, wait_until
+from tests.support.command import command, get, quiet_environment, running
+
+RESOURCE = "nvidia.com/gpu"
+BEAT = 0.25
+HOSTS = Path("/etc/hosts")
+# Asked for a name, a registry with this file refuses whoever has none; nobody logs in, so nobody knows the password.
+HTPASSWD = "nobody:$2b$05$aaaaaaaaaaaaaaaaaaaaaOEqz3KoKH6bru/RRpFuAJrwlceiJnvGu\n"
+REGISTRY = """\
+version: 0.1
+log: {{level: error, accesslog: {{disabled: true}}}}
+storage: {{filesystem: {{rootdirectory: "{root}/data"}}}}
+http: {{addr: "{address}"}}
+"""
+
+
+class Looker:
+    """Follows a cluster and looks at it with every rule. `limits` lowers those of some; what was found is kept."""
+
+    def __init__(self, cluster: LiveCluster, limits: Mapping[str, Limits[Any]]) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._history = History()
+        self.probes = ServiceProbes(())
+
+    def world(self) -> World:
+        return world_of(self._cluster, RESOURCE)
+
+    def look(self) -> tuple[Finding, ...]:
+        """Look once, and return what is found. No rule may break."""
+        found = detect(RULES, self._limits, Situation(self.world(), time.time(), self.probes.facts()), self._history)
+        self._history = found.history
+        broken = [finding for finding in found.findings if finding.cause == "rule-broken"]
+        assert not broken, broken
+        return found.findings
+
+    def finds(self, rule: str, **labels: str) -> list[Finding]:
+        """Look once, and return what a rule finds about the subjects with these labels."""
+        return [each for each in self.look() if each.rule == rule and labels.items() <= each.labels.items()]
+
+    def expect(self, rule: str, cause: str, within: float, **labels: str) -> Finding:
+        """Look until a rule finds just one thing about the subject, of this cause, and return it."""
+        deadline, found = time.monotonic() + within, self.finds(rule, **labels)
+        while [finding.cause for finding in found] != [cause]:
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {within} s: {rule} {cause} {labels}, but {found or self.look()}")
+            time.sleep(BEAT)
+            found = self.finds(rule, **labels)
+        return found[0]
+
+    def expect_over(self, rule: str, within: float, **labels: str) -> None:
+        """Look until a rule finds nothing about the subject any more."""
+        wait_until(lambda: not self.finds(rule, **labels), within, f"no {rule} {labels}")
+
+    def disk(self, mount: Path) -> DiskFact | None:
+        """Return what an agent last said of the disk at this mount point."""
+        facts = (fact for snapshot in self.world().snapshots.values() for fact in snapshot.disk or ())
+        return next((fact for fact in facts if fact.mount == str(mount)), None)
+
+
+@contextmanager
+def looking(
+    kubeconfig: Path | None, agents: Sequence[str] = (), limits: Mapping[str, Limits[Any]] | None = None
+) -> Iterator[Looker]:
+    """Follow the cluster of a kubeconfig, if there is one, and agents; give who looks at them."""
+    kubernetes = {"enabled": "yes", "kubeconfig": str(kubeconfig)} if kubeconfig else {"enabled": "no"}
+    asked = {"static": list(agents), "interval": "500ms"}
+    config = Config.model_validate({"daemon": {"cycle": "1s", "kubernetes": kubernetes, "agents": asked}})
+    cluster = make_cluster(config)
+    cluster.start()
+    try:
+        cluster.wait_settled(20)
+        yield Looker(cluster, limits or {})
+    finally:
+        cluster.stop()
+
+
+@contextmanager
+def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
+    """Let a looker also look at a service, which has been probed once by then."""
+    before, looker.probes = looker.probes, ServiceProbes((target,))
+    looker.probes.start()
+    try:
+        looker.probes.wait_first_round(10)
+        yield
+    finally:
+        looker.probes.stop()
+        looker.probes = before
+
+
+@contextmanager
+def agent_of(state: Path, collectors: Sequence[str], driver: Mapping[str, str], **settings: str) -> Iterator[str]:
+    """Run a real agent whose named collectors are quick, and give its address once it answers."""
+    port = free_port("127.0.0.1")
+    quick = {f"AGENT__COLLECTORS__{name.upper()}": "{interval: 500ms, limit: 2s}" for name in collectors}
+    environ = quiet_environment(state, AGENT__LISTEN=f"127.0.0.1:{port}", **quick, **settings)
+    with running(command("agent"), {**environ, **driver}, stdout=subprocess.DEVNULL):
+        wait_until(lambda: _is_answering(port), 20, "the agent answers")
+        yield f"127.0.0.1:{port}"
+
+
+def _is_answering(port: int) -> bool:
+    try:
+        return get(f"http://127.0.0.1:{port}/healthz")[0] == 200
+    except OSError:
+        return False
+
+
+def free_port(host: str) -> int:
+    """Given an address of this machine, return a port of it on which nobody listens."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def second_registry(directory: Path, host: str, *, login: bool = False) -> Iterator[int]:
+    """Run a registry without TLS on a loopback address, and give its port. With `login`, it refuses who has no name."""
+    need(shutil.which("docker-registry") is not None, "docker-registry")
+    port = free_port(host)
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    config, passwords = directory / "registry.yml", directory / "htpasswd"
+    passwords.write_text(HTPASSWD)
+    auth = f'auth: {{htpasswd: {{realm: lab, path: "{passwords}"}}}}\n' if login else ""
+    config.write_text(REGISTRY.format(root=directory, address=address) + auth)
+    line = ["docker-registry", "serve", str(config)]
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_until(lambda: _accepts(host, port), 10, "the registry listens")
+            yield port
+        finally:
+            process.kill()
+
+
+def _accepts(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as connection:
+        return connection.connect_ex((host, port)) == 0
+
+
+@contextmanager
+def host_alias(name: str, address: str) -> Iterator[None]:
+    """Give this machine one more name for an address, and take it away again, whatever else has changed there."""
+    need(os.geteuid() == 0 and os.access(HOSTS, os.W_OK), f"root, to write {HOSTS}")
+    line = f"{address} {name}\n"
+    with HOSTS.open("a") as hosts:
+        hosts.write(line)
+    try:
+        yield
+    finally:
+        HOSTS.write_text(HOSTS.read_text().replace(line, ""))
+
+
+def push_new_image(lab: Lab, name: str, megabytes: int = 1) -> str:
+    """Push an image of which the node has no layer, so that a pod has to pull all of it; return its full name."""
+    repository, _, tag = name.partition(":")
+    target = f"{lab.registry}/{repository}"
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        member = tarfile.TarInfo("data")
+        member.size = megabytes << 20
+        tar.addfile(member, io.BytesIO(secrets.token_bytes(member.size)))  # of which no two compress to the same
+    with engine(lab.docker_socket) as client:
+        client.import_image_from_data(content.getvalue(), repository=target, tag=tag)
+        errors = [line for line in client.push(target, tag, stream=True, decode=True) if "error" in line]
+        client.remove_image(f"{target}:{tag}")
+    assert not errors, errors
+    return f"{target}:{tag}"
+
+
+def pull_error(lab: Lab, image: str) -> str:
+    """Return what the lab's engine says when it is told to pull an image."""
+    repository, _, tag = image.rpartition(":")
+    with engine(lab.docker_socket) as client:
+        try:
+            return str(client.pull(repository, tag))
+        except docker.errors.APIError as error:
+            return str(error)

@@ -1,0 +1,185 @@
+"""Agents on loopback ports that answer as they are told to: well, badly, slowly, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from monitor.facts import NodeSnapshot
+
+Behaviour = Callable[["_Handler"], None]
+DRIP = 0.05  # seconds between two bytes of somebody who trickles
+
+
+class FakeAgent:
+    """One agent. `behave` may be changed at any time; `asked` is when it was asked, by the monotonic clock."""
+
+    def __init__(self, behave: Behaviour, host: str = "127.0.0.1", port: int = 0) -> None:
+        self.behave = behave
+        self.asked: list[float] = []
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.closing = threading.Event()
+        self._server = _Server((host, port), _Handler)
+        self._server.agent = self
+        self.port = self._server.server_port
+        self.target = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+    agent: FakeAgent
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is part of the play."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        agent = self.server.agent
+        agent.asked.append(time.monotonic())
+        agent.paths.append(self.path)
+        agent.headers.append({name.lower(): value for name, value in self.headers.items()})
+        self.close_connection = True
+        agent.behave(self)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
+        """The test says what went wrong."""
+
+    def begin(self, code: int = 200, reason: str | None = None, **headers: object) -> None:
+        self.send_response(code, reason)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), str(value))
+        self.end_headers()
+
+    def drip(self, data: bytes) -> None:
+        """Send byte by byte until all is sent or the agent is closed."""
+        for byte in data:
+            self.wfile.write(bytes([byte]))
+            if self.server.agent.closing.wait(DRIP):
+                return
+
+
+# Behaviours
+
+
+def answers(body: bytes, code: int = 200, reason: str | None = None, **headers: object) -> Behaviour:
+    """Answer with this body."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin(code, reason, **({"Content_Length": len(body)} | headers))
+        handler.wfile.write(body)
+
+    return behave
+
+
+def reports(snapshot: NodeSnapshot | str, after: float = 0.0) -> Behaviour:
+    """Answer with a snapshot, or an empty one of the node of this name, after so many seconds."""
+    if isinstance(snapshot, str):
+        snapshot = NodeSnapshot(node=snapshot, at=time.time(), agent_version="0")
+    body = msgspec.json.encode(snapshot)
+
+    def behave(handler: _Handler) -> None:
+        handler.server.agent.closing.wait(after)
+        answers(body)(handler)
+
+    return behave
+
+
+def says_nothing(handler: _Handler) -> None:
+    """Take the request and never answer."""
+    handler.server.agent.closing.wait()
+
+
+def trickles_headers(handler: _Handler) -> None:
+    handler.drip(b"HTTP/1.1 200 OK\r\n" + b"X-Padding: 0\r\n" * 100)
+
+
+def trickles(handler: _Handler) -> None:
+    handler.begin(Content_Length=100_000)
+    handler.drip(b" " * 100_000)
+
+
+def trickles_chunks(handler: _Handler) -> None:
+    handler.begin(Transfer_Encoding="chunked")
+    handler.drip(b"1\r\n \r\n" * 10_000)
+
+
+def sends(mebibytes: int, **headers: object) -> Behaviour:
+    """Send so much, whether or not that was announced."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin(200, None, **headers)
+        for _ in range(mebibytes):
+            handler.wfile.write(b" " * 1024**2)
+
+    return behave
+
+
+def sends_chunks(mebibytes: int) -> Behaviour:
+    """Send so much in chunks."""
+
+    def behave(handler: _Handler) -> None:
+        handler.begin(Transfer_Encoding="chunked")
+        for _ in range(mebibytes):
+            handler.wfile.write(b"100000\r\n" + b" " * 1024**2 + b"\r\n")
+
+    return behave
+
+
+def says(raw: bytes) -> Behaviour:
+    """Answer with these very bytes, then hang up."""
+    return lambda handler: _write(handler, raw)
+
+
+def _write(handler: _Handler, raw: bytes) -> None:
+    handler.wfile.write(raw)
+
+
+def resets(handler: _Handler) -> None:
+    """Cut the connection off, as a crashed machine does."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.connection.close()
+
+
+@contextlib.contextmanager
+def full_house() -> Iterator[str]:
+    """Yield the address of a machine that takes no more connections: whoever connects waits."""
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(socket.socket())
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):
+            guest = stack.enter_context(socket.socket())
+            guest.setblocking(False)
+            guest.connect_ex(server.getsockname())
+        yield f"127.0.0.1:{server.getsockname()[1]}"

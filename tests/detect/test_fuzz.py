@@ -19,7 +19,7 @@ from monitor.detect.base import Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.explain.world import World, make_world
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import ClusterView, Identity, SourceView
+from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
@@ -139,6 +139,9 @@ def _agent(name: str, snapshot: NodeSnapshot, now: float) -> AgentFact:
 @CAREFUL
 @given(odd_facts.of(ClusterView), some(ServiceFact))
 def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
+    nodes = {each.name: each for each in view.nodes}  # a card is always one of a node that is known
+    nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
+    view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
     world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
     look_twice(situation(world, services), situation(world, services, NOW + 4000))
 

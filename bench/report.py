@@ -59,7 +59,7 @@ def section(report: Report) -> str:
     lines = [f"## {report.title}", "", f"{machine()}", "", report.how, ""]
     lines += _table(
         ("figure", "value", "goal", "", "meaning"),
-        [(f"`{g.key}`", _number(g.value), _goal(g), "met" if g.met else "**missed**", g.meaning) for g in report.goals],
+        [(f"`{g.key}`", _number(g.value), _goal(g), _verdict(g), g.meaning) for g in report.goals],
     )
     for heading, columns, rows in report.tables:
         lines += [f"### {heading}", "", *_table(columns, rows)]
@@ -75,6 +75,12 @@ def machine() -> str:
 def _goal(goal: Goal) -> str:
     bounds = ((">=", goal.at_least), ("<=", goal.at_most))
     return ", ".join(f"{sign} {_number(bound)}" for sign, bound in bounds if bound is not None)
+
+
+def _verdict(goal: Goal) -> str:
+    if goal.at_most is None and goal.at_least is None:
+        return ""
+    return "met" if goal.met else "**missed**"
 
 
 def _number(value: float) -> str:

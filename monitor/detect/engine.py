@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
+from monitor.detect.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Note, Scope, Severity
 
 BROKEN = "rule-broken"
@@ -66,21 +67,21 @@ def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:
 
 def _held(before: Iterable[Finding], detected: Detected) -> Iterable[Finding]:
     """Yield what was found before about subjects of which nothing is known now."""
+    blind = ScopeIndex((scope, True) for scope in detected.blind)
     for finding in before:
-        if any(scope.covers(finding) for scope in detected.blind):
+        if any(blind.covering(finding)):
             yield msgspec.structs.replace(finding, held=True)
 
 
 def _explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Put each symptom behind the cause that explains it; a cause is never put behind what it explains itself."""
-    causes = [finding for finding in findings if finding.explains]
+    causes = ScopeIndex((scope, finding) for finding in findings for scope in finding.explains)
     result = []
     for finding in findings:
-        cause = next((each for each in causes if each is not finding and _explains(each, finding)), None)
+        cause = next((each for each in causes.covering(finding) if not _mutual(each, finding)), None)
         result.append(msgspec.structs.replace(finding, explained_by=cause.key if cause else None))
     return tuple(result)
 
 
-def _explains(cause: Finding, finding: Finding) -> bool:
-    mutual = any(scope.covers(cause) for scope in finding.explains)
-    return not mutual and any(scope.covers(finding) for scope in cause.explains)
+def _mutual(cause: Finding, finding: Finding) -> bool:
+    return cause is finding or any(scope.covers(cause) for scope in finding.explains)

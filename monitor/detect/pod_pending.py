@@ -81,7 +81,7 @@ def _waiting(situation: Situation) -> Iterable[Waiting]:
 
 def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> Finding:
     values: dict[str, Value] = {
-        "job": job.labels["job"],
+        "job": job.labels.get("job", job.pod.name),
         "user": world.user(job.pod),
         "queue": job.labels.get("queue", job.pod.namespace),
         "count": len(job.pods),

@@ -153,7 +153,7 @@ def _since(finding: Finding, before: dict[str, Any], now: float) -> Finding:
 
 
 def _name(finding: Finding) -> str:
-    return next(iter(finding.labels.values()))
+    return next(iter(finding.labels.values()), "")
 
 
 def _remember(

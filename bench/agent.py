@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +21,7 @@ from tempfile import TemporaryDirectory
 from bench.process import Cost, measure, running
 from bench.report import Goal, Report
 from tests.nvml import FakeNvml
+from tests.support import free_port
 from tests.support.engines import BASE, DockerEngine, images, make_docker
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gpuwarden" / "bench"
@@ -158,11 +158,3 @@ def docker_with_containers(directory: Path) -> Iterator[DockerEngine]:
     finally:
         engine.stop()
         engine.clean_up()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from monitor import logs
+from monitor.addresses import reached_at
 from monitor.cluster.kube import NoClusterError
 from monitor.config import Config
 from monitor.config_types import Listen
@@ -21,7 +22,6 @@ from monitor.questions import Questions, Why, make_cluster
 TIMEOUT = 10.0
 SETTLE = 15.0
 T = TypeVar("T")
-EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where it listens -> where it is asked
 
 
 class AskError(Exception):
@@ -60,7 +60,7 @@ def locale_language(environ: Mapping[str, str]) -> str:
 
 def _ask_daemon(listen: Listen, path: str, form: type[T]) -> T | None:
     """Return the daemon's answer, or None if there is no daemon that has one: some other program may listen there."""
-    connection = http.client.HTTPConnection(EVERYWHERE.get(listen.host, listen.host), listen.port, timeout=TIMEOUT)
+    connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=TIMEOUT)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

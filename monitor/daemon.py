@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from monitor import config_file, launch
+from monitor.addresses import reached_at
 from monitor.cluster.kube import NoClusterError
 from monitor.cluster.live import LiveCluster
 from monitor.cluster.services import ServiceProbes
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 FIRST_ROUND_LIMIT = 3.0
-ALL_ADDRESSES = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
 
 
 class StartError(Exception):
@@ -44,7 +44,7 @@ def run_up(config: Config, out: TextIO) -> int:
         listening.close()
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
-    cluster = follow(config, str(Listen(host=ALL_ADDRESSES.get(host, host), port=port)))
+    cluster = follow(config, str(Listen(host=reached_at(host), port=port)))
     watch = watch_over(config, cluster)
     web = WebServer(create_app(questions_about(config, cluster, watch), agent.snapshot), listening)
     web.start()
@@ -106,7 +106,7 @@ def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
 def page_url(address: tuple[str, int]) -> str:
     """Given where a server listens, return the address to type into a browser on this machine."""
     host, port = address
-    return f"http://{Listen(host=ALL_ADDRESSES.get(host, host), port=port)}/"
+    return f"http://{Listen(host=reached_at(host), port=port)}/"
 
 
 def serve_until_stopped(stop: StopSignal, web: WebServer, *others: Callable[[], None]) -> int:

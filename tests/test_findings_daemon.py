@@ -14,8 +14,7 @@ import msgspec
 import pytest
 
 from monitor.overview_findings import NOT_KNOWN, SaidFinding
-from tests.agent.registries import free_port
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 
 

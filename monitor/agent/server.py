@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from monitor.addresses import reached_at
 from monitor.agent.metrics import Exposition
 from monitor.facts import NodeSnapshot
 
@@ -22,7 +23,6 @@ log = logging.getLogger(__name__)
 CLIENT_TIMEOUT = 15.0  # a client that says nothing for so long is dropped
 MAX_CONNECTIONS = 32
 JSON = "application/json"
-LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
 
 Reply = tuple[HTTPStatus, str, bytes]
 
@@ -141,7 +141,7 @@ class AgentServer:
         self._stopping = True
         host, port = self.address
         with contextlib.suppress(OSError):  # one last connection wakes the thread, so that it sees that it should end
-            socket.create_connection((LOOPBACK.get(host, host), port), timeout=1).close()
+            socket.create_connection((reached_at(host), port), timeout=1).close()
         self._thread.join(1)
         self._server.server_close()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support import need, wait_until
+from tests.support import free_port, need, wait_until
 
 KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
@@ -65,13 +65,6 @@ def registry(directory: Path, *, tls: tuple[Path, Path] | None = None, login: bo
             yield port
         finally:
             process.kill()
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _accepts(port: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ import pytest
 
 from monitor.facts import CollectorFact, NodeSnapshot
 from tests.nvml import FakeNvml
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, running
 from tests.support.engines import DockerEngine, frozen
 from tests.support.filesystems import StallingMount, stalling_mount
@@ -46,13 +45,6 @@ class Node:
     def nas_hung_since(self) -> float | None:
         disks = {disk.mount: disk for disk in self.snapshot().disk or ()}
         return disks[str(self.nas.point)].hung_since
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pytest
 from monitor.cluster.service_tcp import network_error
 from monitor.cluster.services import MOST_LEFT_BEHIND, ProbeError, ServiceProbes, ServiceTarget, look_at
 from monitor.facts.services import ServiceFact
-from tests.agent.registries import Authority, free_port, registry
+from tests.agent.registries import Authority, registry
 from tests.agent.servers import answer, drip, flood, reset_after_reading, server, stay_silent
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.fake_agents import Behaviour, FakeAgent, answers
 
 LIMIT = 2.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from urllib.parse import urlencode
 
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
 
 
@@ -43,11 +42,6 @@ class Asker:
             assert (answer.returncode, answer.stderr) == (1, "")
             missing = [word for word in words if word not in answer.stdout]
             assert not missing, f"{missing} not in\n{answer.stdout}"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def settings(lab: Lab, state: Path, port: int) -> dict[str, str]:

@@ -30,7 +30,7 @@ from monitor.facts.storage import DiskFact
 from monitor.questions import make_cluster, world_of
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
-from tests.support import need, wait_until
+from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, quiet_environment, running
 
 RESOURCE = "nvidia.com/gpu"
@@ -136,13 +136,6 @@ def _is_answering(port: int) -> bool:
         return get(f"http://127.0.0.1:{port}/healthz")[0] == 200
     except OSError:
         return False
-
-
-def free_port(host: str) -> int:
-    """Given an address of this machine, return a port of it on which nobody listens."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

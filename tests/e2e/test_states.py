@@ -7,7 +7,6 @@ test asks the daemon what it makes of the next card.
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ import pytest
 from monitor.facts.cluster import ClusterView, GpuView
 from tests.lab.lab import Lab
 from tests.nvml import FakeNvml
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, running
 from tests.support.filesystems import stalling_mount
 
@@ -63,13 +62,6 @@ class Scene:
 
         wait_until(found, 30, f"the cards of {pod.metadata.name} are known")
         return found()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

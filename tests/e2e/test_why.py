@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.asker import Asker, daemon_of, free_port, settings
+from tests.e2e.asker import Asker, daemon_of, settings
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
+from tests.support import free_port
 from tests.support.command import run
 
 

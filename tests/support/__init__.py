@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable
 
@@ -25,3 +26,11 @@ def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> No
         if time.monotonic() > deadline:
             pytest.fail(f"not within {timeout} s: {what}")
         time.sleep(0.02)
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port of a loopback address that nobody listens on."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port

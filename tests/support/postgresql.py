@@ -16,8 +16,7 @@ import pytest
 
 from monitor.cluster.service_postgresql import look
 from monitor.cluster.services import ProbeError, ServiceTarget
-from tests.agent.registries import free_port
-from tests.support import need, wait_until
+from tests.support import free_port, need, wait_until
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SETTINGS = "listen_addresses=127.0.0.1 fsync=off shared_buffers=16MB unix_socket_directories="

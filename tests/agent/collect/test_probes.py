@@ -22,9 +22,9 @@ from monitor.agent.collect.probes import ProbesCollector
 from monitor.agent.probe import without_credentials
 from monitor.agent.settings import RegistryTarget
 from monitor.facts import ProbeFact
-from tests.agent.registries import Authority, free_port, registry
+from tests.agent.registries import Authority, registry
 from tests.agent.servers import answer, close_after_reading, drip, flood, reset_after_reading, server, stay_silent
-from tests.support import need
+from tests.support import free_port, need
 
 TIMEOUT = 5.0  # for what answers at once
 SHORT = 0.5  # for what never answers

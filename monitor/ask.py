@@ -25,7 +25,11 @@ T = TypeVar("T")
 
 
 class AskError(Exception):
-    """There is nobody to ask; the message is one sentence that says what to change."""
+    """There is nobody to ask, or no answer; the message is one sentence that says what to change."""
+
+
+class NoDaemonError(AskError):
+    """No daemon answers here."""
 
 
 def view_now(config: Config) -> ClusterView:
@@ -50,6 +54,40 @@ def why_now(config: Config, name: str, namespace: str | None, lang: str) -> Why:
         return why
     with _questions(config) as questions:
         return questions.why(name, namespace, lang)
+
+
+def call_daemon(
+    config: Config, method: str, path: str, form: type[T], payload: object = None, timeout: float = TIMEOUT
+) -> T:
+    """Ask the daemon, or have it change something. Raise AskError in its words, NoDaemonError if there is none."""
+    listen, headers = config.daemon.listen, {"Content-Type": "application/json"}
+    try:
+        token = config.daemon.read_token()
+    except ValueError as error:
+        raise AskError(f"daemon.token_file: {error}") from None
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=timeout)
+    try:
+        connection.request(method, path, None if payload is None else msgspec.json.encode(payload), headers)
+        response = connection.getresponse()
+        body = response.read()
+        if response.status < http.HTTPStatus.MULTIPLE_CHOICES:
+            return msgspec.json.decode(body, type=form)
+        refusal = msgspec.json.decode(body, type=_Refusal).error
+    except TimeoutError:
+        raise AskError(f"the daemon on {listen} has not answered within {timeout:g} s") from None
+    except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeError):
+        raise NoDaemonError(
+            f"no daemon answers on {listen}; alerts are its work: gpuwarden daemon (daemon.listen says where)"
+        ) from None
+    finally:
+        connection.close()
+    raise AskError(f"the daemon says: {refusal}")
+
+
+class _Refusal(msgspec.Struct):
+    error: str
 
 
 def locale_language(environ: Mapping[str, str]) -> str:

@@ -7,32 +7,30 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 import monitor
+from monitor.cli_alerts import alerts
+from monitor.cli_base import (
+    PROBLEM_FOUND,
+    WRONG_CONFIGURATION,
+    asked,
+    config_option,
+    json_option,
+    lang_option,
+    load_config,
+)
+from monitor.cli_cleanup import cleanup
+from monitor.cli_report import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monitor.config import Config
 
-T = TypeVar("T")
-PROBLEM_FOUND = 1
-WRONG_CONFIGURATION = 2
 SNAPSHOT_LIMIT = 10.0
-
-config_option = click.option(
-    "--config",
-    "config_path",
-    metavar="F",
-    help="Configuration file. Default: $GPUWARDEN_CONFIG, else /etc/gpuwarden/gpuwarden.yml if there is one.",
-)
-lang_option = click.option("--lang", type=click.Choice(["en", "zh"]), help="Language. Default: that of the locale.")
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,11 +39,16 @@ def main() -> None:
     """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
 
 
+main.add_command(alerts)
+main.add_command(cleanup)
+main.add_command(report)
+
+
 @main.command()
 @config_option
 def up(config_path: str | None) -> None:
     """Run agent and page on this machine, in one process."""
-    config = _load(config_path)
+    config = load_config(config_path)
     from monitor.daemon import run_up
 
     _run(lambda: run_up(config, sys.stdout), config)
@@ -55,7 +58,7 @@ def up(config_path: str | None) -> None:
 @config_option
 def agent(config_path: str | None) -> None:
     """Run the per-node agent."""
-    config = _load(config_path)
+    config = load_config(config_path)
     from monitor.launch import become_agent
 
     become_agent(config.agent_settings())
@@ -65,7 +68,7 @@ def agent(config_path: str | None) -> None:
 @config_option
 def daemon(config_path: str | None) -> None:
     """Run the central daemon and its page."""
-    config = _load(config_path)
+    config = load_config(config_path)
     from monitor.daemon import run_daemon
 
     _run(lambda: run_daemon(config), config)
@@ -76,7 +79,7 @@ def daemon(config_path: str | None) -> None:
 @json_option
 def snapshot(config_path: str | None, as_json: bool) -> None:
     """Read this machine once and print what was found. Exit code 1 if something could not be read."""
-    config = _load(config_path)
+    config = load_config(config_path)
     import msgspec
 
     from monitor import launch, logs, overview, render
@@ -97,13 +100,13 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
 @json_option
 def status(everything: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Show the cluster: findings, nodes, GPUs, owners, waiting pods. Exit code 1 if something needs attention."""
-    config = _load(config_path)
+    config = load_config(config_path)
     import msgspec
 
     from monitor import overview_cluster, overview_findings, render
     from monitor.ask import findings_now, locale_language, view_now
 
-    view = _asked(lambda: view_now(config))
+    view = asked(lambda: view_now(config))
     findings = findings_now(config, lang or locale_language(os.environ))
     if as_json:
         whole = msgspec.to_builtins(view) | {"findings": findings}
@@ -121,12 +124,12 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
 @json_option
 def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Say why a pod or job is not running, idle or stuck. Exit code 1 if something is wrong with it."""
-    config = _load(config_path)
+    config = load_config(config_path)
     import json
 
     from monitor.ask import locale_language, why_now
 
-    answer = _asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
+    answer = asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
     click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
     sys.exit(0 if answer.well else PROBLEM_FOUND)
 
@@ -149,28 +152,6 @@ def check_config(path: str, as_json: bool) -> None:
         verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
     click.echo(verdict, err=bool(problems) and not as_json)
     sys.exit(WRONG_CONFIGURATION if problems else 0)
-
-
-def _load(path: str | None) -> Config:
-    """Return the configuration, or end with everything that is wrong with it."""
-    from monitor.config_file import ConfigError, default_path, load
-
-    try:
-        return load(path or default_path(os.environ), os.environ)
-    except ConfigError as error:
-        click.echo(str(error), err=True)
-        sys.exit(WRONG_CONFIGURATION)
-
-
-def _asked(ask: Callable[[], T]) -> T:
-    """Return the answer, or end with the sentence that says why there is none."""
-    from monitor.ask import AskError
-
-    try:
-        return ask()
-    except AskError as error:
-        click.echo(f"gpuwarden: {error}", err=True)
-        sys.exit(PROBLEM_FOUND)
 
 
 def _run(serve: Callable[[], int], config: Config) -> NoReturn:

@@ -18,13 +18,14 @@ class Config(Section):
     daemon: DaemonConfig = DaemonConfig()
 
     def agent_settings(self) -> AgentSettings:
-        """Return what the agent is told. Raise ValueError if its token file is gone."""
+        """Return what the agent is told. Raise ValueError if a file with a token is gone."""
         agent = self.agent
-        plain = agent.model_dump(exclude={"listen", "token", "token_file"})
+        plain = agent.model_dump(exclude={"listen", "token", "token_file", "actions"})
         plain |= {
             "listen_host": agent.listen.host,
             "listen_port": agent.listen.port,
             "token": agent.read_token(),
             "log_level": self.log_level,
+            "actions": agent.actions.settings(),
         }
         return msgspec.convert(plain, AgentSettings)

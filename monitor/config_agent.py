@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from monitor.config_types import AbsolutePath, Address, Listen, SecretSection, Section, Span
 from monitor.units import quoted
@@ -119,6 +119,65 @@ def parse_mount(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
+# What no cleanup has any business in.
+SYSTEM_DIRECTORIES = frozenset(
+    {
+        "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/run", "/sbin",
+        "/sys", "/usr", "/var", "/var/lib", "/var/log", "/var/run",
+    }
+)  # fmt: skip
+SYSTEM_TREES = ("/bin/", "/boot/", "/dev/", "/etc/", "/lib/", "/lib64/", "/proc/", "/run/", "/sbin/", "/sys/", "/usr/")
+
+
+def parse_dataset_root(value: str) -> str:
+    """Given the directory that holds datasets, return it. Raise ValueError if anything but datasets may be in it."""
+    if os.path.normpath(value) != value:
+        raise ValueError(f"{quoted(value)}: write it without . and .. and without / at its end")
+    if value in SYSTEM_DIRECTORIES or value.startswith(SYSTEM_TREES):
+        raise ValueError(f"{quoted(value)} belongs to the system; name the directory with the datasets, as /mnt/share")
+    return value
+
+
+def apart(roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Given dataset roots, return them. Raise ValueError if one is inside another: each has a trash of its own."""
+    for one in roots:
+        for other in roots:
+            if other.startswith(f"{one}/"):
+                raise ValueError(f"{quoted(other)} is inside {quoted(one)}; name one of them")
+    return roots
+
+
+DatasetRoot = Annotated[AbsolutePath, AfterValidator(parse_dataset_root)]
+
+
+class TlsConfig(Section):
+    """The certificate that the agent shows, for all of its pages. `client_ca_file` asks for one of whoever connects."""
+
+    cert_file: AbsolutePath
+    key_file: AbsolutePath
+    client_ca_file: AbsolutePath | None = None
+
+
+class ActionsConfig(SecretSection):
+    """What the agent may be asked to do: remove images, end orphan processes, clean datasets. Off unless enabled."""
+
+    enabled: bool = False
+    per_minute: Annotated[int, Field(ge=1, le=6000)] = 60
+    dataset_roots: Annotated[tuple[DatasetRoot, ...], AfterValidator(apart)] = ()
+    tls: TlsConfig | None = None
+
+    @model_validator(mode="after")
+    def _only_with_a_token(self) -> Self:
+        if self.enabled and self.token is None and self.token_file is None:
+            raise ValueError("is enabled without a token; write token_file: /etc/gpuwarden/action-token")
+        return self
+
+    def settings(self) -> dict[str, object]:
+        """Return what the agent is told. Raise ValueError if the token's file is gone."""
+        plain = self.model_dump(exclude={"token", "token_file"})
+        return plain | {"token": self.read_token() if self.enabled else None}
+
+
 class AgentConfig(SecretSection):
     """The per-node agent."""
 
@@ -132,3 +191,13 @@ class AgentConfig(SecretSection):
     registries: tuple[Annotated[RegistryConfig, BeforeValidator(parse_registry)], ...] = ()
     probe_timeout: Span = 5.0
     device_resources: tuple[str, ...] = ("nvidia.com/",)
+    actions: ActionsConfig = ActionsConfig()
+
+    @field_validator("actions")
+    @classmethod
+    def _a_token_of_its_own(cls, actions: ActionsConfig, info: ValidationInfo) -> ActionsConfig:
+        """Whoever may read metrics may not thereby delete."""
+        reading = cls.model_construct(token=info.data.get("token"), token_file=info.data.get("token_file"))
+        if actions.enabled and actions.read_token() == reading.read_token():
+            raise ValueError("has the token of the agent's pages, which all who read metrics have; write another one")
+        return actions

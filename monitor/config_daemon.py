@@ -5,17 +5,39 @@ from __future__ import annotations
 from typing import Annotated, Literal, Self
 
 import msgspec
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from monitor.cluster.agent_http import AgentTls
 from monitor.cluster.agents import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
 from monitor.config_agent import default_state_dir
+from monitor.config_alerts import AlertsConfig
+from monitor.config_cleanup import CleanupConfig
+from monitor.config_report import ReportConfig, goes_somewhere
 from monitor.config_rules import RulesConfig
 from monitor.config_services import ServiceConfig, parse_service, unlike_names
 from monitor.config_types import AbsolutePath, Address, Duration, Listen, SecretSection, Section, Size, Span
 
 LIMITS = StateLimits()
+
+
+class AgentsTlsConfig(Section):
+    """For agents that speak TLS (agent.actions.tls): their CA and, if they want one of us, our certificate.
+
+    `server_name` is a name that the certificates of all agents have; without it each needs one for its own address.
+    """
+
+    ca_file: AbsolutePath
+    cert_file: AbsolutePath | None = None
+    key_file: AbsolutePath | None = None
+    server_name: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _a_certificate_has_a_key(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("give both cert_file and key_file, or neither")
+        return self
 
 
 class AgentsConfig(SecretSection):
@@ -27,10 +49,12 @@ class AgentsConfig(SecretSection):
     interval: Span = 10.0
     limit: Span = 5.0
     crew: Annotated[int, Field(ge=1, le=256)] = 32
+    tls: AgentsTlsConfig | None = None
 
     def settings(self) -> PollSettings:
         """Return how agents are asked. Raise ValueError if the token's file is gone."""
-        return PollSettings(interval=self.interval, limit=self.limit, crew=self.crew, token=self.read_token())
+        tls = AgentTls(**self.tls.model_dump()) if self.tls else None
+        return PollSettings(interval=self.interval, limit=self.limit, crew=self.crew, token=self.read_token(), tls=tls)
 
 
 def parse_yes_no(value: object) -> object:
@@ -94,8 +118,8 @@ class LimitsConfig(Section):
 Service = Annotated[ServiceConfig, BeforeValidator(parse_service)]
 
 
-class DaemonConfig(Section):
-    """The central daemon and its page."""
+class DaemonConfig(SecretSection):
+    """The central daemon and its page. Without a token, only this machine may change anything."""
 
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)
@@ -108,3 +132,8 @@ class DaemonConfig(Section):
     user_labels: tuple[str, ...] = USER_LABELS
     services: Annotated[tuple[Service, ...], AfterValidator(unlike_names)] = ()
     rules: RulesConfig = RulesConfig()
+    alerts: AlertsConfig = AlertsConfig()
+    cleanup: CleanupConfig = CleanupConfig()
+    report: ReportConfig | None = None
+
+    _report_goes_somewhere = field_validator("report")(goes_somewhere)

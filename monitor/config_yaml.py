@@ -53,6 +53,15 @@ class _Loader(yaml.SafeLoader):
 
     yaml_implicit_resolvers = {}  # noqa: RUF012  # not shared: filled below, as the base class has it
 
+    def scan_plain(self) -> yaml.ScalarToken:
+        """Read `[https://host/?key=x]` as YAML 1.2 does: the library ends a word inside brackets at a question mark."""
+        token = super().scan_plain()
+        while self.flow_level and self.peek() == "?" and self.get_mark().index == token.end_mark.index:
+            self.forward()
+            rest = super().scan_plain()
+            token = yaml.ScalarToken(f"{token.value}?{rest.value}", True, token.start_mark, rest.end_mark)
+        return token
+
 
 _NUMBER_BEGINS = [*"-+.0123456789"]
 for _kind, _pattern, _begins in (

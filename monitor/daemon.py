@@ -8,16 +8,24 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from starlette.types import ASGIApp
+
 from monitor import config_file, launch
-from monitor.addresses import reached_at
+from monitor.addresses import everywhere, reached_at
+from monitor.alert_questions import AlertQuestions
+from monitor.alerting import Alerting, Sources
+from monitor.cleaning import Cleaning, Outbox
 from monitor.cluster.kube import NoClusterError
 from monitor.cluster.live import LiveCluster
 from monitor.cluster.services import ServiceProbes
 from monitor.config import Config
 from monitor.config_types import Listen
+from monitor.facts import NodeSnapshot
 from monitor.questions import Questions, make_cluster
+from monitor.record.service import Record
 from monitor.signals import StopSignal
-from monitor.watch import FindingsWatch, WatchSettings
+from monitor.watch import FindingsWatch, Listener, WatchSettings
+from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 
@@ -45,13 +53,17 @@ def run_up(config: Config, out: TextIO) -> int:
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
     cluster = follow(config, str(Listen(host=reached_at(host), port=port)))
-    watch = watch_over(config, cluster)
-    web = WebServer(create_app(questions_about(config, cluster, watch), agent.snapshot), listening)
+    alerting = alert_about(config, cluster, listening)
+    cleaning = clean_up(config, cluster, alerting)
+    watch = watch_over(config, cluster, alerting.found, cleaning)
+    record = record_all(config, cluster, alerting, cleaning)
+    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record, agent.snapshot), listening)
     web.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
-    return serve_until_stopped(stop, web, watch.stop, agent.stop, cluster.stop)
+    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, agent.stop, cluster.stop)
+    return serve_until_stopped(stop, web, *stops)
 
 
 def run_daemon(config: Config) -> int:
@@ -59,24 +71,60 @@ def run_daemon(config: Config) -> int:
     stop = StopSignal()
     listening = open_socket(config.daemon.listen, "daemon.listen")
     cluster = follow(config)
-    watch = watch_over(config, cluster)
-    web = WebServer(create_app(questions_about(config, cluster, watch)), listening)
+    alerting = alert_about(config, cluster, listening)
+    cleaning = clean_up(config, cluster, alerting)
+    watch = watch_over(config, cluster, alerting.found, cleaning)
+    record = record_all(config, cluster, alerting, cleaning)
+    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record), listening)
     web.start()
     log.info("page on %s", page_url(web.address))
-    return serve_until_stopped(stop, web, watch.stop, cluster.stop)
+    return serve_until_stopped(stop, web, watch.stop, record.stop, cleaning.stop, alerting.stop, cluster.stop)
 
 
 def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
     """Begin to follow the cluster. Raise StartError if there is none and there has to be one."""
     try:
-        cluster = make_cluster(config, own_agent)
+        cluster = make_cluster(config, own_agent, config.daemon.state)
     except NoClusterError as error:
         raise StartError(f"no Kubernetes: {error}; or set daemon.kubernetes.enabled to auto") from None
     cluster.start()
     return cluster
 
 
-def watch_over(config: Config, cluster: LiveCluster) -> FindingsWatch:
+def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket) -> Alerting:
+    """Begin to keep alerts and to send. Raise StartError if a file that a receiver needs cannot be read."""
+
+    def see() -> Sources:
+        return Sources(cluster.view.sources, cluster.poller.facts())
+
+    try:
+        alerting = Alerting(config.daemon.alerts, config.daemon.state, linked_url(listening), see)
+    except ValueError as error:
+        raise StartError(f"daemon.alerts: {error}") from None
+    alerting.start()
+    return alerting
+
+
+def clean_up(config: Config, cluster: LiveCluster, alerting: Alerting) -> Cleaning:
+    """Begin to keep to the policies of cleanup. Raise StartError if a file or a receiver that they need is missing."""
+    daemon = config.daemon
+    try:
+        access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
+        cleaning = Cleaning(daemon.cleanup.settings(), access, daemon.state, cluster, Outbox(alerting))
+    except ValueError as error:
+        raise StartError(f"daemon.cleanup: {error}") from None
+    cleaning.start()
+    return cleaning
+
+
+def record_all(config: Config, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> Record:
+    """Begin to record what happens, for the report."""
+    record = Record(config.daemon, cluster, alerting, cleaning)
+    record.start()
+    return record
+
+
+def watch_over(config: Config, cluster: LiveCluster, on_look: Listener, cleaning: Cleaning) -> FindingsWatch:
     """Begin to look for what is wrong. Raise StartError if a password that a probe needs cannot be read."""
     daemon = config.daemon
     try:
@@ -84,14 +132,28 @@ def watch_over(config: Config, cluster: LiveCluster) -> FindingsWatch:
     except ValueError as error:
         raise StartError(f"daemon.services: {error}") from None
     settings = WatchSettings(state=daemon.state, resource=daemon.gpu_resource, limits=daemon.rules.limits())
-    watch = FindingsWatch(settings, cluster, probes)
+    watch = FindingsWatch(settings, cluster, probes, on_look=on_look, own_deletions=cleaning.own_deletions)
     watch.start()
     return watch
 
 
-def questions_about(config: Config, cluster: LiveCluster, watch: FindingsWatch) -> Questions:
-    """Return what the page may ask."""
-    return Questions(cluster, config.daemon.gpu_resource, found=lambda: watch.findings)
+def page_about(
+    config: Config,
+    cluster: LiveCluster,
+    watch: FindingsWatch,
+    alerting: Alerting,
+    cleaning: Cleaning,
+    record: Record,
+    own_node: Callable[[], NodeSnapshot] | None = None,
+) -> ASGIApp:
+    """Return the page. Raise StartError if a token's file cannot be read."""
+    daemon = config.daemon
+    try:
+        tokens = Tokens(daemon.read_token(), daemon.alerts.callback.read_token())
+    except ValueError as error:
+        raise StartError(f"daemon.token_file: {error}") from None
+    questions = Questions(cluster, daemon.gpu_resource, found=lambda: watch.findings)
+    return create_app(questions, own_node, AlertQuestions(alerting), tokens, cleaning, record.reports)
 
 
 def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
@@ -107,6 +169,12 @@ def page_url(address: tuple[str, int]) -> str:
     """Given where a server listens, return the address to type into a browser on this machine."""
     host, port = address
     return f"http://{Listen(host=reached_at(host), port=port)}/"
+
+
+def linked_url(listening: socket.socket) -> str:
+    """Given where the page listens, return the address for links in messages, which are read on other machines."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{Listen(host=socket.gethostname() if everywhere(host) else host, port=port)}"
 
 
 def serve_until_stopped(stop: StopSignal, web: WebServer, *others: Callable[[], None]) -> int:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.overview import Rows, Table, make_table
 from monitor.units import format_duration
-from monitor.words import say
+from monitor.words.notes import sentence
 
 SHOWN = 200
 WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
@@ -45,9 +45,9 @@ def say_findings(findings: Iterable[Finding], lang: str) -> tuple[SaidFinding, .
             severity=finding.severity,
             cause=finding.cause,
             labels=finding.labels,
-            headline=_sentence(finding.headline, lang),
-            evidence=tuple(_sentence(note, lang) for note in finding.evidence),
-            advice=tuple(_sentence(note, lang) for note in finding.advice),
+            headline=sentence(finding.headline, lang),
+            evidence=tuple(sentence(note, lang) for note in finding.evidence),
+            advice=tuple(sentence(note, lang) for note in finding.advice),
             since=finding.since,
             explained_by=finding.explained_by,
             held=finding.held,
@@ -60,14 +60,6 @@ def say_findings(findings: Iterable[Finding], lang: str) -> tuple[SaidFinding, .
 def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
     since = finding.since if finding.since is not None else float("inf")
     return finding.explained_by is not None, WORST_FIRST.index(finding.severity), since, finding.key
-
-
-def _sentence(note: Note, lang: str) -> str:
-    """A sentence that a catalog lacks must not hide that something is wrong."""
-    try:
-        return say(lang, note.key, note.values)
-    except (KeyError, ValueError):
-        return " ".join((note.key, *(f"{name}={value}" for name, value in note.values.items())))
 
 
 def table(findings: Sequence[SaidFinding] | None, now: float, everything: bool = False) -> Table:

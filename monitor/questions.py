@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from monitor.cluster.agents import PollSettings
 from monitor.cluster.kube import NoClusterError, connect
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules
@@ -37,9 +36,10 @@ class Why:
         return asdict(self)
 
 
-def make_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
+def make_cluster(config: Config, own_agent: str | None = None, state: str | None = None) -> LiveCluster:
     """Given the configuration, return a cluster that is not followed yet. `own_agent` is the one in this process.
 
+    `state` is where what must not be forgotten is kept, by the one process that follows the cluster for good.
     Raise NoClusterError if the configuration asks for Kubernetes and there is none.
     """
     daemon = config.daemon
@@ -58,7 +58,7 @@ def make_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
         agents = (str(config.agent.listen),)  # the one node there can be without Kubernetes is this one
     poll = daemon.agents.settings()
     settings = ClusterSettings(
-        poll=PollSettings(poll.interval, poll.limit, poll.crew, poll.token or config.agent.read_token()),
+        poll=replace(poll, token=poll.token or config.agent.read_token()),
         agents=agents,
         agent_label=daemon.agents.label,
         agent_port=daemon.agents.port,
@@ -66,6 +66,7 @@ def make_cluster(config: Config, own_agent: str | None = None) -> LiveCluster:
         limits=daemon.gpu.limits(),
         rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
         cycle=daemon.cycle,
+        state=state,
     )
     return LiveCluster(settings, api, why_none)
 

@@ -26,12 +26,27 @@ def print_view(view: ClusterView, file: TextIO, *first: overview.Table) -> None:
     _print(overview_cluster.headline(view), (*first, *overview_cluster.tables(view)), file)
 
 
+def print_tables(tables: Iterable[overview.Table], file: TextIO) -> None:
+    """Print these tables to `file`."""
+    _print_each(_console(file), tables)
+
+
 def _print(headline: str, tables: Iterable[overview.Table], file: TextIO) -> None:
-    width = None if file.isatty() else PLAIN_WIDTH
-    console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+    console = _console(file)
     console.print(Text(headline, style="bold"))
-    for table in tables:
-        console.print()
+    console.print()
+    _print_each(console, tables)
+
+
+def _console(file: TextIO) -> Console:
+    width = None if file.isatty() else PLAIN_WIDTH
+    return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _print_each(console: Console, tables: Iterable[overview.Table]) -> None:
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
         console.print(Text(table.title, style="bold"))
         console.print(_rich(table) if table.rows else Text(f"  {table.note}"))
 

@@ -1,34 +1,32 @@
 """Runs the rules over the live cluster, again and again, and remembers what they found across restarts.
 
-A look is due every few seconds, and soon after a pod, a node or an event has changed. However large the cluster,
-looking takes no more than a fifth of a core.
+A look is due every few seconds, and soon after a pod, a node, an event or a service has changed. However large the
+cluster, looking takes no more than a fifth of a core.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from monitor.cluster.live import LiveCluster
 from monitor.cluster.services import ServiceProbes
 from monitor.detect.all import RULES
-from monitor.detect.base import Limits, Rule, Situation
+from monitor.detect.base import Limits, OwnDeletion, Rule, Situation
 from monitor.detect.engine import History, detect
 from monitor.facts.findings import Finding
 from monitor.questions import world_of
+from monitor.statefile import StateFile
 
 log = logging.getLogger(__name__)
 FILE = "findings.json"
-NOTICE = 0.25  # how often it is looked whether something has changed
+NOTICE = 0.1  # how often it is looked whether something has changed
 QUIET = 4.0  # a look is followed by at least so many times its own length without one ...
-BRIEF = 1.0  # ... and by at least this
+BRIEF = 0.25  # ... and by at least this
 SAVE_EVERY = 15.0
 FIRST_LOOK = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
 
@@ -45,8 +43,20 @@ class WatchSettings:
     first_look: float = FIRST_LOOK
 
 
+Listener = Callable[[tuple[Finding, ...]], None]
+
+
+def history_file(directory: str) -> StateFile[History]:
+    """Return the file in which the rules' memory outlives the process."""
+    return StateFile(directory, FILE, History, "what was found before")
+
+
 class FindingsWatch:
-    """Looks between start() and stop(). `findings` are those of the last look; None before the first."""
+    """Looks between start() and stop(). `findings` are those of the last look; None before the first.
+
+    `on_look` is told what each look has found, when that cannot be forgotten any more: a finding that is held only
+    because it was there before would otherwise be gone after a crash, while an alert about it is not.
+    """
 
     def __init__(
         self,
@@ -54,13 +64,18 @@ class FindingsWatch:
         cluster: LiveCluster,
         probes: ServiceProbes,
         now: Callable[[], float] = time.time,
+        on_look: Listener = lambda _: None,
+        own_deletions: Callable[[], tuple[OwnDeletion, ...]] = lambda: (),
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._probes = probes
         self._now = now
-        self._memory = HistoryFile(settings.state)
+        self._on_look = on_look
+        self._own_deletions = own_deletions
+        self._memory = history_file(settings.state)
         self._history = History()
+        self._save_at = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, name="findings", daemon=True)
         self.findings: tuple[Finding, ...] | None = None
@@ -82,28 +97,41 @@ class FindingsWatch:
             world=world_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
+            own_deletions=self._own_deletions(),
         )
         found = detect(self._settings.rules, self._settings.limits, situation, self._history)
-        self._tell(found.findings)
+        self._log(found.findings)
         self._history, self.findings = found.history, found.findings
         return found.findings
 
     def _keep_looking(self) -> None:
         self._wait_for_facts()
-        save_at = 0.0
         while not self._stopping.is_set():
             began, seen, before = time.monotonic(), self._versions(), self.findings
-            try:
-                self.look()
-            except Exception:  # whatever one odd fact provokes, the next look may succeed
-                log.exception("looking for findings")
+            found = self._look_safely()
             took = time.monotonic() - began
-            if time.monotonic() >= save_at or _keys(self.findings) != _keys(before):
-                self._memory.save(self._history)
-                save_at = time.monotonic() + SAVE_EVERY
-            self._rest(began + took + max(BRIEF, QUIET * took), began + self._settings.interval, seen)
+            if found is not None:
+                self._pass_on(found, before)
+            self._rest(time.monotonic() + max(BRIEF, QUIET * took), began + self._settings.interval, seen)
         if self.findings is not None:
             self._memory.save(self._history)
+
+    def _look_safely(self) -> tuple[Finding, ...] | None:
+        try:
+            return self.look()
+        except Exception:  # whatever one odd fact provokes, the next look may succeed
+            log.exception("looking for findings")
+            return None
+
+    def _pass_on(self, found: tuple[Finding, ...], before: tuple[Finding, ...] | None) -> None:
+        """Save what is found, then tell it."""
+        if time.monotonic() >= self._save_at or _keys(found) != _keys(before):
+            self._memory.save(self._history)
+            self._save_at = time.monotonic() + SAVE_EVERY
+        try:
+            self._on_look(found)
+        except Exception:  # whoever listens must not stop us from looking
+            log.exception("a listener failed")
 
     def _wait_for_facts(self) -> None:
         """Return when everything was asked once: what was found before a restart is not over because nobody knows."""
@@ -120,19 +148,20 @@ class FindingsWatch:
         poller.update_targets()
         return all(fact.received_at or fact.failures for fact in poller.facts())
 
-    def _rest(self, earliest: float, due: float, seen: tuple[int, ...]) -> None:
+    def _rest(self, earliest: float, due: float, seen: tuple[object, ...]) -> None:
         """Return at `due`, or as soon after `earliest` as something has changed, or when it is time to stop."""
         due = max(due, earliest)
         while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, NOTICE)):
             if time.monotonic() >= earliest and self._versions() != seen:
                 return
 
-    def _versions(self) -> tuple[int, ...]:
-        """Return what changes whenever a pod, a node or an event does."""
+    def _versions(self) -> tuple[object, ...]:
+        """Return what changes whenever a pod, a node or an event does, or a service fails or recovers."""
         kube = self._cluster.kube
-        return (kube.pods.version, kube.nodes.version, kube.events.version) if kube else ()
+        services = tuple((fact.name, fact.ok, fact.cause) for fact in self._probes.facts())
+        return (kube.pods.version, kube.nodes.version, kube.events.version, services) if kube else services
 
-    def _tell(self, findings: tuple[Finding, ...]) -> None:
+    def _log(self, findings: tuple[Finding, ...]) -> None:
         """Log what is new and what is over."""
         before = {finding.key: finding for finding in self._history.findings}
         now = {finding.key: finding for finding in findings}
@@ -144,39 +173,3 @@ class FindingsWatch:
 
 def _keys(findings: tuple[Finding, ...] | None) -> set[str]:
     return {finding.key for finding in findings or ()}
-
-
-class HistoryFile:
-    """What the rules remember, in a file that is always whole."""
-
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self._path = os.path.join(directory, FILE)
-        self._complained = False
-
-    def load(self) -> History:
-        """Return what was saved; nothing if there is nothing, or it cannot be understood."""
-        try:
-            with open(self._path, "rb") as file:
-                return msgspec.json.decode(file.read(), type=History)
-        except FileNotFoundError:
-            return History()
-        except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            log.warning("%s cannot be read, what was found before is forgotten: %s", self._path, error)
-            return History()
-
-    def save(self, history: History) -> None:
-        """Replace the file as a whole. That it cannot be written is said once, and is no reason to stop."""
-        temporary = f"{self._path}.new"
-        try:
-            os.makedirs(self._directory, mode=0o700, exist_ok=True)
-            with open(temporary, "wb") as file:
-                file.write(msgspec.json.encode(history))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self._path)
-            self._complained = False
-        except OSError as error:
-            if not self._complained:
-                log.warning("%s cannot be written, a restart will forget what was found: %s", self._path, error)
-            self._complained = True

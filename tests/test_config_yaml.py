@@ -36,6 +36,20 @@ def test_plain_values_are_what_they_look_like(text: str, value: object) -> None:
     assert config_yaml.read(text).value == value
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[https://a/?key=1&x=2, b]", ["https://a/?key=1&x=2", "b"]),
+        ("{a: [b?], c?d: e?f?g}", {"a": ["b?"], "c?d": "e?f?g"}),
+        ("{? a : b}", {"a": "b"}),
+        ("a: b?c", {"a": "b?c"}),
+    ],
+)
+def test_addresses_need_no_quotes_inside_brackets(text: str, value: object) -> None:
+    document = config_yaml.read(text)
+    assert (document.value, document.flaws) == (value, [])
+
+
 def test_the_line_of_every_value_is_known() -> None:
     document = config_yaml.read("a:\n  - b: 1\n    c:\n      2\n  - 3\n")
     lines = {config_yaml.describe_key(path): line for path, line in document.lines.items()}

@@ -13,9 +13,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from monitor.facts.cluster import ClusterView, GpuView
 from monitor.overview_findings import NOT_KNOWN, SaidFinding
+from tests.cluster.living import two_cards
 from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
+from tests.support.fake_agents import FakeAgent, reports
 
 
 @pytest.fixture
@@ -72,6 +75,29 @@ def test_a_daemon_that_was_killed_remembers_since_when(environ: dict[str, str]) 
     with daemon(environ):
         (again,) = findings(environ)
     assert again.since == first.since
+
+
+def cards(environ: dict[str, str]) -> list[GpuView]:
+    try:
+        status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/view")
+    except OSError:
+        return []
+    return list(msgspec.json.decode(body, type=ClusterView).gpus) if status == 200 else []
+
+
+def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: dict[str, str], tmp_path: Path) -> None:
+    with FakeAgent(reports(two_cards("n1", "bert"))) as agent:
+        environ |= {"GPUWARDEN_DAEMON__AGENTS__STATIC": f"[{agent.target}]"}
+        with daemon(environ) as process:
+            wait_until(lambda: len(cards(environ)) == 2, 15, "the cards are seen")
+            before = [(card.since, card.idle_since) for card in cards(environ)]
+            wait_until(lambda: (tmp_path / "state" / "view.json").exists(), 5, "it is saved")
+            process.kill()
+            process.wait(5)
+        with daemon(environ):
+            wait_until(lambda: len(cards(environ)) == 2, 15, "the cards are seen again")
+            assert [(card.since, card.idle_since) for card in cards(environ)] == before
+    assert before[0][1] is not None
 
 
 def test_without_a_daemon_it_is_not_said_that_nothing_is_wrong(environ: dict[str, str]) -> None:

@@ -16,9 +16,9 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda text: text.splitlines()[-1].strip()[:40])
 def test_the_examples_of_configuration_are_accepted(example: str, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    secret.write_text("s3cret\n")
+    secret.write_text("https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=s3cret\n")
     file = tmp_path / "gpuwarden.yml"
-    file.write_text(re.sub(r"(token_file|password_file): [^\s},]+", rf"\1: {secret}", example))
+    file.write_text(re.sub(r"(token_file|password_file|url_file): [^\s},]+", rf"\1: {secret}", example))
     load(str(file), {})
 
 

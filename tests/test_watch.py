@@ -20,7 +20,7 @@ from monitor.detect import service_down
 from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.detect.engine import History
 from monitor.facts.findings import Finding, Note, Severity
-from monitor.watch import FILE, FindingsWatch, HistoryFile, WatchSettings
+from monitor.watch import FILE, FindingsWatch, WatchSettings, history_file
 from tests.cluster.living import living, settings
 from tests.support import need, wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing
@@ -152,6 +152,56 @@ def test_what_is_new_is_saved_at_once_because_nobody_says_good_bye_before_a_cras
         wait_until(lambda: [each.labels for each in saved(tmp_path).findings] == [{"node": "n9"}], 5, "it is saved")
 
 
+def test_a_service_that_fails_or_recovers_is_looked_at_soon(tmp_path: Path) -> None:
+    noting, up = Noting(), threading.Event()
+
+    def probe(_: ServiceTarget) -> None:
+        if not up.is_set():
+            raise ConnectionRefusedError("no")
+
+    probes = ServiceProbes([ServiceTarget(name="portal", kind="tcp", url="tcp://x:1", interval=0.1)], probe)
+    with watching(tmp_path, noting.rule, probes=probes, interval=60.0):
+        wait_until(lambda: noting.seen, 10, "it has looked")
+        up.set()
+        wait_until(lambda: [each.ok for each in noting.seen[-1].services] == [True], 5, "it has looked again")
+
+
+def test_an_event_is_looked_at_within_half_a_second(tmp_path: Path) -> None:
+    noting, api = Noting(), LivingApi()
+    with api.served(), watching(tmp_path, noting.rule, api=connect(api.kubeconfig(tmp_path)), interval=60.0):
+        wait_until(lambda: noting.seen, 10, "it has looked")
+        took = []
+        for number in range(5):
+            looks = len(noting.seen)
+            began = time.monotonic()
+            api.put("pods", kube_pod(f"p{number}", "n1"))
+            wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
+            took.append(noting.times[-1] - began)
+    assert sorted(took)[2] < 0.5
+
+
+def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path) -> None:
+    noting, told = Noting("n1"), list[tuple[set[str], set[str]]]()
+
+    def listen(findings: tuple[Finding, ...]) -> None:
+        told.append(({each.key for each in findings}, {each.key for each in saved(tmp_path).findings}))
+        raise RuntimeError("whoever listens must not stop us from looking")
+
+    with living(LiveCluster(settings(), None)) as cluster:
+        given = WatchSettings(state=str(tmp_path), rules=(noting.rule,), interval=0.2, first_look=1.0)
+        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=listen)
+        watch.start()
+        try:
+            wait_until(lambda: told, 10, "it is told")
+            noting.nodes = ("n1", "n2")
+            wait_until(lambda: len(told[-1][0]) == 2, 10, "more is told")
+            noting.nodes = ()
+            wait_until(lambda: not told[-1][0], 10, "that it is over is told")
+        finally:
+            watch.stop()
+    assert all(found == kept for found, kept in told)
+
+
 def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:
     with FakeAgent(says_nothing) as agent:
         began = time.monotonic()
@@ -199,7 +249,7 @@ def test_a_damaged_file_is_said_and_replaced(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
 ) -> None:
     (tmp_path / FILE).write_bytes(content)
-    file = HistoryFile(str(tmp_path))
+    file = history_file(str(tmp_path))
     assert file.load() == History()
     assert "what was found before is forgotten" in caplog.text
     history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
@@ -210,11 +260,11 @@ def test_a_damaged_file_is_said_and_replaced(
 
 def test_a_file_of_a_newer_version_is_understood_as_far_as_it_can_be(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
-    assert HistoryFile(str(tmp_path)).load() == History(memories={"a": 1})
+    assert history_file(str(tmp_path)).load() == History(memories={"a": 1})
 
 
 def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
-    HistoryFile(str(tmp_path / "state")).save(History())
+    history_file(str(tmp_path / "state")).save(History())
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
 
 
@@ -223,7 +273,7 @@ def test_that_it_cannot_be_written_is_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
 ) -> None:
     make(tmp_path / "state")
-    file = HistoryFile(str(tmp_path / "state"))
+    file = history_file(str(tmp_path / "state"))
     for _ in range(3):
         file.save(History())
     assert caplog.text.count("a restart will forget") == 1
@@ -231,7 +281,7 @@ def test_that_it_cannot_be_written_is_said_once(
 
 def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
     need(os.path.exists("/dev/full"), "/dev/full")
-    file = HistoryFile(str(tmp_path))
+    file = history_file(str(tmp_path))
     file.save(History(memories={"a": 1}))
     (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
     file.save(History(memories={"a": 2}))

@@ -10,15 +10,42 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 MAX_BODY = 64 * 1024 * 1024
 PATH = "/v1/snapshot"
+
+
+@dataclass(frozen=True)
+class AgentTls:
+    """How agents that speak TLS are known, and how they know us. `server_name` is in the certificate of each agent.
+
+    Without it, the certificate has to be for the address that is asked.
+    """
+
+    ca_file: str
+    cert_file: str | None = None
+    key_file: str | None = None
+    server_name: str | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """Return what secures connections to agents. Raise ValueError if a file cannot be used."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.sslsocket_class = _HurriedTlsSocket
+        try:
+            context.load_verify_locations(self.ca_file)
+            if self.cert_file is not None:
+                context.load_cert_chain(self.cert_file, self.key_file)
+        except OSError as error:  # also SSLError
+            raise ValueError(f"daemon.agents.tls: a file cannot be used: {error}") from None
+        return context
 
 
 class AgentError(Exception):
@@ -28,8 +55,11 @@ class AgentError(Exception):
 class HttpFetch:
     """Gets snapshots, from any number of threads, until it is closed."""
 
-    def __init__(self, limit: float, token: str | None) -> None:
+    def __init__(self, limit: float, token: str | None, tls: AgentTls | None = None) -> None:
+        """Raise ValueError if a certificate cannot be used."""
         self._limit = limit
+        self._context = tls.context() if tls else None
+        self._server_name = tls.server_name if tls else None
         self._headers = {"Accept": "application/json", "Connection": "close"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -41,8 +71,9 @@ class HttpFetch:
         """Given host:port, return the body of its snapshot. Raise AgentError."""
         deadline = time.monotonic() + self._limit
         with _in_our_words(self._limit), closing(http.client.HTTPConnection(target)) as connection:
-            connection.sock = sock = self._dial(connection.host, connection.port, deadline)
+            sock = self._dial(connection.host, connection.port, deadline)
             try:
+                connection.sock = sock = self._secured(sock, connection.host, deadline)
                 connection.request("GET", PATH, headers=self._headers)
                 with closing(connection.getresponse()) as response:
                     return _body(response)
@@ -72,6 +103,24 @@ class HttpFetch:
                 return sock
         raise failure
 
+    def _secured(self, sock: socket.socket, host: str, deadline: float) -> socket.socket:
+        """Given a connection, return it with TLS, if agents speak that. Raise OSError."""
+        if self._context is None:
+            return sock
+        name = self._server_name or host
+        secured = self._context.wrap_socket(sock, server_hostname=name, do_handshake_on_connect=False)
+        assert isinstance(secured, _HurriedTlsSocket)
+        secured.deadline = deadline
+        try:
+            self._note_open(secured)
+            secured.do_handshake()
+        except BaseException:
+            self._hang_up(secured)
+            raise
+        finally:
+            self._hang_up(sock)  # what it held is the secured one's now
+        return secured
+
     def _note_open(self, sock: socket.socket) -> None:
         with self._lock:
             if self._closed:
@@ -97,9 +146,9 @@ class _HurriedSocket(socket.socket):
         self._hurry()
         super().sendall(data, flags)
 
-    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
+    def recv_into(self, buffer: Any, nbytes: int | None = None, flags: int = 0) -> int:
         self._hurry()
-        return super().recv_into(buffer, nbytes, flags)
+        return super().recv_into(buffer, nbytes or 0, flags)
 
     def _hurry(self) -> None:
         left = self.deadline - time.monotonic()
@@ -108,9 +157,17 @@ class _HurriedSocket(socket.socket):
         self.settimeout(left)
 
 
+class _HurriedTlsSocket(_HurriedSocket, ssl.SSLSocket):
+    """The same with TLS."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        self._hurry()
+        super().do_handshake(block)
+
+
 def _break_off(sock: socket.socket) -> None:
     try:
-        sock.shutdown(socket.SHUT_RDWR)
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which another thread may be using
     except OSError:  # not connected yet, or not any more
         return
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.cluster.agent_http import AgentError, HttpFetch
+from monitor.cluster.agent_http import AgentError, AgentTls, HttpFetch
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
@@ -40,6 +40,7 @@ class PollSettings:
     limit: float
     crew: int
     token: str | None = field(repr=False)
+    tls: AgentTls | None = None
 
 
 @dataclass(eq=False)
@@ -67,7 +68,7 @@ class AgentPoller:
     ) -> None:
         self._settings = settings
         self._targets = targets
-        self._http = HttpFetch(settings.limit, settings.token)
+        self._http = HttpFetch(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._decode = msgspec.json.Decoder(NodeSnapshot).decode

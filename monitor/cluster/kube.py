@@ -20,6 +20,7 @@ from monitor.cluster.decode import decode_status
 CONNECT_SECONDS = 5.0
 RELOAD_SECONDS = 5.0  # credentials that are refused are read again, but not more often than this
 CHUNK = 1 << 16
+_JSON = "application/json"
 # A peer that vanished without a word is noticed after half a minute, also between two lines of a watch.
 KEEPALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
@@ -101,24 +102,24 @@ class KubeApi:
 
         `read_seconds` is how long the server may be silent: the limit between two pieces, not of the whole.
         """
-        import urllib3  # comes with the client library, and is as dear to import
-
-        client = self._client
-        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
-        url = client.configuration.host.rstrip("/") + path
-        with _losses():
-            response = client.rest_client.pool_manager.request(
-                "GET",
-                url,
-                fields=dict(query),
-                headers=self._headers(client, accept),
-                timeout=timeout,
-                retries=False,
-                preload_content=False,
-            )
+        client, response = self._request("GET", path, query, accept, read_seconds)
         if response.status == 200:
             return Stream(response)
         raise self._refusal(response, client)
+
+    def send(self, method: str, path: str, body: bytes, read_seconds: float) -> bytes:
+        """Given something to change, as JSON, have it changed and return the answer. Raise ApiError or LostError.
+
+        It is sent once. After LostError nobody knows whether it arrived.
+        """
+        client, response = self._request(method, path, {}, _JSON, read_seconds, body)
+        if not 200 <= response.status < 300:
+            raise self._refusal(response, client)
+        stream = Stream(response)
+        try:
+            return stream.read()
+        finally:
+            stream.close()
 
     def get(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> bytes:
         """Given a path, return the whole answer. Raise ApiError or LostError."""
@@ -127,6 +128,37 @@ class KubeApi:
             return stream.read()
         finally:
             stream.close()
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        accept: str,
+        read_seconds: float,
+        body: bytes | None = None,
+    ) -> tuple[Any, Any]:
+        """Make a request, and return the client that made it and the answer, of which nothing is read yet."""
+        import urllib3  # comes with the client library, and is as dear to import
+
+        client = self._client
+        url = client.configuration.host.rstrip("/") + path
+        headers = self._headers(client, accept)
+        content: dict[str, Any] = {"fields": dict(query)}
+        if body is not None:
+            headers["Content-Type"] = _JSON
+            content = {"body": body}
+        with _losses():
+            response = client.rest_client.pool_manager.request(
+                method,
+                url,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                retries=False,
+                preload_content=False,
+                **content,
+            )
+        return client, response
 
     def _headers(self, client: Any, accept: str) -> dict[str, str]:
         headers = {**client.default_headers, "User-Agent": "gpuwarden", "Accept": accept}

@@ -26,6 +26,7 @@ from monitor.cluster.platforms import PlatformRule, to_keep
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.store import Change
 from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
+from monitor.cluster.view_memory import MemoryFile
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
@@ -35,11 +36,12 @@ BREATH = 0.02  # changes that come together are looked at together
 IDLE_BEAT = 0.5
 OWNERS = ("replicasets.apps", "jobs.batch", "namespaces")
 LOOK = 1.0  # how often it is looked who is missing
+RETURN = 600.0  # how long after a start a node may still come back and be as it was
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What is followed, and how."""
+    """What is followed, and how. `state` is the directory of what a restart must not forget; None: it forgets."""
 
     poll: PollSettings
     agents: tuple[str, ...]
@@ -49,6 +51,7 @@ class ClusterSettings:
     limits: StateLimits
     rules: tuple[PlatformRule, ...]
     cycle: float
+    state: str | None = None
 
 
 class LiveCluster:
@@ -57,9 +60,12 @@ class LiveCluster:
     def __init__(self, settings: ClusterSettings, api: KubeApi | None, no_kubernetes: str | None = None) -> None:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
+        self.api = api
         self.kube = KubeWatch(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
         self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
-        self._builder = self._make_builder()
+        self._file = MemoryFile(settings.state) if settings.state is not None else None
+        self._builder = self._make_builder(self._file.load() if self._file else None)
+        self._forget_at = time.monotonic() + RETURN
         self._owners: set[str] = set()  # of which there is news: ReplicaSets and Jobs by uid, namespaces by name
         self._persons: tuple[int, dict[str, str]] = (-1, {})  # of namespaces, and as of which version of these
         self._pods: dict[str, PodFact | None] = {}
@@ -77,12 +83,16 @@ class LiveCluster:
             self.kube.start()
         self.poller.start()
         threading.Thread(target=self._keep_up, name="view", daemon=True).start()
+        if self._file:
+            self._file.start(self._remembered)
 
     def stop(self) -> None:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self.poller.stop()
+        if self._file:
+            self._file.stop()
         if self.kube:
             self.kube.stop()
 
@@ -215,6 +225,13 @@ class LiveCluster:
 
     def _make_builder(self, memory: Memory | None = None) -> ViewBuilder:
         return ViewBuilder(self._identify, self._settings.resource, self._settings.limits, memory)
+
+    def _remembered(self) -> Memory:
+        with self._building:
+            if time.monotonic() >= self._forget_at:
+                self._builder.forget_unseen()
+                self._forget_at = float("inf")
+            return self._builder.memory
 
     def _follow(self, rounds: Rounds) -> None:
         with self._building:

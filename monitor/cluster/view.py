@@ -115,6 +115,12 @@ class ViewBuilder:
         """Tell that something is known of these ReplicaSets and Jobs, by uid, and namespaces, by name."""
         self._book.identify_again(owners)
 
+    def forget_unseen(self) -> None:
+        """Forget what was remembered from before a restart of cards and pods that nobody has named since."""
+        seen = {card_key(gpu.node, gpu.uuid, gpu.index) for _, gpus in self._joined.values() for gpu in gpus}
+        self._cards = {key: card for key, card in self._cards.items() if key in seen}
+        self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
+
     def build(self, inputs: Inputs, now: float) -> ClusterView:
         """Given the facts of this moment, return the view."""
         self._around = inputs.around
@@ -127,7 +133,6 @@ class ViewBuilder:
         for name in self._joined.keys() - names:
             self._forget_node(name)
         self._join(names, now)
-        self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
         return self._view(now)
 
     def update(self, changes: Changes, now: float) -> ClusterView:
@@ -241,6 +246,7 @@ class ViewBuilder:
             self._named_by[key].discard(node)
             if not self._named_by[key]:
                 del self._named_by[key]
+                self._missing.pop(key, None)
         for key in named:
             self._named_by[key].add(node)
         self._named[node] = named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.detect import (
+    actions_refused,
     agent_silent,
     capacity_mismatch,
     disk_filling,
@@ -68,5 +69,6 @@ RULES: tuple[Rule, ...] = (
     mount_lost.RULE,
     node_down.RULE,
     agent_silent.RULE,
+    actions_refused.RULE,
     service_down.RULE,
 )

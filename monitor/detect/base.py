@@ -44,12 +44,27 @@ class Limits(Generic[L]):
 
 
 @dataclass(frozen=True)
+class OwnDeletion:
+    """What this product deleted itself on a node: below `path`, or, without one, from the runtime's cache of images.
+
+    `ended_at` is None while it goes on; then `bytes` is what it will have freed in the end.
+    """
+
+    node: str
+    path: str | None
+    bytes: int
+    began_at: float
+    ended_at: float | None = None
+
+
+@dataclass(frozen=True)
 class Situation:
     """Everything a detector may look at. `limits` are those of its own rule."""
 
     world: World
     now: float
     services: tuple[ServiceFact, ...] = ()
+    own_deletions: tuple[OwnDeletion, ...] = ()
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
 
 

@@ -1,7 +1,7 @@
 """mass-deletion: a large part of the data on a mount is gone within minutes.
 
-A cleanup that somebody runs on purpose, or that this product runs, looks the same from here. The facts do not tell them
-apart: silence the alert for as long as a large cleanup runs.
+What this product deletes by itself is told to the rule and does not count. A cleanup that somebody runs on purpose
+looks like a loss from here: silence the alert for as long as a large one runs.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Seconds, Share, Situation
-from monitor.detect.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
+from monitor.detect.base import Bytes, Detected, OwnDeletion, Rule, Seconds, Share, Situation
+from monitor.detect.storage import NODES_REMEMBERED, Disk, disk_of, disks, hear, read_memory
 from monitor.facts.findings import Finding, Note, Scope, Severity, Value
 
 CAUSES: tuple[str, ...] = ()
 GIB = 1024**3
 _STEP = 60.0  # seconds between two points that are remembered
 _GAP = 3600.0  # a silence of this length, and no longer, may hide a deletion
+_NOTICED = 300.0  # seconds after a deletion in which a disk may still be reported as it was before
 _OTHER_DISK = 0.2  # a filesystem whose size changes by this share is another one
 
 
@@ -43,7 +44,8 @@ def detect(situation: Situation, memory: Any) -> Detected:
             continue
         limits: Limits = situation.limits.of(disk.labels)
         kept = _same_disk(before.get(disk.key), disk)
-        fall = _fall(kept, disk, limits, situation.now, lost.get(disk.key))
+        own = [each for each in situation.own_deletions if _is_on(each, disk)]
+        fall = _fall(_without(kept, own), disk, limits, situation.now, lost.get(disk.key))
         seen[disk.key] = _remember(kept, disk, limits, situation.now)
         if fall is not None:
             now_lost[disk.key] = fall
@@ -64,6 +66,27 @@ def _same_disk(kept: Any, disk: Disk) -> list[list[float]]:
     if not kept or size is None or abs(size - kept["size"]) > _OTHER_DISK * kept["size"]:
         return []
     return [list(point) for point in kept["points"]]
+
+
+def _is_on(own: OwnDeletion, disk: Disk) -> bool:
+    """Return whether something was deleted from this disk. A NAS has it whichever of its nodes deleted."""
+    if own.node not in disk.nodes:
+        return False
+    if own.path is None:
+        return "runtime" in disk.fact.roles
+    if disk.heard.node != own.node:
+        return disk.shared  # where that node has it mounted is not known here; one disk too many is the lesser mistake
+    holding = disk_of(own.path, disk.heard.part("disk") or ())
+    return holding is not None and holding.mount == disk.fact.mount
+
+
+def _without(points: list[list[float]], own: list[OwnDeletion]) -> list[list[float]]:
+    """Return the points less what this product has deleted after each: what is still missing then is lost."""
+    return [[at, used - sum(each.bytes for each in own if _after(each, at))] for at, used in points]
+
+
+def _after(own: OwnDeletion, at: float) -> bool:
+    return own.ended_at is None or own.ended_at + _NOTICED > at
 
 
 def _remember(points: list[list[float]], disk: Disk, limits: Limits, now: float) -> dict[str, Any]:

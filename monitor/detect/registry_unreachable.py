@@ -36,7 +36,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     findings, alone = [], defaultdict[str, list[Trouble]](list)
     for registry, by_node in sorted(reach.troubles.items()):
         limits: Limits = situation.limits.of({"service": registry})
-        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach)
+        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, _nodes(before.get(registry)))
         for trouble in own:
             alone[trouble.node].append(trouble)
         if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
@@ -50,10 +50,13 @@ def detect(situation: Situation, memory: Any) -> Detected:
     return Detected(found, remembered, _blind(situation, remembered, blind))
 
 
-def _split(registry: str, troubles: Sequence[Trouble], reach: Reach) -> tuple[list[Trouble], list[Trouble]]:
+def _split(
+    registry: str, troubles: Sequence[Trouble], reach: Reach, before: set[str]
+) -> tuple[list[Trouble], list[Trouble]]:
     """Return the troubles for which the registry is to be named, and those that are a node's own.
 
-    It is the registry's where several nodes have the same, or the daemon or the registry itself says so.
+    It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
+    had it before, the last one to recover is no new trouble of its own.
     """
     kinds = Counter(_kind(each) for each in troubles)
     shared: list[Trouble] = []
@@ -61,8 +64,14 @@ def _split(registry: str, troubles: Sequence[Trouble], reach: Reach) -> tuple[li
     for each in troubles:
         answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
         is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
+        is_shared = is_shared or each.node in before
         (shared if is_shared else own).append(each)
     return shared, own
+
+
+def _nodes(known: Any) -> set[str]:
+    """Given what was remembered about a registry, return the nodes that did not reach it."""
+    return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
 def _kind(trouble: Trouble) -> str:

@@ -13,7 +13,10 @@ from monitor.words import en, zh
 from monitor.words.figures import duration, number, percent, size
 
 Value = str | int | float
-CATALOGS: Mapping[str, Mapping[str, str]] = {"en": en.WORDS | en.FINDINGS, "zh": zh.WORDS | zh.FINDINGS}
+CATALOGS: Mapping[str, Mapping[str, str]] = {
+    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT,
+    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT,
+}
 LANGUAGES = tuple(CATALOGS)
 
 

@@ -63,7 +63,7 @@ def run(rule: Rule, given: Situation, memory: Any = None, limits: Any = None, **
     """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(Situation(given.world, given.now, given.services, own), memory)
+    found = rule(Situation(given.world, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found

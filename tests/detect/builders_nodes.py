@@ -35,7 +35,7 @@ def situation(
 ) -> Situation:
     """What the rule is shown. `facts` are those of `make_world`."""
     world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
-    return Situation(world, now, tuple(services), limits or Limits(rule.limits()))
+    return Situation(world, now, tuple(services), limits=limits or Limits(rule.limits()))
 
 
 def condition(kind: str, status: bool | None = True, **more: Any) -> ConditionFact:

@@ -153,3 +153,11 @@ def test_since_when_is_remembered() -> None:
     first = run(RULE, agents=agents)
     later = RULE(situation(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
     assert [finding.since for finding in later.findings] == [NOW]
+
+
+def test_the_last_node_to_recover_is_no_new_trouble() -> None:
+    broken = [probe("n1", "dns", "dns"), probe("n2", "dns", "dns"), probe("n3")]
+    (left,) = held(RULE, {"agents": broken}, {"agents": [probe("n1"), probe("n2", "dns", "dns"), probe("n3")]})
+    assert (left.labels, left.held) == (REGISTRY, False)
+    (other,) = held(RULE, {"agents": broken}, {"agents": [probe("n1"), probe("n2"), probe("n3", "dns", "dns")]})
+    assert other.labels == {"node": "n3"}

@@ -31,6 +31,7 @@ from monitor.facts import (
     XidEvent,
     XidFacts,
 )
+from monitor.facts.actions import ActionsFact
 
 AT = 1_763_260_000.0
 GIB = 1024**3
@@ -177,5 +178,9 @@ def full_snapshot() -> NodeSnapshot:
                 error="connection refused", address="127.0.0.1", duration_seconds=0.01,
             ),
             ProbeFact(target="https://hub.lab", ok=True, at=AT - 5, status=401, duration_seconds=0.05),
+        ),
+        actions=ActionsFact(
+            enabled=True, done={"remove-image/removed": 12, "remove-image/in-use": 3}, failed={"kill-process/stuck": 1},
+            refused={"token": 2, "replayed": 1}, refused_at=AT - 40, running=("a1",),
         ),
     )  # fmt: skip

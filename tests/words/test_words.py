@@ -13,6 +13,7 @@ import monitor.detect
 from monitor.detect.all import RULES
 from monitor.detect.base import Rule
 from monitor.explain.keys import Key
+from monitor.facts.findings import LABELS
 from monitor.words import CATALOGS, LANGUAGES, en, fields, say, zh
 
 EXPLAINED = [key.value for key in Key]
@@ -20,13 +21,18 @@ ALL_KEYS = sorted(CATALOGS["en"])
 PARTS = (
     ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "running")),
     ("FINDINGS", ("findings_gpu", "findings_pods", "findings_storage", "findings_nodes")),
+    ("ALERTS", ("alerts",)),
 )
+# In Chinese without a Chinese word: punctuation, and names.
+ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
+ALIKE |= {"label.gpu", "label.pod", "external"}
 
 
 @pytest.mark.parametrize("module", [en, zh])
 def test_every_key_of_an_explanation_and_no_other(module: ModuleType) -> None:
     assert sorted(module.WORDS) == sorted(EXPLAINED)
     assert module.WORDS.keys() & module.FINDINGS.keys() == set()
+    assert (module.WORDS | module.FINDINGS).keys() & module.ALERTS.keys() == set()
 
 
 def test_both_languages_have_the_same_keys() -> None:
@@ -38,6 +44,21 @@ def test_every_cause_of_every_rule_has_a_headline(rule: Rule) -> None:
     wanted = {f"{rule.rule}.{cause}" for cause in rule.causes}
     assert wanted - set(ALL_KEYS) == set()
     assert any(key.startswith(rule.rule) for key in ALL_KEYS)
+
+
+def test_every_rule_and_every_label_has_a_name() -> None:
+    rules = {rule.rule for rule in RULES} | {"receiver-failing", "monitor-blind"}
+    rules |= {"cleanup-report", "cleanup-announced", "cleanup-notice"}
+    wanted = {f"rule.{rule}" for rule in rules} | {f"label.{name}" for name in LABELS}
+    assert {key for key in ALL_KEYS if key.startswith(("rule.", "label."))} == wanted
+
+
+def test_a_name_of_a_rule_fits_into_a_title() -> None:
+    named = [(lang, key) for lang in LANGUAGES for key in ALL_KEYS if key.startswith("rule.")]
+    assert [each for each in named if len(CATALOGS[each[0]][each[1]]) > 40] == []
+    for lang in LANGUAGES:
+        titles = [CATALOGS[lang][key] for each, key in named if each == lang]
+        assert len(set(titles)) == len(titles)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +90,7 @@ def test_no_file_of_a_catalog_overrides_another(module: ModuleType, catalog: str
 def test_languages_are_not_mixed_up() -> None:
     chinese = {key for key, text in CATALOGS["zh"].items() if any("一" <= letter <= "鿿" for letter in text)}
     assert [key for key in ALL_KEYS if not CATALOGS["en"][key].isascii()] == []
-    assert set(ALL_KEYS) - chinese == {"list_comma"}
+    assert set(ALL_KEYS) - chinese == ALIKE
 
 
 def test_a_sentence_is_short_enough_to_be_read() -> None:

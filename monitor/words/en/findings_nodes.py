@@ -55,6 +55,41 @@ WORDS: dict[str, str] = {
     "agent-silent.collector-failing.advice": (
         "See what it says on {node}: gpuwarden snapshot; to do without: agent.collectors.{collector}.enabled: false"
     ),
+    # actions-refused
+    "actions-refused.token": (
+        "Somebody wants the agent on {node} to act and does not have its token: {count:time|times}, "
+        "last {seconds:duration} ago."
+    ),
+    "actions-refused.replayed": (
+        "The agent on {node} was sent a request again that it had carried out: {count:time|times}, "
+        "last {seconds:duration} ago."
+    ),
+    "actions-refused.too-many": (
+        "The agent on {node} is asked to act too often: {count:request|requests} refused, last {seconds:duration} ago."
+    ),
+    "actions-refused.expired": (
+        "The agent on {node} was sent requests that are not good any more, or not yet: {count:time|times}, "
+        "last {seconds:duration} ago."
+    ),
+    "actions-refused.replayed.too": "Requests that were sent again: {count}",
+    "actions-refused.too-many.too": "Requests beyond what is allowed in a minute: {count}",
+    "actions-refused.expired.too": "Requests that were not good any more, or not yet: {count}",
+    "actions-refused.token.advice": (
+        "Nothing was done. Compare the daemon's action token with agent.actions.token_file on {node}; if they are the "
+        "same, somebody else tries: see in the agent's log from which address, and renew the token."
+    ),
+    "actions-refused.replayed.advice": (
+        "Nothing was done. The daemon never sends a request twice under one id: somebody may have recorded it. Set "
+        "agent.actions.tls on {node} so that nobody can listen, and renew the token."
+    ),
+    "actions-refused.too-many.advice": (
+        "See whether more than one daemon is at work; if the plans really are so large, raise agent.actions.per_minute "
+        "on {node}."
+    ),
+    "actions-refused.expired.advice": (
+        "Most likely the clocks differ: compare date on {node} and on the daemon's machine, and see to NTP "
+        "(chronyc tracking)."
+    ),
     # service-down
     "service-down.status": "{service} answers with status {status} for {seconds:duration} ({target}).",
     "service-down.refused": "{service} refuses connections for {seconds:duration} ({target}).",

@@ -54,6 +54,36 @@ WORDS: dict[str, str] = {
     "agent-silent.collector-failing.advice": (
         "在 {node} 上查看报错：gpuwarden snapshot；不需要时关闭：agent.collectors.{collector}.enabled: false"
     ),
+    # actions-refused
+    "actions-refused.token": (
+        "有人用错误的令牌要求 {node} 上的 agent 执行操作：共 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
+    "actions-refused.replayed": (
+        "{node} 上的 agent 收到已执行过的请求（重放）：共 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
+    "actions-refused.too-many": (
+        "对 {node} 上的 agent 的操作请求过于频繁：已拒绝 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
+    "actions-refused.expired": (
+        "{node} 上的 agent 收到已过期或尚未生效的请求：共 {count} 次，最近一次在 {seconds:duration}前。"
+    ),
+    "actions-refused.replayed.too": "重放的请求：{count} 次",
+    "actions-refused.too-many.too": "超出每分钟上限的请求：{count} 次",
+    "actions-refused.expired.too": "已过期或尚未生效的请求：{count} 次",
+    "actions-refused.token.advice": (
+        "没有执行任何操作。请核对 daemon 的操作令牌与 {node} 上的 agent.actions.token_file；"
+        "如果一致，说明另有人在尝试：在 agent 日志里查看来源地址，并更换令牌。"
+    ),
+    "actions-refused.replayed.advice": (
+        "没有执行任何操作。daemon 不会用同一个 id 发送两次请求，可能有人截获了它："
+        "请在 {node} 上配置 agent.actions.tls 防止窃听，并更换令牌。"
+    ),
+    "actions-refused.too-many.advice": (
+        "检查是否有多个 daemon 同时在工作；如果计划确实很大，调高 {node} 上的 agent.actions.per_minute。"
+    ),
+    "actions-refused.expired.advice": (
+        "多半是时钟不一致：比较 {node} 与 daemon 所在机器的 date，并检查 NTP（chronyc tracking）。"
+    ),
     # service-down
     "service-down.status": "{service} 返回状态码 {status}，已 {seconds:duration}（{target}）。",
     "service-down.refused": "{service} 拒绝连接已 {seconds:duration}（{target}）。",

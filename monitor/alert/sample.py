@@ -1,0 +1,71 @@
+"""A made-up alert, to see what a message looks like and whether it arrives. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from string import Formatter
+
+from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
+from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.words import CATALOGS
+
+AGE = 600.0
+LABELS = {"node": "gpu-01", "user": "zhang"}
+# What a sentence is filled with: by the name of the field, else by how it is written.
+EXAMPLES: dict[str, Value] = {
+    "node": "gpu-01", "gpu": "0", "pod": "bert-0", "namespace": "team-a", "user": "zhang", "job": "bert",
+    "mount": "/data", "image": "harbor.lab/team/train:1", "registry": "harbor.lab", "queue": "default",
+    "seconds": AGE, "count": 3, "error": "connection refused", "message": "no space left on device",
+    "why": "connection refused", "service": "portal", "receiver": "wecom", "kind": "wecom", "source": "pods",
+    "container": "main", "pid": 4242, "pids": "4242", "gpus": "0", "where": "gpu-01", "target": "harbor.lab",
+}  # fmt: skip
+FIGURES: dict[str, Value] = {"duration": AGE, "bytes": 59 * 2**30, "percent": 0.97}
+
+
+def sample_parcel(receiver: str, rule: str, cause: str, now: float) -> Parcel:
+    """Given a receiver, a rule and one of its causes, return a test message. Raise ValueError if it has no words."""
+    finding = sample_finding(rule, cause, now)
+    subject = Subject(
+        fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now - AGE
+    )  # fmt: skip
+    own = hashlib.sha256(f"sample {receiver} {rule} {now}".encode()).hexdigest()[:24]
+    notification = Notification(
+        id=own,
+        receiver=receiver,
+        group=f"sample|{rule}",
+        reason=Reason.NEW,
+        severity=finding.severity,
+        at=now,
+        subjects=(subject,),
+        users=(LABELS["user"],),
+        sample=True,
+    )
+    return Parcel(id=own, receiver=receiver, notifications=(notification,), at=now)
+
+
+def sample_finding(rule: str, cause: str, now: float) -> Finding:
+    """Given a rule and a cause, return a finding that is made up. Raise ValueError if there are no words for it."""
+    words, wanted = CATALOGS["en"], f"{rule}.{cause}"
+    headline = next((key for key in (wanted, rule) if key in words), None)
+    headline = headline or next((key for key in words if key.startswith((f"{wanted}.", f"{wanted}-"))), None)
+    if headline is None:
+        raise ValueError(f"there are no words for {wanted}")
+    advice = next((key for key in (f"{wanted}.advice", f"{rule}.advice") if key in words), None)
+    return Finding(
+        rule=rule,
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=dict(LABELS),
+        headline=_filled(headline),
+        advice=(_filled(advice),) if advice is not None else (),
+        since=now - AGE,
+    )
+
+
+def _filled(key: str) -> Note:
+    """Return a sentence with something in each of its fields."""
+    values: dict[str, Value] = {}
+    for _, name, form, _ in Formatter().parse(CATALOGS["en"][key]):
+        if name is not None:
+            values[name] = FIGURES.get(form or "", 3 if "|" in (form or "") else EXAMPLES.get(name, "…"))
+    return Note(key=key, values=values)

@@ -1,0 +1,201 @@
+"""Alerts by HTTP: what fires, what happened, what was sent, silences, test messages, and calls of an Alertmanager.
+
+Everybody who reaches the page may read. Changes are for those whom `monitor.web.access` lets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Protocol, TypeVar
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from monitor.alert.silences import Silence
+from monitor.alert.store import Delivery
+from monitor.alert_questions import NewSilence
+from monitor.facts.base import Fact
+from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
+from monitor.units import parse_duration
+from monitor.web.access import RefusedError, check_access
+from monitor.web.answers import json_answer
+from monitor.words import LANGUAGES
+
+MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
+DAY = "24h"
+ROWS = 500
+MOST_ROWS = 10_000
+
+T = TypeVar("T")
+
+
+class AlertsAsked(Protocol):
+    """What can be asked of alerts, and changed about them."""
+
+    def alerts(self, lang: str) -> tuple[SaidAlert, ...]: ...
+
+    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]: ...
+
+    def deliveries(self, limit: int) -> tuple[Delivery, ...]: ...
+
+    def silences(self) -> tuple[Silence, ...]: ...
+
+    def silence(self, wanted: NewSilence) -> Silence:
+        """Add a silence. Raise ValueError."""
+        ...
+
+    def unsilence(self, own: str) -> bool: ...
+
+    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+        """Send a test message. Raise ValueError."""
+        ...
+
+    def call(self, body: bytes) -> int:
+        """Take in what an Alertmanager tells. Raise ValueError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Who may change something, and who may call as an Alertmanager; None: no token is configured."""
+
+    daemon: str | None = field(default=None, repr=False)
+    callback: str | None = field(default=None, repr=False)
+
+
+class WantedTest(Fact, frozen=True, kw_only=True):
+    """To whom a test message goes, and about what; None: to everybody, about anything."""
+
+    receiver: str | None = None
+    rule: str | None = None
+
+
+def alert_routes(asked: AlertsAsked, tokens: Tokens) -> list[Route]:
+    """Given whom to ask, return the routes."""
+    views = _Views(asked, tokens)
+    return [
+        Route("/v1/alerts", views.alerts),
+        Route("/v1/alerts/history", views.history),
+        Route("/v1/alerts/test", views.test, methods=["POST"]),
+        Route("/v1/deliveries", views.deliveries),
+        Route("/v1/silences", views.silences, methods=["GET"]),
+        Route("/v1/silences", views.silence, methods=["POST"]),
+        Route("/v1/silences/{own}", views.unsilence, methods=["DELETE"]),
+        Route("/v1/alertmanager", views.alertmanager, methods=["POST"]),
+    ]
+
+
+class _Views:
+    """The endpoints. Those that read a body wait for it on the loop, and answer on worker threads."""
+
+    def __init__(self, asked: AlertsAsked, tokens: Tokens) -> None:
+        self._asked = asked
+        self._tokens = tokens
+
+    def alerts(self, request: Request) -> Response:
+        return _answer(lambda: self._asked.alerts(_language(request)))
+
+    def history(self, request: Request) -> Response:
+        def read() -> tuple[SaidEvent, ...]:
+            since = time.time() - parse_duration(request.query_params.get("since", DAY))
+            return self._asked.history(since, _limit(request), _language(request))
+
+        return _answer(read)
+
+    def deliveries(self, request: Request) -> Response:
+        return _answer(lambda: self._asked.deliveries(_limit(request)))
+
+    def silences(self, _request: Request) -> Response:
+        return _answer(self._asked.silences)
+
+    async def silence(self, request: Request) -> Response:
+        def add(body: bytes) -> Silence:
+            return self._asked.silence(_decoded(body, NewSilence))
+
+        return await self._change(request, add, HTTPStatus.CREATED)
+
+    def unsilence(self, request: Request) -> Response:
+        try:
+            check_access(request, self._tokens.daemon, "daemon.token")
+        except RefusedError as refused:
+            return json_answer({"error": str(refused)}, refused.status)
+        own = request.path_params["own"]
+        if self._asked.unsilence(own):
+            return json_answer({"ended": own})
+        return json_answer({"error": "there is no such silence in force here"}, HTTPStatus.NOT_FOUND)
+
+    async def test(self, request: Request) -> Response:
+        def send(body: bytes) -> tuple[Tried, ...]:
+            wanted = _decoded(body or b"{}", WantedTest)
+            return self._asked.test(wanted.receiver, wanted.rule)
+
+        return await self._change(request, send)
+
+    async def alertmanager(self, request: Request) -> Response:
+        token, setting = self._tokens.callback, "daemon.alerts.callback.token"
+        if token is None:
+            token, setting = self._tokens.daemon, "daemon.token"
+        return await self._change(request, lambda body: {"messages": self._asked.call(body)}, token=(token, setting))
+
+    async def _change(
+        self,
+        request: Request,
+        change: Callable[[bytes], object],
+        status: HTTPStatus = HTTPStatus.OK,
+        token: tuple[str | None, str] | None = None,
+    ) -> Response:
+        try:
+            check_access(request, *(token or (self._tokens.daemon, "daemon.token")))
+            body = await _body(request)
+        except RefusedError as refused:
+            return json_answer({"error": str(refused)}, refused.status)
+        return await run_in_threadpool(_answer, lambda: change(body), status)
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request. Raise RefusedError when it is too large, or broken off."""
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > MAX_BODY:
+                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
+            parts.append(part)
+    except ClientDisconnect:
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
+    return b"".join(parts)
+
+
+def _answer(ask: Callable[[], object], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """Return what is asked for, or in which way the question was wrong."""
+    try:
+        return json_answer(ask(), status)
+    except ValueError as error:
+        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+
+
+def _decoded(body: bytes, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"this is not what belongs here: {error}") from None
+
+
+def _language(request: Request) -> str:
+    lang = request.query_params.get("lang", "en")
+    if lang not in LANGUAGES:
+        raise ValueError("lang is en or zh")
+    return lang
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(ROWS))
+    if not text.isdecimal() or not 0 < int(text[:9]) <= MOST_ROWS:
+        raise ValueError(f"limit is a number from 1 to {MOST_ROWS}")
+    return int(text)

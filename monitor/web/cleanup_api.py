@@ -1,0 +1,196 @@
+"""Cleanup by HTTP: what policies would do, what they did, and the few things that a person may ask for.
+
+Everybody who reaches the page may read. Changes are for those whom `monitor.web.access` lets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Protocol, TypeVar
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from monitor.cleanup.scans import ScanProgress
+from monitor.cleanup.shown import ShownPlan, ShownRun
+from monitor.facts.base import Fact
+from monitor.web.access import RefusedError, check_access
+from monitor.web.answers import json_answer
+from monitor.words import LANGUAGES
+
+MAX_BODY = 64 * 1024
+RUNS, MOST_RUNS = 50, 1000
+LONGEST_NAME = 100
+SETTING = "daemon.token"
+
+T = TypeVar("T")
+
+
+class CleanupAsked(Protocol):
+    """What can be asked of cleanup. All raise ValueError, in plain words."""
+
+    def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]: ...
+
+    def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]: ...
+
+    def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]: ...
+
+    def release(self, node: str, gpu: str, by: str) -> ShownRun: ...
+
+    def restore(self, trash: str, by: str) -> ShownRun: ...
+
+    def begin_scan(self, policy: str) -> ScanProgress: ...
+
+    def scan(self, policy: str) -> ScanProgress: ...
+
+    def stop_scan(self, policy: str) -> bool: ...
+
+
+class WantedRun(Fact, frozen=True, kw_only=True):
+    """Which policy is to run, on one node or wherever it applies. `by` says who wants it."""
+
+    policy: str
+    node: str | None = None
+    by: str = ""
+
+
+class WantedRelease(Fact, frozen=True, kw_only=True):
+    """Which card is to be released: by its index, or its uuid."""
+
+    node: str
+    gpu: str | int
+    by: str = ""
+
+
+class WantedRestore(Fact, frozen=True, kw_only=True):
+    """Who wants something back."""
+
+    by: str = ""
+
+
+class WantedScan(Fact, frozen=True, kw_only=True):
+    """Of which policy the root is to be scanned."""
+
+    policy: str
+
+
+def cleanup_routes(asked: CleanupAsked, token: str | None) -> list[Route]:
+    """Given whom to ask and the token of those who may change something, return the routes."""
+    views = _Views(asked, token)
+    return [
+        Route("/v1/cleanup/plan", views.plan),
+        Route("/v1/cleanup/history", views.history),
+        Route("/v1/cleanup/scan", views.scan, methods=["GET"]),
+        Route("/v1/cleanup/scan", views.begin_scan, methods=["POST"]),
+        Route("/v1/cleanup/scan/stop", views.stop_scan, methods=["POST"]),
+        Route("/v1/cleanup/run", views.run, methods=["POST"]),
+        Route("/v1/cleanup/release", views.release, methods=["POST"]),
+        Route("/v1/cleanup/restore/{trash}", views.restore, methods=["POST"]),
+    ]
+
+
+class _Views:
+    """The endpoints. Those that change something wait for the body on the loop, and work on other threads."""
+
+    def __init__(self, asked: CleanupAsked, token: str | None) -> None:
+        self._asked = asked
+        self._token = token
+
+    def plan(self, request: Request) -> Response:
+        return _answer(lambda: self._asked.plans(request.query_params.get("policy"), _language(request)))
+
+    def history(self, request: Request) -> Response:
+        return _answer(lambda: self._asked.history(_limit(request), request.query_params.get("policy")))
+
+    def scan(self, request: Request) -> Response:
+        return _answer(lambda: self._asked.scan(request.query_params.get("policy", "")))
+
+    async def begin_scan(self, request: Request) -> Response:
+        return await self._change(
+            request, WantedScan, lambda wanted, _: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
+        )
+
+    async def stop_scan(self, request: Request) -> Response:
+        return await self._change(
+            request, WantedScan, lambda wanted, _: {"stopped": self._asked.stop_scan(wanted.policy)}
+        )
+
+    async def run(self, request: Request) -> Response:
+        def start(wanted: WantedRun, peer: str) -> dict[str, tuple[str, ...]]:
+            return {"started": self._asked.run(wanted.policy, wanted.node, _who(wanted.by, peer))}
+
+        return await self._change(request, WantedRun, start, HTTPStatus.ACCEPTED)
+
+    async def release(self, request: Request) -> Response:
+        def release(wanted: WantedRelease, peer: str) -> ShownRun:
+            return self._asked.release(wanted.node, str(wanted.gpu), _who(wanted.by, peer))
+
+        return await self._change(request, WantedRelease, release)
+
+    async def restore(self, request: Request) -> Response:
+        def restore(wanted: WantedRestore, peer: str) -> ShownRun:
+            return self._asked.restore(request.path_params["trash"], _who(wanted.by, peer))
+
+        return await self._change(request, WantedRestore, restore)
+
+    async def _change(
+        self, request: Request, form: type[T], change: Callable[[T, str], object], status: HTTPStatus = HTTPStatus.OK
+    ) -> Response:
+        try:
+            check_access(request, self._token, SETTING)
+            body = await _body(request)
+        except RefusedError as refused:
+            return json_answer({"error": str(refused)}, refused.status)
+        peer = request.client.host if request.client is not None else "?"
+        return await run_in_threadpool(_answer, lambda: change(_decoded(body or b"{}", form), peer), status)
+
+
+def _who(named: str, peer: str) -> str:
+    """Return who wants something, for the record: by the name that was given, and from where."""
+    plain = "".join(letter for letter in named if letter.isprintable())[:LONGEST_NAME]
+    return f"{plain or '?'}@{peer}"
+
+
+async def _body(request: Request) -> bytes:
+    parts, size = [], 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > MAX_BODY:
+                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
+            parts.append(part)
+    except ClientDisconnect:
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
+    return b"".join(parts)
+
+
+def _decoded(body: bytes, form: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"this is not what belongs here: {error}") from None
+
+
+def _answer(ask: Callable[[], object], status: HTTPStatus = HTTPStatus.OK) -> Response:
+    try:
+        return json_answer(ask(), status)
+    except ValueError as error:
+        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+
+
+def _language(request: Request) -> str:
+    lang = request.query_params.get("lang", "en")
+    if lang not in LANGUAGES:
+        raise ValueError("lang is en or zh")
+    return lang
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(RUNS))
+    if not text.isdecimal() or not 0 < int(text[:9]) <= MOST_RUNS:
+        raise ValueError(f"limit is a number from 1 to {MOST_RUNS}")
+    return int(text)

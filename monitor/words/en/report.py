@@ -1,0 +1,46 @@
+"""English: the report on what became of GPU hours, disks and incidents."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "report.title": "GPU report",
+    "report.period": "{start} to {end}; watched for {watched:duration} of {seconds:duration}.",
+    "report.hours": (
+        "Of {hours} GPU hours {allocated} were allocated ({share:percent}), {free} free, {faulty} out of order, "
+        "{unknown} not known."
+    ),
+    "report.waste": "Wasted: {wasted} GPU hours; {idle} held and idle, {zombie} held by what has ended.",
+    "report.by.user": "By user",
+    "report.by.queue": "By queue",
+    "report.by.node": "By node",
+    "report.column.user": "user",
+    "report.column.queue": "queue",
+    "report.column.node": "node",
+    "report.column.allocated": "allocated h",
+    "report.column.used": "used h",
+    "report.column.utilization": "utilisation",
+    "report.column.wasted": "wasted h",
+    "report.column.idle": "idle h",
+    "report.column.zombie": "zombie h",
+    "report.column.faulty": "out of order h",
+    "report.column.free": "free h",
+    "report.column.unknown": "not known h",
+    "report.column.disk": "disk",
+    "report.column.cleaned": "cleaned up",
+    "report.column.rule": "what",
+    "report.column.cause": "cause",
+    "report.column.fired": "times",
+    "report.column.resolved": "resolved",
+    "report.column.mean": "mean time to resolve",
+    "report.total": "together",
+    "report.nobody": "(nobody known)",
+    "report.empty": "nothing was recorded",
+    "report.incidents": "Incidents",
+    "report.incidents-since": "Incidents (since {start}; earlier ones are forgotten)",
+    "report.no-incidents": "there were none",
+    "report.told": "[Report] {allocated} GPU hours allocated, {wasted} wasted",
+    "report.told.used": "Mean utilisation of allocated GPUs: {utilization:percent} ({used} GPU hours used).",
+    "report.told.cleaned": "Cleaned up: {size:bytes}.",
+    "report.told.row": "{name}: {allocated} GPU hours, utilisation {utilization:percent}, {wasted} wasted",
+    "report.told.rest": "and {count:other|others}: {allocated} GPU hours, {wasted} wasted",
+}

@@ -1,0 +1,45 @@
+"""Chinese: the report on what became of GPU hours, disks and incidents."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "report.title": "GPU 使用报告",
+    "report.period": "{start} 至 {end}；共 {seconds:duration}，其中有监控数据 {watched:duration}。",
+    "report.hours": (
+        "总计 {hours} 卡时：已分配 {allocated}（{share:percent}），空闲 {free}，故障 {faulty}，状态未知 {unknown}。"
+    ),
+    "report.waste": "浪费 {wasted} 卡时：占而不用 {idle}，被已结束的任务占着 {zombie}。",
+    "report.by.user": "按用户",
+    "report.by.queue": "按队列",
+    "report.by.node": "按节点",
+    "report.column.user": "用户",
+    "report.column.queue": "队列",
+    "report.column.node": "节点",
+    "report.column.allocated": "分配卡时",
+    "report.column.used": "实用卡时",
+    "report.column.utilization": "平均利用率",
+    "report.column.wasted": "浪费卡时",
+    "report.column.idle": "空占卡时",
+    "report.column.zombie": "僵尸卡时",
+    "report.column.faulty": "故障卡时",
+    "report.column.free": "空闲卡时",
+    "report.column.unknown": "未知卡时",
+    "report.column.disk": "磁盘占用",
+    "report.column.cleaned": "已清理",
+    "report.column.rule": "问题",
+    "report.column.cause": "原因",
+    "report.column.fired": "次数",
+    "report.column.resolved": "已恢复",
+    "report.column.mean": "平均恢复时间",
+    "report.total": "合计",
+    "report.nobody": "（归属不明）",
+    "report.empty": "这段时间没有记录",
+    "report.incidents": "故障",
+    "report.incidents-since": "故障（{start} 起；更早的记录已过期）",
+    "report.no-incidents": "没有发生故障",
+    "report.told": "【报告】分配 {allocated} 卡时，浪费 {wasted} 卡时",
+    "report.told.used": "已分配 GPU 的平均利用率：{utilization:percent}（实际使用 {used} 卡时）。",
+    "report.told.cleaned": "已清理：{size:bytes}。",
+    "report.told.row": "{name}：{allocated} 卡时，利用率 {utilization:percent}，浪费 {wasted}",
+    "report.told.rest": "其余 {count} 个：{allocated} 卡时，浪费 {wasted}",
+}

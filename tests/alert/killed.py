@@ -1,0 +1,103 @@
+"""The process that test_kill kills: a store, a desk and a post, fed with what a script says is wrong at this moment.
+
+It is forked from a process that has imported everything, which waits on its standard input for how to live: the number
+of the life, and the seconds of processor time after which the kernel kills it (0: never).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+
+from monitor.alert.decide import Policy
+from monitor.alert.desk import AlertDesk
+from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.post import PostOffice
+from monitor.alert.routes import Route
+from monitor.alert.store import Store
+from monitor.facts.findings import Finding
+from tests.alert.post_support import HttpReceiver, finding
+
+ALERTS = 500
+RECEIVERS = ("a", "b")
+CLOCK_PROCESS_CPUTIME_ID = 2
+SIGKILL = 9
+
+
+def spans(number: int, length: float) -> tuple[tuple[float, float], ...]:
+    """Return when an alert of the script is there: twice, and the second time every third stays for ever."""
+    begin = (number * 7919 % ALERTS) / ALERTS * length * 0.5
+    return (
+        (begin, begin + length * 0.1),
+        (begin + length * 0.3, begin + length * 0.45 if number % 3 else float("inf")),
+    )
+
+
+def world(passed: float, length: float) -> tuple[Finding, ...]:
+    """Return what is wrong so many seconds after the beginning of the script. There are fifty groups."""
+    return tuple(
+        finding(
+            f"n{number}",
+            rule=f"rule-{number % 10}",
+            cause=f"cause-{number // 10 % 5}",
+            severity="critical" if number % 5 == 0 and passed > length * 0.4 else "warning",
+        )
+        for number in range(ALERTS)
+        if any(begin <= passed < end for begin, end in spans(number, length))
+    )
+
+
+def live(path: str, port: int, began: float, length: float, life: int) -> None:
+    """Never return."""
+    receivers = [HttpReceiver(name, port, extra={"life": life}) for name in RECEIVERS]
+    policy = Policy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
+    store = Store(path)
+    post = PostOffice(store, receivers)
+    patient = Timing(keep=0.05, flap_count=1000)
+    desk = AlertDesk(store, post, lambda: policy, Timings(default=patient))
+    desk.start()
+    while True:
+        desk.found(world(time.time() - began, length))
+        time.sleep(0.01)
+
+
+def kill_after(processor_time: float) -> None:
+    """Have the kernel send SIGKILL when this process has computed for so long: it is then doing something."""
+
+    class SigEvent(ctypes.Structure):
+        _fields_ = (
+            ("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("notify", ctypes.c_int), ("pad", ctypes.c_char * 48),
+        )  # fmt: skip
+
+    class Spec(ctypes.Structure):
+        _fields_ = (("interval", ctypes.c_long * 2), ("value", ctypes.c_long * 2))
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    timer = ctypes.c_void_p()
+    seconds, rest = divmod(int(processor_time * 1e9), 10**9)
+    spec = Spec(value=(ctypes.c_long * 2)(seconds, rest))
+    if libc.timer_create(CLOCK_PROCESS_CPUTIME_ID, ctypes.byref(SigEvent(signal=SIGKILL)), ctypes.byref(timer)):
+        raise OSError(ctypes.get_errno(), "timer_create")
+    if libc.timer_settime(timer, 0, ctypes.byref(spec), None):
+        raise OSError(ctypes.get_errno(), "timer_settime")
+
+
+def main() -> None:
+    path, port, began, length = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
+    for line in sys.stdin:
+        life, processor_time = line.split()
+        child = os.fork()
+        if child == 0:
+            os.close(0)
+            if float(processor_time):
+                kill_after(float(processor_time))
+            live(path, port, began, length, int(life))
+        print(child, flush=True)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""What the tests of storing and sending need: findings, notifications, and a receiver behind a real HTTP server."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
+from monitor.alert.receivers.base import DeliveryError, Pace
+from monitor.facts.findings import Finding, Note, Severity
+
+Answer = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
+
+
+def finding(node: str = "n1", rule: str = "disk-full", severity: str = "warning", **more: Any) -> Finding:
+    given: dict[str, Any] = {"cause": "logs", "labels": {"node": node}, "headline": Note(key="x")}
+    return Finding(rule=rule, severity=Severity(severity), **(given | more))
+
+
+def subject(node: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Subject:
+    given: dict[str, Any] = {"finding": finding(node), "since": 1.0}
+    return Subject(fingerprint=node, phase=phase, **(given | more))
+
+
+def notification(
+    group: str = "g", *subjects: Subject, reason: str = "new", severity: str = "warning", **more: Any
+) -> Notification:
+    given: dict[str, Any] = {"id": f"{group}-{reason}", "receiver": "bot", "at": 1.0}
+    return Notification(
+        group=group,
+        reason=Reason(reason),
+        severity=Severity(severity),
+        subjects=subjects or (subject(),),
+        **(given | more),
+    )
+
+
+def content(parcel: Parcel) -> dict[str, Any]:
+    """Return what the tests look at in a parcel, as JSON."""
+    return {
+        "id": parcel.id,
+        "notifications": [
+            {
+                "id": each.id,
+                "at": each.at,
+                "group": each.group,
+                "reason": each.reason,
+                "severity": each.severity,
+                "subjects": [[one.finding.labels.get("node"), one.phase] for one in each.subjects],
+            }
+            for each in parcel.notifications
+        ],
+    }
+
+
+@dataclass
+class HttpReceiver:
+    """A receiver that posts JSON. `errcode` in the answer tells, as with the Chinese bots, what it thinks of it."""
+
+    name: str
+    port: int
+    pace: Pace = field(default_factory=Pace)
+    capacity: int = 20
+    kind: str = "test"
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def holds(self, notifications: Sequence[Notification]) -> int:
+        return min(self.capacity, len(notifications))
+
+    def deliver(self, parcel: Parcel) -> str:
+        try:
+            status, answer = self._post({**content(parcel), **self.extra})
+        except (OSError, http.client.HTTPException) as error:
+            raise DeliveryError(f"no answer: {type(error).__name__}", retryable=True) from error
+        if answer.get("errcode"):
+            raise DeliveryError(str(answer["errmsg"]), retryable=answer["errcode"] == 45009, after=answer.get("after"))
+        if status != 200:
+            raise DeliveryError(f"answered {status}", retryable=status >= 500)
+        return str(answer["errmsg"])
+
+    def _post(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("POST", f"/{self.name}", json.dumps(body))
+            response = connection.getresponse()
+            answer: dict[str, Any] = json.loads(response.read())
+            return response.status, answer
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A message that reached the server, and when it was counted there."""
+
+    at: float
+    to: str
+    body: dict[str, Any]
+    status: int
+    errcode: int
+
+    @property
+    def id(self) -> str:
+        return str(self.body["id"])
+
+    @property
+    def groups(self) -> list[str]:
+        return [each["group"] for each in self.body["notifications"]]
+
+
+def fine(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    return 200, {"errcode": 0, "errmsg": "ok"}
+
+
+class Inbox:
+    """A server that takes messages one after the other, in the order in which they were begun."""
+
+    def __init__(self, answer: Answer = fine) -> None:
+        self.arrivals: list[Arrival] = []
+        self.answer = answer
+        self.port = 0
+
+    @contextlib.contextmanager
+    def served(self) -> Iterator[Inbox]:
+        inbox = self
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = 5
+
+            def do_POST(self) -> None:
+                raw = self.rfile.read(int(self.headers["Content-Length"]))
+                with contextlib.suppress(ValueError, OSError):  # the sender was killed in the middle
+                    body = json.loads(raw)
+                    at = time.time()
+                    status, answer = inbox.answer(body)
+                    errcode = int(answer.get("errcode", 0))
+                    inbox.arrivals.append(Arrival(at, self.path.strip("/"), body, status, errcode))
+                    data = json.dumps(answer).encode()
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                return
+
+        server = _Quiet(("127.0.0.1", 0), Handler)
+        self.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join(5)
+
+    def taken(self) -> list[Arrival]:
+        """Return what was not refused."""
+        return [each for each in list(self.arrivals) if each.status == 200 and not each.errcode]
+
+
+class _Quiet(HTTPServer):
+    request_queue_size = 64
+
+    def handle_error(self, *_: object) -> None:
+        """A sender that is killed resets its connection: that is what is tested."""

@@ -1,0 +1,190 @@
+"""Against Debian's Alertmanager: it takes our alerts, knows them again, ends them, and its silences are read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from monitor.alert.am_silences import AlertmanagerSilences
+from monitor.alert.labels import labels_of
+from monitor.alert.model import Phase, Reason, Subject
+from monitor.alert.receivers.alertmanager import Alertmanager
+from monitor.alert.silences import silenced
+from monitor.alert.way import Way
+from monitor.facts.findings import Severity
+from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.support import wait_until
+from tests.support.receivers.http_server import LocalServer, says
+from tests.support.receivers.real_alertmanager import RealAlertmanager, real_alertmanager
+
+
+@dataclass(frozen=True)
+class Lab:
+    alertmanager: RealAlertmanager
+    hook: LocalServer  # whom it calls
+
+    def called(self, mount: str) -> list[tuple[str, dict[str, Any]]]:
+        """Return each that it told its webhook about this one: status, and the alert."""
+        told = [alert for asked in self.hook.asked for alert in asked.json["alerts"]]
+        return [(alert["status"], alert) for alert in told if alert["labels"].get("mount") == mount]
+
+    def firing(self, mount: str) -> list[dict[str, Any]]:
+        return [alert for alert in self.alertmanager.alerts() if alert["labels"].get("mount") == mount]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with LocalServer() as hook, real_alertmanager(tmp_path_factory.mktemp("am"), f"{hook.base}/call") as running:
+        yield Lab(running, hook)
+
+
+def ours(lab: Lab, **more: Any) -> Alertmanager:
+    given = {"cluster": "prod", "page": "https://warden.example"} | more
+    return cast("Alertmanager", receiver("alertmanager", lab.alertmanager.url, **given))
+
+
+def since_a_minute(mount: str, **more: Any) -> Subject:
+    return subject(finding(mount), **({"since": time.time() - 60} | more))
+
+
+def over(mount: str) -> Subject:
+    return since_a_minute(mount, phase=Phase.RESOLVED, resolved_at=time.time())
+
+
+def seconds_from_now(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp() - time.time()
+
+
+def test_it_receives_and_calls_its_webhook(lab: Lab) -> None:
+    assert ours(lab).deliver(parcel(notification(since_a_minute("/a")))) == "200"
+    (alert,) = lab.firing("/a")
+    assert alert["labels"] == labels_of(finding("/a"), "prod")
+    assert alert["labels"]["alertname"] == "DiskFull"
+    assert alert["annotations"]["summary"].startswith("Disk /a of gpu1 is 97% full")
+    assert alert["generatorURL"].startswith("https://warden.example/alerts/")
+    assert -65 < seconds_from_now(alert["startsAt"]) < -55
+    assert 280 < seconds_from_now(alert["endsAt"]) < 305
+    wait_until(lambda: lab.called("/a"), 10, "it has called")
+    assert lab.called("/a")[0][0] == "firing"
+
+
+def test_what_is_sent_again_is_the_same_alert(lab: Lab) -> None:
+    to = ours(lab)
+    for _ in range(3):
+        to.deliver(parcel(notification(since_a_minute("/twice", since=1_700_000_000.0))))
+    to.resend([since_a_minute("/twice", since=1_700_000_000.0)], time.time())
+    assert len(lab.firing("/twice")) == 1
+    wait_until(lambda: lab.called("/twice"), 10, "it has called")
+    time.sleep(1.5)  # more than its group interval: it could call again
+    assert [status for status, _ in lab.called("/twice")] == ["firing"]
+
+
+def test_what_is_over_is_over_there_too(lab: Lab) -> None:
+    to = ours(lab)
+    to.deliver(parcel(notification(since_a_minute("/over"))))
+    wait_until(lambda: lab.called("/over"), 10, "it has called")
+    to.deliver(parcel(notification(over("/over"), reason=Reason.RESOLVED)))
+    assert lab.firing("/over") == []
+    wait_until(lambda: lab.called("/over")[-1][0] == "resolved", 10, "it has called again")
+
+
+def test_the_last_word_counts_when_several_are_merged(lab: Lab) -> None:
+    ours(lab).deliver(parcel(notification(since_a_minute("/merged")), notification(over("/merged"))))
+    assert lab.firing("/merged") == []
+
+
+def test_it_keeps_what_is_sent_again_and_ends_what_is_not(lab: Lab) -> None:
+    to = ours(lab)
+    to.resend_every = 0.3  # so that 5 of them are over soon
+    kept, left = since_a_minute("/kept"), since_a_minute("/left")
+    to.deliver(parcel(notification(kept, left)))
+    assert (len(lab.firing("/kept")), len(lab.firing("/left"))) == (1, 1)
+
+    def resent() -> bool:
+        to.resend([kept], time.time())
+        return not lab.firing("/left")
+
+    wait_until(resent, 10, "what is not sent again is over")
+    assert len(lab.firing("/kept")) == 1
+
+
+def test_what_is_over_is_not_sent_again(lab: Lab) -> None:
+    ours(lab).resend([over("/never-seen")], time.time())
+    ours(lab).resend([], time.time())
+    assert lab.firing("/never-seen") == []
+
+
+def test_a_thousand_at_once(lab: Lab) -> None:
+    many = [since_a_minute(f"/many/{number}") for number in range(1000)]
+    assert ours(lab).deliver(parcel(notification(*many))) == "200 200"
+    found = [each for each in lab.alertmanager.alerts() if each["labels"]["mount"].startswith("/many/")]
+    assert len(found) == 1000
+
+
+def test_names_that_users_choose(lab: Lab) -> None:
+    odd = '/数据 "a" \\ {b=~"c"} \ud800'
+    ours(lab).deliver(parcel(notification(since_a_minute(odd))))
+    assert len(lab.firing(odd.replace("\ud800", "?"))) == 1
+
+
+def test_an_alert_without_length(lab: Lab) -> None:
+    now = time.time()
+    ours(lab).deliver(parcel(notification(subject(finding("/short"), Phase.RESOLVED, since=now, resolved_at=now - 5))))
+    assert lab.firing("/short") == []
+
+
+def test_a_digest_is_no_alert(lab: Lab) -> None:
+    digest = msgspec.structs.replace(notification(severity=Severity.INFO), subjects=())
+    assert ours(lab).deliver(parcel(digest)) == "nothing to send: a digest is no alert"
+
+
+def test_what_it_refuses_is_not_tried_again(lab: Lab) -> None:
+    error = refusal(receiver("alertmanager", f"{lab.alertmanager.url}/wrong-prefix"))
+    assert (error.retryable, "404 Not Found" in str(error)) == (False, True)
+
+
+def test_its_silences_are_read_and_respected(lab: Lab) -> None:
+    asking = AlertmanagerSilences(Way(lab.alertmanager.url))
+    asking.ask()
+    assert not asking.silences
+    now = time.time()
+    made = lab.alertmanager.post(
+        "/api/v2/silences",
+        {
+            "matchers": [
+                {"name": "node", "value": "gpu[0-9]", "isRegex": True, "isEqual": True},
+                {"name": "mount", "value": "/data", "isRegex": False, "isEqual": True},
+            ],
+            "startsAt": datetime.fromtimestamp(now - 1, UTC).isoformat(),
+            "endsAt": datetime.fromtimestamp(now + 3600, UTC).isoformat(),
+            "createdBy": "li",
+            "comment": "new disks come",
+        },
+    )
+    asking.ask()
+    (silence,) = asking.silences
+    assert (silence.id, silence.author) == (made["silenceID"], "li")
+    assert silenced(labels_of(finding("/data"), "prod"), asking.silences, time.time()) == silence
+    assert silenced(labels_of(finding("/scratch"), "prod"), asking.silences, time.time()) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "path"),
+    [
+        ("", "/api/v2/alerts"),
+        ("/", "/api/v2/alerts"),
+        ("/am/", "/am/api/v2/alerts"),
+        ("/api/v2/alerts", "/api/v2/alerts"),
+        ("/am/api/v2", "/am/api/v2/alerts"),
+    ],
+)
+def test_its_address_may_be_written_in_several_ways(base: str, path: str) -> None:
+    with LocalServer(says(200)) as server:
+        receiver("alertmanager", server.base + base, token="of-ours").deliver(parcel())
+    assert (server.asked[0].path, server.asked[0].headers["authorization"]) == (path, "Bearer of-ours")

@@ -1,0 +1,128 @@
+"""Alerts over time, as the daemon has them: findings in, notifications out, everything else remembered in between."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from monitor.alert.decide import Book, Decision, Policy, decide
+from monitor.alert.lifecycle import GROUP_BY, Timings, advance
+from monitor.alert.matchers import parse_matcher
+from monitor.alert.model import Alert, Notification, Phase, Told, fingerprint_of
+from monitor.alert.routes import Route
+from monitor.alert.silences import Silence
+from monitor.alert.windows import QuietHours
+from monitor.facts.findings import Finding, Note, Severity
+
+CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
+NOON = 1_750_334_400.0  # Thursday 2025-06-19 12:00 UTC
+
+
+def finding(
+    node: str = "n1",
+    severity: Severity = WARNING,
+    *,
+    rule: str = "disk-full",
+    cause: str = "data",
+    explained_by: Finding | None = None,
+    held: bool = False,
+    since: float | None = None,
+    **labels: str,
+) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=severity,
+        cause=cause,
+        labels={"node": node} | labels,
+        headline=Note(key="x"),
+        explained_by=None if explained_by is None else explained_by.key,
+        held=held,
+        since=since,
+    )
+
+
+class Story:
+    """Looks again and again. `wecom` is told everything at once, unless another policy is given."""
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        timings: Timings | None = None,
+        group_by: tuple[str, ...] = GROUP_BY,
+        now: float = NOON,
+    ) -> None:
+        self.policy = policy or Policy(routes=(Route(("wecom",), group_wait=0.0),))
+        self.timings = timings or Timings()
+        self.group_by = group_by
+        self.now = now
+        self.alerts: dict[str, Alert] = {}
+        self.told: dict[tuple[str, str], Told] = {}
+        self.decision = Decision()
+
+    def look(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
+        """Let time pass, find these, and return what is told."""
+        self.now += after
+        self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
+        self.decision = decide(Book(self.alerts, self.told), self.policy, self.now)
+        for key, told in self.decision.told.items():
+            self.told.pop(key, None)
+            if told is not None:
+                self.told[key] = told
+        for fingerprint in self.decision.forgotten:
+            del self.alerts[fingerprint]
+        return self.decision.notifications
+
+    def says(self, *findings: Finding, after: float = 0.0) -> list[str]:
+        """Look, and return what is told in short: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - over)."""
+        return [short(each) for each in self.look(*findings, after=after)]
+
+    def phase(self, found: Finding) -> Phase | None:
+        alert = self.alerts.get(fingerprint_of(found))
+        return None if alert is None else alert.phase
+
+    def restart(self) -> None:
+        """Keep only what survives a restart."""
+        self.alerts = msgspec.json.decode(msgspec.json.encode(self.alerts), type=dict[str, Alert])
+        told = msgspec.json.decode(msgspec.json.encode(list(self.told.values())), type=list[Told])
+        self.told = {(each.receiver, each.group): each for each in told}
+
+
+def short(notification: Notification) -> str:
+    words = [notification.reason.value]
+    for subject in notification.subjects:
+        sign = "-" if subject.phase is Phase.RESOLVED else "" if subject.fresh else "+"
+        words.append(sign + subject.finding.labels["node"])
+    return " ".join(words)
+
+
+N1, N2, N3 = (finding(node) for node in ("n1", "n2", "n3"))
+
+
+def worse(found: Finding) -> Finding:
+    return replace(found, severity=CRITICAL)
+
+
+def policy(*routes: Route, **more: Any) -> Policy:
+    return Policy(routes=routes or (Route(("wecom",), group_wait=0.0),), **more)
+
+
+def silence(*matchers: str, until: float, start: float = 0.0) -> Silence:
+    return Silence(
+        id="s",
+        matchers=tuple(parse_matcher(each) for each in matchers),
+        starts_at=start,
+        ends_at=until,
+        author="li",
+        comment="",
+    )
+
+
+def night(clock: str) -> float:
+    """Given a day and a time of June 2025, return that moment."""
+    return datetime.fromisoformat(f"2025-06-{clock}").replace(tzinfo=UTC).timestamp()
+
+
+QUIET = Route(("wecom",), group_wait=0.0, quiet=QuietHours("22:00", "08:00"))

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from monitor.alert.labels import labels_of
+from monitor.alert.matchers import Matcher, matches, parse_matcher
+from tests.alert.story import CRITICAL, finding
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "op", "value"),
+    [
+        ("node=gpu1", "node", "=", "gpu1"),
+        ("node!=gpu1", "node", "!=", "gpu1"),
+        ("node=~gpu[0-9]+", "node", "=~", "gpu[0-9]+"),
+        ("queue!~test-.*", "queue", "!~", "test-.*"),
+        ('  user = "zhang san" ', "user", "=", "zhang san"),
+        ("user='li'", "user", "=", "li"),
+        (r'mount="/a\"b\\"', "mount", "=", '/a"b\\'),
+        ("user=", "user", "=", ""),
+        ("image=harbor.example/a/b:1=2", "image", "=", "harbor.example/a/b:1=2"),
+        ("image=~a|b", "image", "=~", "a|b"),
+    ],
+)
+def test_a_matcher_is_read(text: str, name: str, op: str, value: str) -> None:
+    matcher = parse_matcher(text)
+    assert (matcher.name, matcher.op, matcher.value) == (name, op, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("gpu1", "write label=value"),
+        ("", "write label=value"),
+        ("=gpu1", "write label=value"),
+        ("1node=a", "write label=value"),
+        ("node==gpu1", "node=value for a value"),
+        ("node=~~gpu1", "node=~pattern for a pattern"),
+        ("node>3", "write label=value"),
+        ('user="zhang', "quote is not closed"),
+        ('user="', "quote is not closed"),
+        ("node=~gpu[", "the pattern 'gpu[' cannot be understood"),
+        ("node!~(a", "the pattern '(a' cannot be understood"),
+        ("node=~[[:alpha:]]+", "cannot be understood"),
+    ],
+)
+def test_what_is_no_matcher_is_refused_in_words(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        parse_matcher(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels", "met"),
+    [
+        ("node=gpu1", {"node": "gpu1"}, True),
+        ("node=gpu1", {"node": "gpu10"}, False),
+        ("node!=gpu1", {"node": "gpu2"}, True),
+        ("node!=gpu1", {}, True),
+        ("user=", {}, True),
+        ("user!=", {}, False),
+        ("node=~gpu1", {"node": "gpu10"}, False),  # anchored at both ends
+        ("node=~gpu1|gpu2", {"node": "xgpu2"}, False),
+        ("node=~gpu1|gpu2", {"node": "gpu2"}, True),
+        ("node!~gpu.*", {"node": "cpu1"}, True),
+        ("node!~gpu.*", {"node": "gpu1"}, False),
+        ("user=~.+", {}, False),
+        ("user=~.*", {}, True),
+        ("pod=~a.b", {"pod": "a\nb"}, True),
+    ],
+)
+def test_a_matcher_meets_labels(text: str, labels: dict[str, str], met: bool) -> None:
+    assert matches([parse_matcher(text)], labels) is met
+
+
+def test_all_matchers_must_be_met_and_none_are_met_by_all() -> None:
+    both = [parse_matcher("node=gpu1"), parse_matcher("user=zhang")]
+    assert matches(both, {"node": "gpu1", "user": "zhang"})
+    assert not matches(both, {"node": "gpu1", "user": "li"})
+    assert matches([], {"node": "gpu1"})
+
+
+def test_a_stored_pattern_that_cannot_be_understood_is_refused_on_reading() -> None:
+    with pytest.raises(msgspec.ValidationError, match="cannot be understood"):
+        msgspec.json.decode(b'{"name": "node", "op": "=~", "value": "("}', type=Matcher)
+
+
+@given(st.text())
+def test_any_text_is_a_matcher_or_refused(text: str) -> None:
+    try:
+        matcher = parse_matcher(text)
+    except ValueError:
+        return
+    assert matches([matcher], {}) in (True, False)
+
+
+def test_the_labels_of_an_alert() -> None:
+    found = finding("gpu1", CRITICAL, rule="image-pull", cause="dns", user="zhang")
+    expected = {
+        "alertname": "ImagePull",
+        "severity": "critical",
+        "cause": "dns",
+        "cluster": "a",
+        "node": "gpu1",
+        "user": "zhang",
+    }
+    assert labels_of(found, "a") == expected
+    assert "cluster" not in labels_of(found, None)
+    assert labels_of(finding(cluster="b"), "a")["cluster"] == "b"

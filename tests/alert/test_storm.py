@@ -1,0 +1,111 @@
+"""500 alerts in one minute to a bot that takes 20 messages a minute. A minute lasts five seconds here."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.alert.decide import Policy
+from monitor.alert.desk import AlertDesk
+from monitor.alert.lifecycle import Timings
+from monitor.alert.post import PostOffice
+from monitor.alert.receivers.base import Pace
+from monitor.alert.routes import Route
+from monitor.alert.store import Store
+from tests.alert.post_support import Arrival, HttpReceiver, Inbox, finding
+from tests.support import wait_until
+
+MINUTE = 5.0
+ALERTS = 500
+A_MINUTE = 20
+HOLDS = 30  # lines of a digest that fit into 4096 bytes
+SOON = 0.5  # in which what was decided has to be on its way when nothing stands against it
+
+
+class LimitedBot:
+    """Refuses whatever is more than 20 in any minute, as WeCom does, and counts what it refuses as well."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def __call__(self, _: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        now = time.time()
+        self.times.append(now)
+        recent = sum(at > now - MINUTE for at in self.times)
+        if recent > A_MINUTE:
+            return 200, {"errcode": 45009, "errmsg": "api freq out of limit"}
+        return 200, {"errcode": 0, "errmsg": "ok"}
+
+
+def over_a_minute(_: int, chance: random.Random) -> float:
+    return chance.uniform(0.0, MINUTE)
+
+
+def all_at_once(_: int, chance: random.Random) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(("when", "criticals"), [(over_a_minute, 40), (all_at_once, 100)])
+def test_a_storm_of_500_alerts(tmp_path: Path, when: Callable[[int, random.Random], float], criticals: int) -> None:
+    chance = random.Random(5)
+    script = sorted((when(number, chance), number) for number in range(ALERTS))
+    critical = {f"n{number}" for number in chance.sample(range(ALERTS), criticals)}
+    bot = LimitedBot()
+    with Inbox(bot).served() as inbox:
+        receiver = HttpReceiver("bot", inbox.port, pace=Pace(count=A_MINUTE, window=MINUTE), capacity=HOLDS)
+        policy = Policy(routes=(Route(receivers=("bot",), group_wait=0.0),))
+        store = Store(str(tmp_path / "alerts.db"))
+        desk = AlertDesk(store, PostOffice(store, [receiver]), lambda: policy, Timings(), ("alertname", "node"))
+        desk.start()
+        try:
+            began, passed = time.time(), -1.0
+            while passed < script[-1][0]:
+                passed = time.time() - began
+                there = [f"n{number}" for at, number in script if at <= passed]
+                desk.found(finding(node, severity="critical" if node in critical else "warning") for node in there)
+                time.sleep(0.05)
+            wait_until(lambda: len(told(inbox)) == ALERTS, 4 * MINUTE, "all are told")
+            took = time.time() - began
+        finally:
+            desk.stop()
+            store.close()
+    assert took < 5 * MINUTE
+    assert [each.errcode for each in inbox.arrivals if each.errcode] == []
+    assert max(sum(at <= other < at + MINUTE for other in bot.times) for at in bot.times) <= A_MINUTE
+    assert no_critical_waited_while_others_were_sent(inbox.arrivals)
+    print(f"{len(inbox.arrivals)} messages in {took / MINUTE:.1f} minutes", lateness(inbox.arrivals))
+
+
+def told(inbox: Inbox) -> set[str]:
+    return {
+        node
+        for each in inbox.taken()
+        for notification in each.body["notifications"]
+        for node, _ in notification["subjects"]
+    }
+
+
+def no_critical_waited_while_others_were_sent(arrivals: list[Arrival]) -> bool:
+    waits = [
+        (notification["at"] + SOON, each.at)
+        for each in arrivals
+        for notification in each.body["notifications"]
+        if notification["severity"] == "critical"
+    ]
+    others = [each.at for each in arrivals if each.body["notifications"][0]["severity"] != "critical"]
+    return not any(since < at < until for at in others for since, until in waits)
+
+
+def lateness(arrivals: list[Arrival]) -> dict[str, float]:
+    """Return how late the latest of each severity was, in minutes."""
+    latest: dict[str, float] = {}
+    for each in arrivals:
+        for notification in each.body["notifications"]:
+            late = (each.at - notification["at"]) / MINUTE
+            latest[notification["severity"]] = round(max(late, latest.get(notification["severity"], 0.0)), 2)
+    return latest

@@ -1,0 +1,1 @@
+"""Servers on loopback that take alerts as the real ones do, and misbehave as the real ones do."""

@@ -1,0 +1,160 @@
+"""A mail server of the least kind: EHLO, STARTTLS, AUTH, MAIL, RCPT, DATA. It answers the codes it is told to."""
+
+from __future__ import annotations
+
+import base64
+import socketserver
+import ssl
+import threading
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+
+@dataclass
+class Taken:
+    """One mail."""
+
+    sender: str
+    to: list[str]
+    encrypted: bool
+    login: str | None
+    raw: bytes = field(repr=False, default=b"")
+
+    @property
+    def message(self) -> EmailMessage:
+        return message_from_bytes(self.raw, policy=default)
+
+
+class SmtpServer:
+    """Between enter and exit it serves. `replies` says what it answers to a verb, `refused` what to a recipient."""
+
+    def __init__(self, certificate: tuple[Path, Path] | None = None, *, tls_at_once: bool = False) -> None:
+        self.replies: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+        self.taken: list[Taken] = []
+        self.login = ("gpuwarden", "correct horse battery")
+        self.tls_at_once = tls_at_once
+        self.hang_up_after: str | None = None
+        self.silent = False
+        self.closing = threading.Event()
+        self.context: ssl.SSLContext | None = None
+        if certificate is not None:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*certificate)
+        self._server = _Server(("127.0.0.1", 0), _Session)
+        self._server.smtp = self
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(5)
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = True
+    smtp: SmtpServer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up, or that does not trust us, is part of the play."""
+
+
+class _Session(socketserver.StreamRequestHandler):
+    server: _Server
+
+    def setup(self) -> None:
+        self.encrypted = False
+        self.user: str | None = None
+        if self.server.smtp.tls_at_once:
+            self._encrypt()
+        super().setup()
+
+    def _encrypt(self) -> None:
+        context = self.server.smtp.context
+        assert context is not None
+        self.request = context.wrap_socket(self.request, server_side=True)
+        self.encrypted = True
+
+    def finish(self) -> None:
+        super().finish()
+        if self.encrypted:  # the server closes only what it has accepted itself
+            self.request.close()
+
+    def handle(self) -> None:
+        smtp = self.server.smtp
+        if smtp.silent:
+            smtp.closing.wait(30)
+            return
+        self.say(smtp.replies.get("CONNECT", "220 mail.test ESMTP"))
+        self.mail = Taken("", [], self.encrypted, None)
+        while line := self.rfile.readline().decode().strip():
+            verb, _, rest = line.partition(" ")
+            if verb.upper() == smtp.hang_up_after or not self.obey(verb.upper(), rest):
+                return
+
+    def say(self, line: str) -> None:
+        self.wfile.write(f"{line}\r\n".encode())
+
+    def obey(self, verb: str, rest: str) -> bool:
+        smtp = self.server.smtp
+        if verb in smtp.replies:
+            self.say(smtp.replies[verb])
+        elif verb == "EHLO":
+            offers = ["250-mail.test"]
+            offers += ["250-STARTTLS"] if smtp.context is not None and not self.encrypted else []
+            self.wfile.write("".join(f"{line}\r\n" for line in [*offers, "250 AUTH PLAIN"]).encode())
+        elif verb == "STARTTLS":
+            self.say("220 go ahead")
+            self._encrypt()
+            super().setup()
+        elif verb == "AUTH":
+            _, user, password = base64.b64decode(rest.rpartition(" ")[2]).decode().split("\0")
+            self.user = user
+            self.say("235 welcome" if (user, password) == smtp.login else f"535 5.7.8 wrong: {password}")
+        elif verb == "MAIL":
+            self.mail = Taken(_address(rest), [], self.encrypted, self.user)
+            self.say("250 ok")
+        elif verb == "RCPT":
+            self.recipient(_address(rest))
+        elif verb == "DATA":
+            self.data()
+        elif verb == "QUIT":
+            self.say("221 bye")
+            return False
+        else:
+            self.say("250 ok")
+        return True
+
+    def recipient(self, to: str) -> None:
+        refusal = self.server.smtp.refused.get(to)
+        if refusal is None:
+            self.mail.to.append(to)
+        self.say(refusal or "250 ok")
+
+    def data(self) -> None:
+        self.say("354 go on")
+        lines = []
+        while (line := self.rfile.readline()) not in (b".\r\n", b""):
+            lines.append(line.removeprefix(b".") if line.startswith(b"..") else line)
+        self.mail.raw = b"".join(lines)
+        reply = self.server.smtp.replies.get("MESSAGE", "250 queued")
+        if reply.startswith("2"):
+            self.server.smtp.taken.append(self.mail)
+        self.say(reply)
+
+
+def _address(text: str) -> str:
+    return text[text.index("<") + 1 : text.index(">")]

@@ -1,0 +1,254 @@
+"""Alerts by HTTP: what can be asked, what can be changed, and by whom."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from monitor.alert.matchers import parse_matcher
+from monitor.alert.model import Phase, Reason
+from monitor.alert.silences import Silence
+from monitor.alert.store import Delivery
+from monitor.alert_questions import NewSilence, make_silence
+from monitor.facts.findings import Severity
+from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
+from monitor.web.alerts_api import MAX_BODY, Tokens
+from monitor.web.app import create_app
+from monitor.web.server import WebServer
+from tests.support.command import get
+from tests.web.test_app import EVIL, Cluster
+
+AT = 1_700_000_000.0
+TOKEN = "s3cret-t0ken"
+ALERT = SaidAlert(
+    fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, cause="images", phase=Phase.FIRING,
+    labels={"node": EVIL}, headline=f"Disk of {EVIL} is full", since=AT, advice=(EVIL,), told=("wecom",), group="G",
+)  # fmt: skip
+SILENCE = Silence(
+    id="s1", matchers=(parse_matcher(f"node={EVIL}"),), starts_at=AT, ends_at=AT * 2, author=EVIL, comment=EVIL
+)
+DELIVERY = Delivery(
+    id="d1", receiver="wecom", group=EVIL, reason=Reason.NEW, severity=Severity.CRITICAL, at=AT, subjects=1,
+    state="sent", late=0.5, attempts=1, word=EVIL,
+)  # fmt: skip
+
+
+class Asked:
+    """Stands for the alerts: notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def alerts(self, lang: str) -> tuple[SaidAlert, ...]:
+        self.asked.append(("alerts", lang))
+        return (ALERT,)
+
+    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]:
+        self.asked.append(("history", limit, lang))
+        return (
+            SaidEvent(
+                at=AT, what="fired", fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, labels={},
+                headline="full",
+            ),
+        )  # fmt: skip
+
+    def deliveries(self, limit: int) -> tuple[Delivery, ...]:
+        self.asked.append(("deliveries", limit))
+        return (DELIVERY,)
+
+    def silences(self) -> tuple[Silence, ...]:
+        return (SILENCE,)
+
+    def silence(self, wanted: NewSilence) -> Silence:
+        self.asked.append(("silence", wanted))
+        return make_silence(wanted, "s2", AT)
+
+    def unsilence(self, own: str) -> bool:
+        self.asked.append(("unsilence", own))
+        return own == "s1"
+
+    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+        self.asked.append(("test", receiver, rule))
+        if receiver == "nobody":
+            raise ValueError("there is no receiver 'nobody'")
+        return (Tried(receiver="wecom", kind="wecom", ok=True, answer="errcode 0"),)
+
+    def call(self, body: bytes) -> int:
+        self.asked.append(("call", body))
+        return 2
+
+
+@contextmanager
+def serving(asked: Asked, tokens: Tokens | None = None) -> Iterator[str]:
+    app = create_app(Cluster(), None, asked, tokens)
+    server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
+    server.start()
+    try:
+        yield "http://{}:{}".format(*server.address)
+    finally:
+        server.begin_stop()
+        server.wait_stopped()
+
+
+def send(url: str, path: str, payload: object = None, method: str = "POST", **headers: str) -> tuple[int, Any]:
+    """Return the status and what the answer says. Headers are written with _ for -."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    given = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
+    body = payload if isinstance(payload, bytes) else json.dumps(payload).encode() if payload is not None else None
+    try:
+        connection.request(method, path, body, given)
+        response = connection.getresponse()
+        answer = response.read()
+        return response.status, json.loads(answer) if answer.startswith((b"{", b"[")) else answer.decode()
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def asked() -> Asked:
+    return Asked()
+
+
+@pytest.fixture
+def site(asked: Asked) -> Iterator[str]:
+    with serving(asked) as url:
+        yield url
+
+
+READ: list[tuple[str, int, Any]] = [
+    ("/v1/alerts", 200, ("alerts", "en")),
+    ("/v1/alerts?lang=zh", 200, ("alerts", "zh")),
+    ("/v1/alerts?lang=fr", 400, None),
+    ("/v1/alerts/history", 200, ("history", 500, "en")),
+    ("/v1/alerts/history?since=7d&limit=3&lang=zh", 200, ("history", 3, "zh")),
+    ("/v1/alerts/history?since=soon", 400, None),
+    ("/v1/alerts/history?limit=0", 400, None),
+    ("/v1/alerts/history?limit=99999999999999999999", 400, None),
+    ("/v1/alerts/history?limit=²", 400, None),
+    ("/v1/deliveries?limit=7", 200, ("deliveries", 7)),
+    ("/v1/silences", 200, None),
+    ("/v1/alerts/test", 405, None),
+    ("/v1/alertmanager", 405, None),
+]
+
+
+@pytest.mark.parametrize(("path", "status", "expect"), READ, ids=[row[0] for row in READ])
+def test_what_can_be_asked(asked: Asked, site: str, path: str, status: int, expect: Any) -> None:
+    answered, headers, _ = get(site + path.replace("²", "%C2%B2"))
+    assert answered == status
+    assert headers["x-content-type-options"] == "nosniff"
+    assert asked.asked == ([expect] if expect else [])
+
+
+def test_the_answers_are_the_facts(site: str) -> None:
+    (alert,) = json.loads(get(f"{site}/v1/alerts")[2])
+    assert (alert["fingerprint"], alert["phase"], alert["told"]) == ("abc", "firing", ["wecom"])
+    (silence,) = json.loads(get(f"{site}/v1/silences")[2])
+    assert silence["matchers"] == [{"name": "node", "op": "=", "value": EVIL}]
+    (delivery,) = json.loads(get(f"{site}/v1/deliveries")[2])
+    assert (delivery["state"], delivery["word"]) == ("sent", EVIL)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [("/alerts", "Disk of"), ("/alerts?group=G", "Disk of"), ("/alerts/abc", "to do")]
+)
+def test_pages_show_alerts_and_escape_what_others_named(site: str, path: str, shown: str) -> None:
+    status, _, body = get(site + path)
+    assert status == 200
+    assert shown in body
+    assert "<script" not in body
+
+
+def test_pages_of_what_is_not_there(site: str) -> None:
+    assert get(f"{site}/alerts/zzz")[0] == 404
+    assert "nothing fires" in get(f"{site}/alerts?group=other")[2]
+
+
+def test_a_silence_is_made_and_ended(asked: Asked, site: str) -> None:
+    wanted = {"matchers": ["node=gpu1"], "duration": "2h", "author": "li", "comment": "moving"}
+    status, made = send(site, "/v1/silences", wanted)
+    assert (status, made["id"], made["ends_at"] - made["starts_at"]) == (201, "s2", 7200.0)
+    assert send(site, "/v1/silences/s1", method="DELETE") == (200, {"ended": "s1"})
+    assert send(site, "/v1/silences/s9", method="DELETE")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("payload", "words"),
+    [
+        ({"matchers": [], "duration": "2h"}, "at least one matcher"),
+        ({"matchers": ["nod=x"], "duration": "2h"}, "did you mean 'node'?"),
+        ({"matchers": ["node=~["], "duration": "2h"}, "cannot be understood"),
+        ({"matchers": ["node=x"], "duration": "long"}, "is not a duration"),
+        ({"matchers": ["node=x"], "duration": "0s"}, "needs a duration"),
+        ({"matchers": ["node=x"]}, "not what belongs here"),
+        (b"\xff", "not what belongs here"),
+        (b"[" * 100_000, "not what belongs here"),
+    ],
+)
+def test_a_silence_that_makes_no_sense(site: str, payload: object, words: str) -> None:
+    status, answer = send(site, "/v1/silences", payload)
+    assert status == 400
+    assert words in answer["error"]
+
+
+def test_a_test_message(asked: Asked, site: str) -> None:
+    assert send(site, "/v1/alerts/test", {"receiver": "wecom"}) == (
+        200,
+        [{"receiver": "wecom", "kind": "wecom", "ok": True, "answer": "errcode 0"}],
+    )
+    assert send(site, "/v1/alerts/test", b"")[0] == 200
+    assert send(site, "/v1/alerts/test", {"receiver": "nobody"}) == (400, {"error": "there is no receiver 'nobody'"})
+    assert asked.asked == [("test", "wecom", None), ("test", None, None), ("test", "nobody", None)]
+
+
+CHANGES = [
+    ("POST", "/v1/silences"), ("POST", "/v1/alerts/test"), ("POST", "/v1/alertmanager"), ("DELETE", "/v1/silences/s1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), CHANGES)
+def test_without_a_token_another_name_for_this_machine_is_refused(
+    asked: Asked, site: str, method: str, path: str
+) -> None:
+    assert send(site, path, {}, method, Host="evil.example")[0] == 403
+    assert asked.asked == []
+
+
+@pytest.mark.parametrize(("method", "path"), CHANGES[:3])
+def test_without_a_token_a_form_is_refused(asked: Asked, site: str, method: str, path: str) -> None:
+    assert send(site, path, {}, method, Content_Type="text/plain")[0] == 415
+    assert asked.asked == []
+
+
+@pytest.mark.parametrize(("method", "path"), CHANGES)
+def test_with_a_token_whoever_knows_it_may_from_anywhere(asked: Asked, method: str, path: str) -> None:
+    with serving(asked, Tokens(daemon=TOKEN)) as url:
+        assert send(url, path, {}, method)[0] == 401
+        assert send(url, path, {}, method, Authorization="Bearer wrong")[0] == 401
+        assert asked.asked == []
+        send(url, path, {"matchers": ["node=x"], "duration": "1h"}, method, Authorization=f"Bearer {TOKEN}", Host="x")
+        assert len(asked.asked) == 1
+
+
+def test_an_alertmanager_has_a_token_of_its_own(asked: Asked) -> None:
+    with serving(asked, Tokens(daemon=TOKEN, callback="am-token")) as url:
+        assert send(url, "/v1/alertmanager", {}, Authorization=f"Bearer {TOKEN}")[0] == 401
+        assert send(url, "/v1/alertmanager", {"a": 1}, Authorization="Bearer am-token") == (200, {"messages": 2})
+    assert asked.asked == [("call", b'{"a": 1}')]
+    assert "am-token" not in repr(Tokens(daemon=TOKEN, callback="am-token"))
+
+
+def test_too_much_at_once_is_refused(asked: Asked, site: str) -> None:
+    try:
+        status, _ = send(site, "/v1/alertmanager", b"x" * (MAX_BODY + 1))
+        assert status == 413
+    except ConnectionError:
+        pass  # it hung up before all of it was sent
+    assert asked.asked == []

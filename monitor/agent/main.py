@@ -6,11 +6,13 @@ import logging
 import time
 from collections import Counter
 
+import msgspec
+
 import monitor
 from monitor.agent.assemble import build_runner
-from monitor.agent.server import AgentServer
+from monitor.agent.server import Actions, AgentServer, SwitchedOff
 from monitor.agent.settings import AgentSettings
-from monitor.facts import NodeSnapshot
+from monitor.facts import ImageCacheFact, NodeSnapshot
 from monitor.signals import StopSignal
 
 log = logging.getLogger(__name__)
@@ -32,6 +34,11 @@ class Reader:
         """Let the collectors end. One that hangs is left to end with the process."""
         self._runner.stop()
 
+    def images(self) -> tuple[ImageCacheFact, ...] | None:
+        """Return the image caches, with when each image came and was last used, as far as that is known right now."""
+        caches: tuple[ImageCacheFact, ...] | None = self._runner.fresh("images")
+        return caches
+
     def snapshot(self) -> NodeSnapshot:
         """Return what is known of the node right now. Never blocks: collectors run elsewhere."""
         return NodeSnapshot(
@@ -48,12 +55,23 @@ class RunningAgent:
     """An agent that was started: it reads, and its server answers, until `stop`."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        """Raise OSError if the address cannot be listened on."""
+        """Raise OSError if the address cannot be listened on, or what actions need cannot be used."""
         self._reader = Reader(settings)
-        self.snapshot = self._reader.snapshot
-        self._server = AgentServer(settings.listen_host, settings.listen_port, settings.token, self.snapshot)
+        self._actions = _make_actions(settings, self._reader)
+        self._server = AgentServer(
+            settings.listen_host,
+            settings.listen_port,
+            settings.token,
+            self.snapshot,
+            self._actions,
+            settings.actions.tls,
+        )
         self._reader.start()
         self._server.start()
+
+    def snapshot(self) -> NodeSnapshot:
+        """Return what is known of the node right now, and what the agent was asked to do."""
+        return msgspec.structs.replace(self._reader.snapshot(), actions=self._actions.fact())
 
     @property
     def address(self) -> tuple[str, int]:
@@ -61,9 +79,19 @@ class RunningAgent:
         return self._server.address
 
     def stop(self) -> None:
-        """Stop serving and reading."""
+        """Stop serving, acting and reading."""
         self._server.stop()
+        self._actions.stop()
         self._reader.stop()
+
+
+def _make_actions(settings: AgentSettings, reader: Reader) -> Actions:
+    """Return who answers to those who want something done. Raise OSError if what has to be kept cannot be."""
+    if not settings.actions.enabled:
+        return SwitchedOff()
+    from monitor.agent.act.assemble import make_actions  # here: an agent that only reads does not pay for it
+
+    return make_actions(settings, reader.images)
 
 
 def start(settings: AgentSettings) -> RunningAgent:
@@ -77,7 +105,7 @@ def main(settings: AgentSettings) -> int:
     try:
         agent = start(settings)
     except OSError as error:
-        log.error("cannot listen on %s:%s: %s; set agent.listen", settings.listen_host, settings.listen_port, error)
+        log.error("cannot start on %s:%s: %s; see agent.listen", settings.listen_host, settings.listen_port, error)
         return 1
     log.info("agent of node %s on %s:%d", settings.node_name, *agent.address)
     while not stop.wait(STATUS_EVERY):

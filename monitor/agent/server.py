@@ -1,30 +1,82 @@
-"""The agent's HTTP side: /metrics, /v1/snapshot, /healthz. It reads only what the runner holds: it always answers."""
+"""The agent's HTTP side: /metrics, /v1/snapshot, /healthz, and the actions, where those are enabled.
+
+It reads only what the runner holds, and has actions done elsewhere: it always answers.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hmac
 import logging
+import math
 import socket
 import threading
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from monitor.addresses import reached_at
 from monitor.agent.metrics import Exposition
+from monitor.agent.settings import TlsSettings
 from monitor.facts import NodeSnapshot
+from monitor.facts.actions import ActionsFact
+
+if TYPE_CHECKING:
+    import ssl
 
 log = logging.getLogger(__name__)
 CLIENT_TIMEOUT = 15.0  # a client that says nothing for so long is dropped
 MAX_CONNECTIONS = 32
+MAX_BODY = 4 * 1024 * 1024  # the names of all images that a large cluster needs
 JSON = "application/json"
+ACTIONS = "/v1/actions"
 
-Reply = tuple[HTTPStatus, str, bytes]
+
+class Reply(NamedTuple):
+    """What is answered."""
+
+    status: HTTPStatus
+    content_type: str
+    body: bytes
+    retry_after: float | None = None
+
+
+class Actions(Protocol):
+    """Whoever answers below /v1/actions: status, JSON, and after how many seconds to ask again."""
+
+    def answer(
+        self, method: str, path: str, authorization: str, peer: str, body: bytes
+    ) -> tuple[HTTPStatus, bytes, float | None]: ...
+
+    def fact(self) -> ActionsFact: ...
+
+    def stop(self) -> None: ...
+
+
+class SwitchedOff:
+    """Actions that are not enabled: refused, and counted."""
+
+    def __init__(self) -> None:
+        self._fact = ActionsFact(enabled=False)
+
+    def answer(
+        self, _method: str, _path: str, _authorization: str, _peer: str, _body: bytes
+    ) -> tuple[HTTPStatus, bytes, float | None]:
+        refused = self._fact.refused.get("disabled", 0) + 1
+        self._fact = ActionsFact(enabled=False, refused={"disabled": refused}, refused_at=time.time())
+        return HTTPStatus.FORBIDDEN, b'{"error":"disabled: set agent.actions.enabled"}', None
+
+    def fact(self) -> ActionsFact:
+        return self._fact
+
+    def stop(self) -> None:
+        """Nothing runs."""
 
 
 class Pages:
@@ -40,9 +92,10 @@ class Pages:
         """Given a path and the Authorization header, return status, content type and body."""
         page = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
         if page is None:
-            return HTTPStatus.NOT_FOUND, JSON, b'{"error":"there are /metrics, /v1/snapshot and /healthz"}'
+            return Reply(HTTPStatus.NOT_FOUND, JSON, b'{"error":"there are /metrics, /v1/snapshot and /healthz"}')
         if path != "/healthz" and not self._authorized(authorization):
-            return HTTPStatus.UNAUTHORIZED, JSON, b'{"error":"send the agent\'s token as Authorization: Bearer"}'
+            text = b'{"error":"send the agent\'s token as Authorization: Bearer"}'
+            return Reply(HTTPStatus.UNAUTHORIZED, JSON, text)
         return page()
 
     def _authorized(self, authorization: str) -> bool:
@@ -53,15 +106,15 @@ class Pages:
         return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
     def _metrics(self) -> Reply:
-        return HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot())
+        return Reply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))
 
     def _json(self) -> Reply:
-        return HTTPStatus.OK, JSON, self._encode(self._snapshot())
+        return Reply(HTTPStatus.OK, JSON, self._encode(self._snapshot()))
 
     def _health(self) -> Reply:
         """The agent is well as long as it answers; a hung driver is the node's trouble and no reason to restart us."""
         hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
-        return HTTPStatus.OK, JSON, self._encode({"status": "ok", "hung": hung})
+        return Reply(HTTPStatus.OK, JSON, self._encode({"status": "ok", "hung": hung}))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -75,16 +128,50 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        status, content_type, body = self.server.pages.answer(
-            self.path.partition("?")[0], self.headers.get("Authorization", "")
-        )
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        if status == HTTPStatus.UNAUTHORIZED:
+        path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
+        if _is_action(path):
+            self._reply(self._act("GET", path, b""))
+        else:
+            self._reply(self.server.pages.answer(path, authorization))
+
+    def do_POST(self) -> None:
+        path = self.path.partition("?")[0]
+        if not _is_action(path):
+            self.close_connection = True  # what it sent is not read
+            self._reply(Reply(HTTPStatus.METHOD_NOT_ALLOWED, JSON, b'{"error":"this can only be read"}'))
+            return
+        body = self._body()
+        if body is None:
+            self.close_connection = True
+            text = f'{{"error":"send a body with its Content-Length, of at most {MAX_BODY} bytes"}}'
+            self._reply(Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JSON, text.encode()))
+            return
+        self._reply(self._act("POST", path, body))
+
+    def _act(self, method: str, path: str, body: bytes) -> Reply:
+        authorization, peer = self.headers.get("Authorization", ""), str(self.client_address[0])
+        status, said, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
+        return Reply(status, JSON, said, retry_after)
+
+    def _body(self) -> bytes | None:
+        """Return what was sent, or None if it does not say how long that is, or is too long."""
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length[:12]) > MAX_BODY:
+            return None
+        return self.rfile.read(int(length))
+
+    def _reply(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.content_type)
+        self.send_header("Content-Length", str(len(reply.body)))
+        if reply.status == HTTPStatus.UNAUTHORIZED:
             self.send_header("WWW-Authenticate", "Bearer")
+        if reply.retry_after is not None:
+            self.send_header("Retry-After", str(math.ceil(reply.retry_after)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(reply.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class names it so
         log.debug(format, *args)
@@ -97,9 +184,11 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], pages: Pages) -> None:
+    def __init__(self, address: tuple[str, int], pages: Pages, actions: Actions, tls: ssl.SSLContext | None) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.pages = pages
+        self.actions = actions
+        self._tls = tls
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
         super().__init__(address, _Handler)
 
@@ -115,6 +204,15 @@ class _Server(ThreadingHTTPServer):
         finally:
             self._places.release()
 
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands first, where TLS is spoken: on this thread, so that a client that is slow holds up no other."""
+        if self._tls is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(CLIENT_TIMEOUT)
+        with self._tls.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is its own affair: keep the base class from printing a traceback for it."""
         log.debug("client %s of request %s went away", client_address, request)
@@ -123,8 +221,18 @@ class _Server(ThreadingHTTPServer):
 class AgentServer:
     """The server on its own thread, which sleeps until somebody connects: an idle agent is not woken to look around."""
 
-    def __init__(self, host: str, port: int, token: str | None, snapshot: Callable[[], NodeSnapshot]) -> None:
-        self._server = _Server((host, port), Pages(snapshot, token))
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        token: str | None,
+        snapshot: Callable[[], NodeSnapshot],
+        actions: Actions | None = None,
+        tls: TlsSettings | None = None,
+    ) -> None:
+        """Raise OSError if the address cannot be listened on, or the certificate cannot be used."""
+        context = tls_context(tls) if tls else None
+        self._server = _Server((host, port), Pages(snapshot, token), actions or SwitchedOff(), context)
         self._stopping = False
         self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
@@ -148,3 +256,22 @@ class AgentServer:
     def _serve(self) -> None:
         while not self._stopping:
             self._server.handle_request()
+
+
+def tls_context(tls: TlsSettings) -> ssl.SSLContext:
+    """Given files, return how the server secures a connection. Raise OSError, naming what cannot be used."""
+    import ssl  # here: costs nothing where it is not used
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(tls.cert_file, tls.key_file)
+        if tls.client_ca_file is not None:
+            context.load_verify_locations(tls.client_ca_file)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except OSError as error:  # also SSLError
+        raise OSError(errno.EINVAL, f"agent.actions.tls: a file cannot be used: {error}") from error
+    return context
+
+
+def _is_action(path: str) -> bool:
+    return path == ACTIONS or path.startswith(f"{ACTIONS}/")

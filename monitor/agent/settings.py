@@ -50,6 +50,28 @@ class RegistryTarget(Settings, frozen=True, kw_only=True):
     verify_tls: bool
 
 
+class TlsSettings(Settings, frozen=True, kw_only=True):
+    """The server's certificate. With a client CA, whoever connects has to have a certificate of it."""
+
+    cert_file: str
+    key_file: str
+    client_ca_file: str | None
+
+
+class ActionSettings(Settings, frozen=True, kw_only=True):
+    """Whether the agent does anything but read, and for whom."""
+
+    enabled: bool
+    token: str | None
+    per_minute: int
+    dataset_roots: tuple[str, ...]
+    tls: TlsSettings | None
+
+    def __repr__(self) -> str:
+        """Show no token, wherever this ends up being printed."""
+        return f"ActionSettings(enabled={self.enabled})"
+
+
 class AgentSettings(Settings, frozen=True, kw_only=True):
     """Everything the agent needs to know."""
 
@@ -64,6 +86,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     registries: tuple[RegistryTarget, ...]
     probe_timeout: float
     device_resources: tuple[str, ...]
+    actions: ActionSettings
 
     def __repr__(self) -> str:
         """Show no token, wherever this ends up being printed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitor.facts.actions import ActionsFact
 from monitor.facts.base import Fact
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.storage import (
@@ -59,3 +60,4 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     images: tuple[ImageCacheFact, ...] | None = None
     runtime_usage: tuple[RuntimeUsageFact, ...] | None = None
     probes: tuple[ProbeFact, ...] | None = None
+    actions: ActionsFact | None = None

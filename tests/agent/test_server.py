@@ -11,8 +11,9 @@ import msgspec
 import pytest
 import requests
 
-from monitor.agent.server import MAX_CONNECTIONS, AgentServer
+from monitor.agent.server import MAX_CONNECTIONS, AgentServer, SwitchedOff
 from monitor.facts import NodeSnapshot
+from monitor.facts.actions import ActionsFact
 from tests.support.snapshots import full_snapshot
 
 TOKEN = "s3cret-träger"
@@ -60,7 +61,7 @@ def test_health_names_what_hangs_and_is_well_all_the_same(server: AgentServer) -
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("GET", "/etc/passwd", 404), ("GET", "/metrics?x=1", 200), ("POST", "/metrics", 501)],
+    [("GET", "/", 404), ("GET", "/etc/passwd", 404), ("GET", "/metrics?x=1", 200), ("POST", "/metrics", 405)],
 )
 def test_nothing_else_is_served(server: AgentServer, method: str, path: str, status: int) -> None:
     host, port = server.address
@@ -102,3 +103,20 @@ def test_silent_clients_do_not_keep_others_out_for_long(server: AgentServer) -> 
 def test_a_second_server_on_the_port_is_refused(server: AgentServer) -> None:
     with pytest.raises(OSError, match="in use"):
         AgentServer(*server.address, None, full_snapshot)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", ""), ("GET", "/a1"), ("POST", "/a1/stop")])
+def test_actions_are_refused_unless_they_are_enabled(server: AgentServer, method: str, path: str) -> None:
+    host, port = server.address
+    url = f"http://{host}:{port}/v1/actions{path}"
+    reply = requests.request(method, url, data=b"{}", headers={"Authorization": "Bearer x"}, timeout=5)
+    assert (reply.status_code, reply.json()) == (403, {"error": "disabled: set agent.actions.enabled"})
+
+
+def test_what_is_asked_of_an_agent_that_does_not_act_is_counted() -> None:
+    off = SwitchedOff()
+    assert off.fact() == ActionsFact(enabled=False)
+    for _ in range(3):
+        off.answer("POST", "/v1/actions", "", "127.0.0.1", b"")
+    assert (off.fact().enabled, off.fact().refused) == (False, {"disabled": 3})
+    assert off.fact().refused_at is not None

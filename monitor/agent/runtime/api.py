@@ -28,6 +28,10 @@ class GoneError(EngineError):
     """What was asked for (a container that the list still had) no longer exists."""
 
 
+class ConflictError(EngineError):
+    """The runtime refuses: what should go is in use."""
+
+
 class NotServedError(Exception):
     """There is no such runtime here: no socket, or one behind which nobody speaks this protocol. Not a fault."""
 

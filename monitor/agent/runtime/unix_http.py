@@ -8,8 +8,10 @@ from typing import Self
 
 import msgspec
 
-from monitor.agent.runtime.api import EngineError, GoneError
+from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
 from monitor.agent.runtime.dial import dial, explained
+
+_FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 
 
 class _UnixConnection(HTTPConnection):
@@ -30,7 +32,7 @@ class _Complaint(msgspec.Struct):
 
 
 class UnixHttp:
-    """GET requests, one after the other, over one connection that is opened when it is needed."""
+    """Requests, one after the other, over one connection that is opened when it is needed."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -45,28 +47,35 @@ class UnixHttp:
         self._hang_up()
 
     def get(self, target: str, timeout: float | None = None) -> bytes:
-        """Given a path with its query, return the body. Raise GoneError on 404, EngineError on any other failure."""
+        """Given a path with its query, return the body. Raise as `send` does."""
+        return self.send("GET", target, timeout)
+
+    def send(self, method: str, target: str, timeout: float | None = None) -> bytes:
+        """Given a request without a body, return the body of its answer.
+
+        Raise GoneError on 404, ConflictError on 409, EngineError on any other failure.
+        """
         try:
-            status, body = self._exchange(target, timeout)
+            status, body = self._exchange(method, target, timeout)
         except OSError as error:  # also a reset connection: the engine went away
             self._hang_up()
             raise explained(self._path, error) from error
         except HTTPException as error:
             self._hang_up()
             raise EngineError(f"{self._path}: {type(error).__name__}: {error}") from error
-        if status == 200:
+        if 200 <= status < 300:
             return body
-        failure = GoneError if status == 404 else EngineError
+        failure = _FAILURES.get(status, EngineError)
         raise failure(f"{self._path}: {target.partition('?')[0]}: HTTP {status}: {_message(body)}")
 
-    def _exchange(self, target: str, timeout: float | None) -> tuple[int, bytes]:
+    def _exchange(self, method: str, target: str, timeout: float | None) -> tuple[int, bytes]:
         connection = self._connection
         if connection is None:
             connection = self._connection = _UnixConnection(self._path)
         connection.timeout = timeout
         if connection.sock is not None:
             connection.sock.settimeout(timeout)
-        connection.request("GET", target)
+        connection.request(method, target)
         response = connection.getresponse()
         return response.status, response.read()
 

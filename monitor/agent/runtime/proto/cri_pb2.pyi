@@ -109,6 +109,17 @@ class Image(Message):
     size: int
     pinned: bool
 
+class ImageStatusRequest(Message):
+    image: ImageSpec
+    verbose: bool
+
+class ImageStatusResponse(Message):
+    info: Mapping[str, str]
+
+class RemoveImageRequest(Message):
+    image: ImageSpec
+
+class RemoveImageResponse(Message): ...
 class ImageFsInfoRequest(Message): ...
 
 class ImageFsInfoResponse(Message):

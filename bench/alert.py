@@ -1,0 +1,221 @@
+"""From the kubelet's first failure to pull a pod's image to the message about it, against Prometheus and Alertmanager.
+
+In the lab's cluster (a real API server, scheduler, kubelet, Docker engine and registry) pods are made, one every second
+or two, each of which wants an image of its own that the registry does not have. A `gpuwarden daemon`, and Prometheus
+with Alertmanager twice (Debian's packages: with their defaults of 15 s between scrapes, 15 s between evaluations and
+30 s of group wait; tuned to 1 s, 1 s and 0 s), follow the same cluster at the same time and tell the same local server
+of the same failures. The daemon has its default settings, except that each pod is a group of its own
+(`group_by: [alertname, pod]`), as it is for both Alertmanagers: otherwise all these failures would be one message that
+grows. kube-state-metrics is not among Debian's packages; an exporter of one series under its name stands in, which
+follows the pods as the daemon does and is up to date at every scrape. That flatters Prometheus, and so does that
+nothing else is scraped. The rule is `kube_pod_container_status_waiting_reason{reason=~"ErrImagePull|ImagePullBackOff"}
+> 0` with `for: 0s`.
+
+A failure begins when a watch of the benchmark's own first shows it, in the pod's status or by an event, whichever is
+sooner, by the monotonic clock: the time that the kubelet writes into its events has only whole seconds. As a check,
+one line of the table counts from that. How the scrapes of Prometheus lie to its evaluations is chance, and the same
+throughout a run: its defaults take between 30 and 60 s. The 99th percentile of so few failures is the longest.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.alert_hook import Hook, hook
+from bench.alert_pods import Pods, Witness, some_lab, witness
+from bench.alert_prometheus import DEFAULT, TUNED, prometheus
+from bench.process import running
+from bench.report import Goal, Report
+from monitor.alert.store import FILE, Store, What
+from tests.lab.lab import Lab
+from tests.support import free_port
+
+FAILURES = 30
+# Seconds from one pod to the next: of more, and of more at a time, this kubelet cannot tell at once.
+SPACING = (4.0, 6.0)
+OURS = "gpuwarden"
+NAMES = {
+    OURS: "gpuwarden",
+    TUNED.who: "Prometheus and Alertmanager, 1 s, 1 s, 0 s",
+    DEFAULT.who: "Prometheus and Alertmanager, 15 s, 15 s, 30 s",
+}
+READY, LATEST = 60.0, 120.0  # seconds until all work, and from the last pod to the last message
+BEAT = 0.1
+COLUMNS = ("", "failures", "p50 s", "p99 s", "longest s")
+STAGES = ("the way of a failure through gpuwarden", "p50 s", "longest s")
+CONFIG = """\
+daemon:
+  listen: 127.0.0.1:{port}
+  state: {state}
+  kubernetes: {{enabled: yes, kubeconfig: {kubeconfig}}}
+  alerts:
+    receivers: [{{kind: webhook, url: "{url}"}}]
+    group_by: [alertname, pod]
+"""
+
+
+@dataclass(frozen=True)
+class Course:
+    """One failure, in seconds since it was first seen: the message of each, and what gpuwarden did meanwhile."""
+
+    arrived: dict[str, float]
+    status: float
+    found: float
+    decided: float
+    since_stamp: float
+
+
+def run() -> Report:
+    """Let pods fail, and return how soon each told it."""
+    before = os.getloadavg()[0]
+    with TemporaryDirectory() as name, some_lab() as lab:
+        courses = measure(lab, Path(name))
+    load = (before, os.getloadavg()[0])
+    ours, tuned, default = ([course.arrived[who] for course in courses] for who in (OURS, TUNED.who, DEFAULT.who))
+    goals = (
+        Goal("alert_p50_s", percentile(ours, 0.5), None, "from the first failed pull to the message, median"),
+        Goal("alert_p99_s", percentile(ours, 0.99), 2.0, "the same, 99th percentile"),
+        Goal(
+            "alert_speedup_vs_prometheus_default",
+            percentile(default, 0.5) / percentile(ours, 0.5),
+            None,
+            "median of Prometheus and Alertmanager with their defaults / ours",
+            at_least=20,
+        ),
+        Goal(
+            "alert_speedup_vs_prometheus_tuned",
+            percentile(tuned, 0.5) / percentile(ours, 0.5),
+            None,
+            "median of both tuned to 1 s, 1 s and 0 s / ours",
+        ),
+    )
+    rows = [row(NAMES[who], [course.arrived[who] for course in courses]) for who in NAMES]
+    rows.append(row("gpuwarden, since the second in the kubelet's event", [course.since_stamp for course in courses]))
+    how = (
+        f"{(__doc__ or '').partition(chr(10) * 2)[2].strip()} Load average: {load[0]:.1f} before, {load[1]:.1f} after."
+    )
+    tables = (("Seconds from failure to message", COLUMNS, rows), ("Where the time goes", STAGES, stages(courses)))
+    return Report("alert", "From a failed pull to the message", how, goals, tables)
+
+
+def row(name: str, seconds: Sequence[float]) -> tuple[str, ...]:
+    """Given how long each took, return the line in the table."""
+    figures = (percentile(seconds, 0.5), percentile(seconds, 0.99), max(seconds))
+    return (name, str(len(seconds)), *(f"{figure:.2f}" for figure in figures))
+
+
+def stages(courses: Sequence[Course]) -> list[tuple[str, ...]]:
+    """Return how long each part of the way takes, and how long the longest took."""
+    ways: dict[str, Callable[[Course], float]] = {
+        "seen by a watch: pod's status, after the event": lambda each: each.status,
+        "the daemon has looked, and the alert fires": lambda each: each.found - each.status,
+        "others of the group were waited for (0.5 s)": lambda each: each.decided - each.found,
+        "written, sent and received": lambda each: each.arrived[OURS] - each.decided,
+    }
+    took = {name: [way(course) for course in courses] for name, way in ways.items()}
+    return [(name, f"{statistics.median(times):.2f}", f"{max(times):.2f}") for name, times in took.items()]
+
+
+def percentile(seconds: Sequence[float], share: float) -> float:
+    """Return in how many seconds that share has arrived."""
+    if share == 0.5:
+        return statistics.median(seconds)
+    return sorted(seconds)[min(len(seconds) - 1, int(len(seconds) * share))]
+
+
+def measure(lab: Lab, folder: Path) -> list[Course]:
+    """Let all three follow the lab, let pods fail, and return the course of each failure."""
+    kubeconfig, prefix = str(lab.kubeconfig), f"pull-{secrets.token_hex(3)}"
+    first, *names = (f"{prefix}-{number}" for number in range(FAILURES + 1))
+    with ExitStack() as stack:
+        pods = stack.enter_context(Pods(lab))
+        server, watching = stack.enter_context(hook(kubeconfig)), stack.enter_context(witness(kubeconfig))
+        peers = [stack.enter_context(prometheus(setup, server, folder / setup.who)) for setup in (DEFAULT, TUNED)]
+        stack.enter_context(daemon(kubeconfig, server, folder))
+        wait_until(lambda: all(peer.is_ready() for peer in peers), READY, "Prometheus has scraped")
+        pods.make(first)  # it meets caches that are cold, and proves that messages come
+        wait_told(server, (OURS, TUNED.who), [first], READY)
+        for name in names:
+            time.sleep(random.uniform(*SPACING))
+            pods.make(name)
+            pods.delete([each for each in names if not untold(server, NAMES, [each])])
+        wait_told(server, NAMES, names, LATEST)
+        arrivals = {name: {who: server.arrived(who, name) or 0.0 for who in NAMES} for name in names}
+    return courses_of(arrivals, watching, folder / "state")
+
+
+@contextmanager
+def daemon(kubeconfig: str, server: Hook, folder: Path) -> Iterator[None]:
+    """Run the daemon for the length of a block."""
+    config = folder / "gpuwarden.yml"
+    config.write_text(
+        CONFIG.format(port=free_port(), state=folder / "state", kubeconfig=kubeconfig, url=server.address(OURS))
+    )
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
+    command = [str(Path(sys.executable).with_name("gpuwarden")), "daemon", "--config", str(config)]
+    with running(command, environ, folder / "daemon.log"):
+        yield
+
+
+def untold(server: Hook, whos: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return who has not told of which pod."""
+    return [f"{who} of {name}" for name in names for who in whos if server.arrived(who, name) is None]
+
+
+def wait_told(server: Hook, whos: Iterable[str], names: Sequence[str], limit: float) -> None:
+    """Return when each has told of every pod. Raise RuntimeError that says who did not of which."""
+    try:
+        wait_until(lambda: not untold(server, whos, names), limit, "the messages")
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: {', '.join(untold(server, whos, names))}") from None
+
+
+def courses_of(arrivals: dict[str, dict[str, float]], watching: Witness, state: Path) -> list[Course]:
+    """Given when messages arrived and the daemon's state, return the courses, counted from when each failed."""
+    ahead = time.time() - time.monotonic()
+    fired, decided = history(state)
+    courses = []
+    for name, arrived in arrivals.items():
+        failure = watching.failure(name)
+        if failure.at is None or failure.status is None or failure.stamp is None:
+            raise RuntimeError(f"of {name} there was a message, but no status and event")
+        began = failure.at
+        courses.append(
+            Course(
+                arrived={who: at - began for who, at in arrived.items()},
+                status=failure.status - began,
+                found=fired[name] - ahead - began,
+                decided=decided[name] - ahead - began,
+                since_stamp=arrived[OURS] + ahead - failure.stamp,
+            )
+        )
+    return courses
+
+
+def history(state: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Return, by pod, when its alert first fired, and when the first message about it was written."""
+    store = Store(str(state / FILE))
+    events, deliveries = store.history(0.0), store.deliveries(100 * FAILURES, time.time())
+    store.close()
+    fired = {event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is What.FIRED}
+    decided = {each.group.partition("|pod=")[2]: each.at for each in deliveries}
+    return fired, decided  # both are told the latest first, so that the first is what stays
+
+
+def wait_until(is_so: Callable[[], bool], limit: float, what: str) -> None:
+    """Return when it is so. Raise RuntimeError if that takes too long."""
+    deadline = time.monotonic() + limit
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"not within {limit:.0f} s: {what}")
+        time.sleep(BEAT)

@@ -1,0 +1,111 @@
+"""Prometheus with an Alertmanager, as Debian packages them, on loopback: with their defaults, and tuned."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.alert_hook import ALERTS, METRICS, NAME, Hook
+from bench.process import running
+from tests.support import free_port
+
+PROMETHEUS = """\
+global: {{scrape_interval: {scrape}, evaluation_interval: {evaluation}}}
+rule_files: [{rules}]
+alerting: {{alertmanagers: [{{static_configs: [{{targets: ["{alertmanager}"]}}]}}]}}
+scrape_configs:
+  - job_name: kube-state-metrics
+    honor_labels: true
+    metrics_path: {path}
+    static_configs: [{{targets: ["{target}"]}}]
+"""
+RULES = f"""\
+groups:
+  - name: pods
+    rules:
+      - alert: {ALERTS[1]}
+        expr: {NAME}{{reason=~"ErrImagePull|ImagePullBackOff"}} > 0
+        for: 0s
+"""
+ALERTMANAGER = """\
+route: {{receiver: hook, group_by: [alertname, namespace, pod], group_wait: {group_wait}}}
+receivers: [{{name: hook, webhook_configs: [{{url: "{url}"}}]}}]
+"""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How often Prometheus scrapes and evaluates, and how long Alertmanager waits for more of a group."""
+
+    who: str
+    scrape: str
+    evaluation: str
+    group_wait: str
+
+
+DEFAULT = Setup("prometheus", scrape="15s", evaluation="15s", group_wait="30s")
+TUNED = Setup("prometheus-tuned", scrape="1s", evaluation="1s", group_wait="0s")
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """A running one."""
+
+    address: str
+
+    def is_ready(self) -> bool:
+        """Say whether it has scraped the exporter and knows its Alertmanager."""
+        try:
+            up = self._get("query?query=up")["result"]
+            return bool(up and up[0]["value"][1] == "1" and self._get("alertmanagers")["activeAlertmanagers"])
+        except OSError:
+            return False
+
+    def _get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"http://{self.address}/api/v1/{path}", timeout=5) as answer:
+            return json.load(answer)["data"]
+
+
+@contextmanager
+def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
+    """Run both for the length of a block: they scrape the hook's exporter and call the hook."""
+    folder.mkdir()
+    rules, config, routes = folder / "rules.yml", folder / "prometheus.yml", folder / "alertmanager.yml"
+    listen, alertmanager = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    rules.write_text(RULES)
+    routes.write_text(ALERTMANAGER.format(group_wait=setup.group_wait, url=hook.address(setup.who)))
+    config.write_text(
+        PROMETHEUS.format(
+            scrape=setup.scrape,
+            evaluation=setup.evaluation,
+            rules=rules,
+            alertmanager=alertmanager,
+            path=METRICS,
+            target=hook.target,
+        )
+    )
+    scraping = [
+        "prometheus",
+        f"--config.file={config}",
+        f"--storage.tsdb.path={folder / 'series'}",
+        f"--web.listen-address={listen}",
+    ]
+    telling = [
+        "prometheus-alertmanager",
+        f"--config.file={routes}",
+        f"--storage.path={folder / 'alerts'}",
+        f"--web.listen-address={alertmanager}",
+        "--cluster.listen-address=",
+    ]
+    environ = dict(os.environ)
+    with (
+        running(telling, environ, folder / "alertmanager.log"),
+        running(scraping, environ, folder / "prometheus.log"),
+    ):
+        yield Prometheus(listen)

@@ -1,0 +1,181 @@
+"""Datasets of 1,000,000 files: how long a scan takes against `find`, how long a purge takes against `rm -rf`.
+
+A tree of 20 users whose units have 2,500 files each, 250 in a directory, on the disk that holds the temporary files. The
+scan is the agent's own: units, sums, newest times, hard links, and which process uses what; `find` prints size, times,
+owner and path of each file. Both run alternately on the same tree with a warm cache, and the best of each counts. For
+the purge two equal trees are made, the disk is synced, and one is deleted by each, whose turn it is first alternating.
+Memory is the most that the scanning process ever had, interpreter and all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from bench.report import Goal, Report
+from monitor.agent.datasets.delete import Deletion
+from monitor.agent.datasets.in_use import InUse
+from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.survey import How, read_owners, survey
+from monitor.agent.datasets.tree import Tree
+
+LARGE, SMALL = 1_000_000, 100_000
+IN_DIRECTORY, DIRECTORIES, USERS = 250, 10, 20
+PRINTED = "%s %A@ %T@ %C@ %U %p\\n"
+SCANS, DELETIONS = 4, 2
+NEEDED_BYTES = 12 << 30  # files without content, but each has an inode
+MIB = 1 << 20
+
+
+def run() -> Report:
+    """Measure both sizes and return the report."""
+    with _directory() as base:
+        small, large = _scans(base, SMALL), _scans(base, LARGE)
+        deleted = _deletions(base, LARGE)
+    scan, find = large["scan"], large["find"]
+    goals = [
+        Goal("dataset_plan_ratio", scan / find, 2.0, f"a scan of {LARGE:,} files takes so many times as long as find"),
+        Goal("dataset_plan_rss_mib", large["rss_mib"], 200, "the most memory the scanning process ever had"),
+        Goal("dataset_plan_growth_10x", scan / small["scan"], 12, "ten times the files take so many times longer"),
+        Goal(
+            "dataset_delete_ratio",
+            deleted["purge"] / deleted["rm"],
+            1.5,
+            f"a purge of {LARGE:,} files takes so many times as long as rm -rf",
+        ),
+    ]
+    rows = [
+        (f"{files:,}", f"{found['scan']:.2f}", f"{found['find']:.2f}", f"{found['rss_mib']:.0f}")
+        for files, found in ((SMALL, small), (LARGE, large))
+    ]
+    return Report(
+        name="datasets",
+        title="Datasets",
+        how=" ".join((__doc__ or "").split("\n\n")[1].split()),
+        goals=goals,
+        tables=[
+            ("Scan", ("files", "scan s", "find s", "memory MiB"), rows),
+            (
+                "Delete",
+                ("files", "purge s", "rm -rf s"),
+                [(f"{LARGE:,}", _all(deleted, "purges"), _all(deleted, "rms"))],
+            ),
+        ],
+    )
+
+
+def make_tree(root: Path, files: int) -> None:
+    """Make users with units of equal size, until there are so many files."""
+    for unit in range(files // (IN_DIRECTORY * DIRECTORIES)):
+        for number in range(DIRECTORIES):
+            path = root / f"user{unit % USERS}" / "datasets" / f"set{unit}" / f"part{number}"
+            path.mkdir(parents=True)
+            directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            for file in range(IN_DIRECTORY):
+                os.close(os.open(f"image{file:06}.jpg", os.O_CREAT | os.O_WRONLY, dir_fd=directory))
+            os.close(directory)
+
+
+def scan_once(root: str) -> tuple[float, int]:
+    """Scan a root as the agent does, and return how long that took and how many files it has."""
+    began = time.monotonic()
+    with Roots([root]).open(root) as opened:
+        fact = survey(opened, "*/datasets/*", "dir", InUse(), How(owners=read_owners()))
+    return time.monotonic() - began, sum(unit.files for unit in fact.units)
+
+
+def _scans(base: Path, files: int) -> dict[str, float]:
+    root = base / f"scan{files}"
+    make_tree(root, files)
+    scans, finds = [], []
+    for _ in range(SCANS):
+        finds.append(_seconds(lambda: _run("find", str(root), "-printf", PRINTED)))
+        scans.append(_in_process("scan", str(root)))
+    if any(found["files"] != files for found in scans):
+        raise RuntimeError("the scan did not see every file")
+    _run("rm", "-rf", str(root))
+    return {
+        "scan": min(found["seconds"] for found in scans),
+        "find": min(finds),
+        "rss_mib": max(found["rss_mib"] for found in scans),
+    }
+
+
+def _deletions(base: Path, files: int) -> dict[str, Any]:
+    purges, removals = [], []
+    for turn in range(DELETIONS):
+        for name in ("one", "two"):
+            make_tree(base / "delete" / name, files)
+        for first in (turn % 2 == 0, turn % 2 == 1):
+            os.sync()
+            if first:
+                purges.append(_in_process("delete", str(base / "delete"), "one")["seconds"])
+            else:
+                removals.append(_seconds(lambda: _run("rm", "-rf", str(base / "delete/two"))))
+        if os.listdir(base / "delete"):
+            raise RuntimeError("not everything was deleted")
+    return {"purge": min(purges), "rm": min(removals), "purges": purges, "rms": removals}
+
+
+def _all(found: dict[str, Any], key: str) -> str:
+    return ", ".join(f"{seconds:.1f}" for seconds in found[key])
+
+
+@contextlib.contextmanager
+def _directory() -> Iterator[Path]:
+    base = Path(mkdtemp(prefix="gpuwarden-bench-"))
+    try:
+        disk = os.statvfs(base)
+        if disk.f_bavail * disk.f_frsize < NEEDED_BYTES or disk.f_favail < 3 * LARGE:
+            raise RuntimeError(f"{base} has too little room for {3 * LARGE:,} files")
+        yield base
+    finally:
+        _run("rm", "-rf", str(base))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
+
+
+def _in_process(*arguments: str) -> dict[str, float]:
+    """Measure in a process of its own, and return what it says."""
+    command = [sys.executable, "-m", "bench.datasets", *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=1200)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def main(what: str, root: str, name: str = "") -> None:
+    files = 0
+    if what == "scan":
+        seconds, files = scan_once(root)
+    else:
+        with Roots([root]).open(root) as opened, Tree(opened) as tree:
+            seconds = _seconds(lambda: _delete(tree, name))
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB
+    print(json.dumps({"seconds": seconds, "files": files, "rss_mib": rss}))
+
+
+def _delete(tree: Tree, name: str) -> None:
+    if not Deletion(tree, threading.Event()).run(tree.top, name).finished:
+        raise RuntimeError(f"{name} was not deleted")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,185 @@
+"""Who uses a dataset: processes by open and mapped files, working directories, roots and executables; and mounts.
+
+A container sees a dataset under a path of its own, so paths are not compared: the mounts say where in which filesystem
+a path is. Where two readings are possible both count, and a process that cannot be read uses everything: a mistake must
+not free a dataset. Not seen are: a thread with a table of open files of its own, and a file that is only mapped, by a
+bind mount that was taken away lazily.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from monitor.agent.datasets.mounts import Place, SeenMount, join, read
+from monitor.agent.datasets.processes import GONE, Reference, references
+from monitor.agent.guard import Guard, HungError
+from monitor.facts.datasets import UseFact
+
+LIMIT_SECONDS = 2.0
+MAX_USES = 16
+_ROUNDS = 20
+
+
+class InUse:
+    """Looks at all processes below `proc`, at their mounts, and at the loop devices below `sys`."""
+
+    def __init__(self, proc: str = "/proc", sys: str = "/sys", limit: float = LIMIT_SECONDS) -> None:
+        self._proc = proc
+        self._sys = sys
+        self._limit = limit
+
+    def __call__(self, places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+        """Given places, return the uses of each that is used. Raise OSError when there is no /proc to look at."""
+        wanted, namespaces = _Wanted(places), _Namespaces(self._proc)
+        guard = Guard("in-use")
+        seen = {int(os.readlink(f"{self._proc}/self"))}  # what this process reads, it reads to find this out
+        try:
+            # Again for processes that were started meanwhile: they may have inherited a file from one that is gone.
+            for _ in range(_ROUNDS):
+                fresh = sorted({int(name) for name in os.listdir(self._proc) if name.isdigit()} - seen)
+                if not fresh:
+                    break
+                seen.update(fresh)
+                self._look_at_all(fresh, wanted, namespaces, guard)
+            else:
+                wanted.add_to_all(UseFact(how="unknown"))  # something forks faster than it can be looked at
+        finally:
+            guard.close()
+        self._look_at_loops(wanted, namespaces)
+        return wanted.found()
+
+    def _look_at_all(self, pids: Sequence[int], wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> None:
+        """Note what processes use. All their mounts first: a file can be of another namespace than its process."""
+        for pid in pids:
+            try:
+                for mount in namespaces.add(pid):
+                    wanted.add(mount.places(b""), UseFact(how="mount", pid=pid))
+            except GONE:
+                continue
+            except OSError:
+                wanted.add_to_all(UseFact(how="unknown", pid=pid))
+        for pid in pids:
+            self._look_at(pid, wanted, namespaces, guard)
+
+    def _look_at(self, pid: int, wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> None:
+        """Note what one process uses. Some of /proc waits for a lock that a stuck process holds, hence the guard."""
+        try:
+            found = guard.call(str(pid), lambda: list(references(self._proc, pid, namespaces.mounts)), self._limit)
+        except GONE:
+            return
+        except (OSError, HungError):
+            wanted.add_to_all(UseFact(how="unknown", pid=pid))
+            return
+        for reference in found:
+            self._note(reference, pid, wanted, namespaces)
+
+    def _note(self, reference: Reference, pid: int, wanted: _Wanted, namespaces: _Namespaces) -> None:
+        use = UseFact(how=reference.how, pid=pid)
+        if reference.device is not None:
+            # On a mount that nobody has any more. What that showed of its filesystem cannot be told.
+            if reference.device in wanted.filesystems:
+                wanted.add_to_all(use)
+        elif reference.mount is not None:
+            wanted.add(namespaces.on_mount(reference.mount, reference.path), use)
+        else:
+            wanted.add(namespaces.places(pid, reference.path), use)
+
+    def _look_at_loops(self, wanted: _Wanted, namespaces: _Namespaces) -> None:
+        """Note files that serve as a disk: no process has them open."""
+        for name in os.listdir(f"{self._sys}/block"):
+            if not name.startswith("loop"):
+                continue
+            try:
+                with open(f"{self._sys}/block/{name}/loop/backing_file", "rb") as file:
+                    path = file.read().rstrip(b"\n")
+            except FileNotFoundError:
+                continue  # a loop device without a file
+            wanted.add(namespaces.places_anywhere(path), UseFact(how="loop"))
+
+
+class _Wanted:
+    """The places that are asked for, and the uses found so far."""
+
+    def __init__(self, places: Sequence[Place]) -> None:
+        self._uses: dict[Place, dict[UseFact, None]] = {place: {} for place in places}
+        self.filesystems = frozenset(place.filesystem for place in places)
+
+    def add(self, places: Iterable[Place], use: UseFact) -> None:
+        """Given what a use may refer to, note it at each unit that is that or holds that."""
+        for place in places:
+            if place.filesystem in self.filesystems:
+                for path in _self_and_above(place.path):
+                    self._note(Place(place.filesystem, path), use)
+
+    def add_to_all(self, use: UseFact) -> None:
+        for place in self._uses:
+            self._note(place, use)
+
+    def found(self) -> Mapping[Place, tuple[UseFact, ...]]:
+        return {place: tuple(uses) for place, uses in self._uses.items() if uses}
+
+    def _note(self, place: Place, use: UseFact) -> None:
+        uses = self._uses.get(place)
+        if uses is not None and len(uses) < MAX_USES:
+            uses[use] = None
+
+
+class _Namespace:
+    """The mounts that some processes see, at the paths by which the kernel shows their files."""
+
+    def __init__(self, mounts: Iterable[SeenMount], root: bytes) -> None:
+        # A mountinfo has paths as seen from the root of its process; files are shown from that of the namespace.
+        self.points = [(join(root, mount.mount.point), mount) for mount in mounts]
+        self._at: dict[bytes, list[SeenMount]] = {}
+        for point, mount in self.points:
+            self._at.setdefault(point, []).append(mount)
+
+    def places(self, path: bytes) -> Iterator[Place]:
+        """Given a path, yield where it may lie: on the mount that holds it, or on one that this hides."""
+        for above in _self_and_above(path):
+            for mount in self._at.get(above, ()):
+                yield from mount.places(path.removeprefix(above.rstrip(b"/")))
+
+
+class _Namespaces:
+    """Mount namespaces, each read once: the kernel takes a millisecond to write one out."""
+
+    def __init__(self, proc: str) -> None:
+        self._proc = proc
+        self._known: dict[tuple[str, bytes], _Namespace] = {}
+        self._of: dict[int, _Namespace] = {}
+        self.mounts: dict[int, tuple[bytes, SeenMount]] = {}
+
+    def add(self, pid: int) -> Iterable[SeenMount]:
+        """Read that of a process. Return its mounts if they are new. Raise OSError, one of GONE when there is none."""
+        base = f"{self._proc}/{pid}"
+        key = (os.readlink(f"{base}/ns/mnt"), os.readlink(os.fsencode(f"{base}/root")))
+        known = self._known.get(key)
+        if known is not None:
+            self._of[pid] = known
+            return ()
+        fresh = self._known[key] = self._of[pid] = _Namespace(read(f"{base}/mountinfo"), key[1])
+        self.mounts.update((mount.id, (point, mount)) for point, mount in fresh.points)
+        return [mount for _, mount in fresh.points]
+
+    def places(self, pid: int, path: bytes) -> Iterator[Place]:
+        """Given a path that a process refers to, yield where it may lie."""
+        return self._of[pid].places(path) if pid in self._of else self.places_anywhere(path)
+
+    def places_anywhere(self, path: bytes) -> Iterator[Place]:
+        for namespace in self._known.values():
+            yield from namespace.places(path)
+
+    def on_mount(self, ident: int, path: bytes) -> Iterator[Place]:
+        """Given the mount that a path is on, yield its place."""
+        point, mount = self.mounts[ident]
+        return mount.places(path.removeprefix(point.rstrip(b"/")))
+
+
+def _self_and_above(path: bytes) -> Iterator[bytes]:
+    """Given an absolute path, yield it and what holds it, up to /."""
+    while path not in (b"/", b""):
+        yield path
+        path = path[: path.rindex(b"/")]
+    yield b"/"

@@ -1,0 +1,109 @@
+"""Which runs are due because a disk is too full, and whether a policy may already act. Pure.
+
+Runs by crontab are the scheduler's. A mark that is crossed starts one run; the next only after the disk was below the
+low-water mark in between, or after half an hour: a run that freed nothing frees nothing the next second either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from monitor.cleanup.marks import out_of_step
+from monitor.cleanup.model import Item, Mode
+from monitor.cleanup.plan_images import runtime_disk
+from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, Policy
+from monitor.detect.storage import disk_of, used_share
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import DiskFact
+
+AGAIN_AFTER = 1800.0
+
+
+@dataclass(frozen=True)
+class Due:
+    """A run that a full disk asks for."""
+
+    policy: str
+    node: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Crossings:
+    """What is due, and what to remember: when a run was last due, by policy and node."""
+
+    due: tuple[Due, ...] = ()
+    fired: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+class Permission(StrEnum):
+    """What a policy may do now."""
+
+    DRY_RUN = "dry-run"  # its mode says so
+    ANNOUNCE = "announce"  # nobody has been told yet that it will act, nor what it would do
+    WAIT = "wait"  # they were told, and have their time
+    ACT = "act"
+
+
+def due(
+    policies: Iterable[Policy],
+    fired: Mapping[tuple[str, str], float],
+    snapshots: Mapping[str, NodeSnapshot],
+    now: float,
+) -> Crossings:
+    """Given policies, when runs were last due, and what nodes say, return the runs that are due now.
+
+    A disk of which nothing is known changes nothing.
+    """
+    found: list[Due] = []
+    kept = dict(fired)
+    for policy in policies:
+        if policy.when.high is None:
+            continue
+        for node, disk in _disks(policy, snapshots, now):
+            share, key = used_share(disk), (policy.name, node)
+            if share is None:
+                continue
+            low = policy.when.low if policy.when.low is not None else policy.when.high
+            if share < low:
+                kept.pop(key, None)
+            if share >= policy.when.high and now - kept.get(key, float("-inf")) >= AGAIN_AFTER:
+                found.append(Due(policy.name, node, share))
+                kept[key] = now
+    return Crossings(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
+
+
+def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact]]:
+    """Yield each node that a policy is about, with the disk that counts there."""
+    for node, snapshot in sorted(snapshots.items()):
+        disk = None
+        if out_of_step(snapshot, now):
+            continue
+        if isinstance(policy, ImagePolicy) and any(fnmatchcase(node, pattern) for pattern in policy.nodes):
+            disk = runtime_disk(snapshot)
+        elif isinstance(policy, DatasetPolicy) and node == policy.node:
+            disk = disk_of(policy.root, snapshot.disk or ())
+        if disk is not None:
+            yield node, disk
+
+
+def permission(policy: Policy, announced_at: float | None, now: float) -> Permission:
+    """Given when a policy, as it is now (by its fingerprint), was announced, return what it may do.
+
+    One that has acted before was announced before: what is remembered of it is not forgotten.
+    """
+    if policy.mode is not Mode.ENFORCE:
+        return Permission.DRY_RUN
+    if policy.announce <= 0:
+        return Permission.ACT
+    if announced_at is None:
+        return Permission.ANNOUNCE
+    return Permission.ACT if now - announced_at >= policy.announce else Permission.WAIT
+
+
+def ready(item: Item, now: float) -> bool:
+    """Return whether an item may be done now: whoever has to be told of it was told long enough ago."""
+    return item.not_before is not None and item.not_before <= now

@@ -1,0 +1,207 @@
+"""Has a plan done, item by item, written down before and after each; and ends it where it has to end.
+
+Nothing is done twice: an item is done under an id that is used once, and what was begun when the process ended is asked
+for by that id, never begun again. In a dry run nobody is asked to do anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from msgspec.structs import replace as changed
+
+from monitor.cleanup.due import ready
+from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
+from monitor.cleanup.level import Level
+from monitor.cleanup.model import Item, Plan, Risk
+from monitor.cleanup.policy import Caps
+from monitor.facts.actions import PurgeTrash, TrashUnit
+
+log = logging.getLogger(__name__)
+OVER_QUOTA = "cleanup.why.dataset-over-quota"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of an item. `word` is what programs go by."""
+
+    state: ItemState
+    word: str
+    message: str | None = None
+    freed_bytes: int | None = None
+    trash: str | None = None
+
+
+class StoppedError(Exception):
+    """The daemon is being stopped in the middle of a run: the next process finds it as it is and goes on from there."""
+
+
+class Hands(Protocol):
+    """Who does things, where they live. Whatever goes wrong is what became of the item."""
+
+    def do(self, run: Run, item: Item, request: str) -> Done:
+        """Do an item under an id that was never used. Raise StoppedError if nobody waits for its end any more."""
+        ...
+
+    def ask(self, entry: Entry) -> Done:
+        """Return what became of an item that somebody was asked to do, or nearly, before this process began."""
+        ...
+
+
+@dataclass
+class _Progress:
+    """One run at work."""
+
+    run: Run
+    caps: Caps
+    items: int
+    level: Level | None
+    ends_at: float  # of the monotonic clock
+    failed: int = 0
+
+
+class Executor:
+    """Runs plans. One run at a time for each policy and node."""
+
+    def __init__(
+        self, journal: Journal, hands: Hands, stopping: threading.Event, now: Callable[[], float] = time.time
+    ) -> None:
+        self._journal = journal
+        self._hands = hands
+        self._stopping = stopping
+        self._now = now
+        self._left_open = journal.open_runs()
+        self._busy: set[tuple[str, str | None]] = set()
+        self._lock = threading.Lock()
+
+    def claim(self, policy: str, node: str | None) -> bool:
+        """Return whether a run of this policy on this node may begin; then `release` has to be called after it."""
+        with self._lock:
+            if (policy, node) in self._busy:
+                return False
+            self._busy.add((policy, node))
+            return True
+
+    def release(self, policy: str, node: str | None) -> None:
+        """Let the next run of this policy on this node begin."""
+        with self._lock:
+            self._busy.discard((policy, node))
+
+    def note(self, run: Run, plan: Plan, end: str) -> Run:
+        """Write down a plan of which nothing is done, and why."""
+        run = changed(run, state=RunState.PLANNED, end=end, ended_at=self._now())
+        self._journal.begin(run, plan)
+        return run
+
+    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None) -> Run:
+        """Do what of a plan may be done now, and return how that went. The report is up to the caller.
+
+        Raise StoppedError if the daemon is stopped before its end.
+        """
+        now = self._now()
+        items = [item for item in plan.items if ready(item, now)]
+        run = changed(run, before=level.share if level is not None else None)
+        entries = self._journal.begin(run, plan, items)
+        progress = _Progress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60)
+        end = "done"
+        for entry in entries:
+            stop = self._why_stop(progress, entry.item)
+            if stop is not None:
+                end = stop
+                break
+            self._do(progress, entry)
+        if level is not None:
+            level.settle()
+            progress.run = changed(progress.run, after=level.share)
+        return changed(progress.run, end=end, ended_at=self._now(), state=RunState.ENDED)
+
+    def recover(self) -> tuple[Run, ...]:
+        """Ask what became of all that was under way when the last process ended, and return those runs, closed."""
+        found = []
+        for begun in self._left_open:
+            run = begun
+            for entry in self._journal.entries(run.id):
+                if entry.state is ItemState.INTENDED:
+                    run = self._ended(run, entry, self._hands.ask(entry))
+            found.append(changed(run, end="interrupted", ended_at=self._now(), state=RunState.ENDED))
+        return tuple(found)
+
+    def _why_stop(self, progress: _Progress, item: Item) -> str | None:
+        caps, run = progress.caps, progress.run
+        if self._stopping.is_set():
+            raise StoppedError
+        if time.monotonic() >= progress.ends_at:
+            return "minutes"
+        if caps.bytes is not None and run.freed_bytes >= caps.bytes:
+            return "bytes"
+        if progress.failed > caps.error_share * progress.items:
+            return "errors"
+        if progress.level is None or _owed(item):
+            return None
+        reached = progress.level.reached()
+        if reached is None:
+            return "unmeasured"
+        return "low-water" if reached else None
+
+    def _do(self, progress: _Progress, entry: Entry) -> None:
+        if self._journal.trouble is not None and entry.item.risk is not Risk.LOW:
+            # What cannot be written down is not done; but images may be what fills the disk of the journal.
+            done = Done(ItemState.FAILED, "not-journaled", self._journal.trouble)
+        else:
+            entry = changed(
+                entry, state=ItemState.INTENDED, request=new_id("act"), intended_at=self._now()
+            )  # fmt: skip
+            self._journal.write(progress.run, entry)
+            done = self._hands.do(progress.run, entry.item, entry.request or "")
+        progress.run = self._ended(progress.run, entry, done)
+        progress.failed += done.state is ItemState.FAILED
+        if progress.level is not None and done.state is ItemState.DONE:
+            _note(progress.level, entry.item, done)
+
+    def _ended(self, run: Run, entry: Entry, done: Done) -> Run:
+        """Write down what became of an item, and return the run with it."""
+        freed = _counted(entry.item, done)
+        run = changed(run, freed_bytes=run.freed_bytes + freed)
+        entry = changed(
+            entry,
+            state=done.state,
+            ended_at=self._now(),
+            outcome=done.word,
+            message=done.message,
+            freed_bytes=done.freed_bytes,
+            trash=done.trash,
+        )
+        self._journal.write(run, entry)
+        log.info(
+            "%s: %s %s: %s%s",
+            run.policy, entry.item.name, done.state, done.word, f" ({done.message})" if done.message else "",
+        )  # fmt: skip
+        return run
+
+
+def _owed(item: Item) -> bool:
+    """Return whether an item is due however full the disk is: what is over a quota, or long enough in the trash."""
+    return isinstance(item.act, PurgeTrash) or item.why.key == OVER_QUOTA
+
+
+def _counted(item: Item, done: Done) -> int:
+    """Return what counts as freed: of what went into the trash, what it will free."""
+    if done.state is not ItemState.DONE:
+        return 0
+    if done.freed_bytes is None and isinstance(item.act, TrashUnit):
+        return item.frees_bytes or 0
+    return done.freed_bytes or 0
+
+
+def _note(level: Level, item: Item, done: Done) -> None:
+    if isinstance(item.act, TrashUnit):
+        level.moved(item.frees_bytes or 0)
+        return
+    level.freed(done.freed_bytes)
+    if isinstance(item.act, PurgeTrash):
+        level.moved(-(done.freed_bytes or 0))

@@ -1,0 +1,214 @@
+"""Puts together what the planners need to know, and has them plan. Reads; decides nothing and changes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from monitor.cleanup.choose import Selection, Subject, make_plan, refuse
+from monitor.cleanup.gpu_scene import Scene
+from monitor.cleanup.journal import Journal
+from monitor.cleanup.level import Reading
+from monitor.cleanup.marks import needed_bytes
+from monitor.cleanup.model import Item, Plan
+from monitor.cleanup.needs import Needs
+from monitor.cleanup.needs_reader import NeedsReader, Volumes
+from monitor.cleanup.plan_datasets import Ground, plan_datasets
+from monitor.cleanup.plan_gpu import plan_gpu
+from monitor.cleanup.plan_images import plan_images, runtime_disk
+from monitor.cleanup.plan_pods import FRESH, Grounds, plan_pods
+from monitor.cleanup.policy import (
+    DatasetPolicy,
+    GpuPolicy,
+    ImagePolicy,
+    PodPolicy,
+    Policy,
+    RegistryPolicy,
+)
+from monitor.cleanup.scans import Scanned
+from monitor.cluster.live import LiveCluster
+from monitor.detect.storage import disk_of, used_share
+from monitor.facts.agents import AgentFact
+from monitor.facts.kube import PodFact
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import DiskFact
+
+REFUSED_FOR = 6 * 3600.0  # what was refused where it lives is left alone for so long
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where facts come from. Without Kubernetes there is no `needs`."""
+
+    cluster: LiveCluster
+    journal: Journal
+    needs: NeedsReader | None
+    scanned: Callable[[str], Scanned | None]  # by policy: the last look at its root
+    registry: Callable[[str], tuple[Item, ...] | None]  # by policy: what the last dry run of its Harbor would do
+
+
+class Gatherer:
+    """Makes plans."""
+
+    def __init__(self, sources: Sources, now: Callable[[], float] = time.time) -> None:
+        self._from = sources
+        self._now = now
+
+    def plan(self, policy: Policy, node: str | None) -> Plan:
+        """Given a policy, and the node for images, return what it would do now."""
+        if isinstance(policy, ImagePolicy):
+            return self._images(policy, node or "")
+        if isinstance(policy, DatasetPolicy):
+            return self._datasets(policy)
+        if isinstance(policy, PodPolicy):
+            return self._pods(policy)
+        if isinstance(policy, GpuPolicy):
+            return self._gpus(policy)
+        if isinstance(policy, RegistryPolicy):
+            return self._registry(policy)
+        raise TypeError(f"no plan is made for {type(policy).__name__}")
+
+    def nodes(self, policy: Policy) -> tuple[str | None, ...]:
+        """Return the nodes that a policy runs on; None stands for the cluster as a whole."""
+        if isinstance(policy, DatasetPolicy):
+            return (policy.node,)
+        if not isinstance(policy, ImagePolicy):
+            return (None,)
+        return tuple(node for node in sorted(self.agents()) if any(fnmatchcase(node, each) for each in policy.nodes))
+
+    def agents(self) -> dict[str, AgentFact]:
+        """Return what is known of the agents, by node."""
+        return {fact.node: fact for fact in self._from.cluster.poller.facts() if fact.node is not None}
+
+    def snapshots(self) -> dict[str, NodeSnapshot]:
+        """Return what the agents that speak now say, by node."""
+        now = self._now()
+        return {
+            node: fact.snapshot
+            for node, fact in self.agents().items()
+            if fact.snapshot is not None
+            and fact.silent_since is None
+            and fact.received_at is not None
+            and now - fact.received_at <= FRESH
+        }
+
+    def needs(self, node: str) -> Needs:
+        """Return what the cluster needs on a node, read now."""
+        if self._from.needs is not None:
+            return self._from.needs.needs(node)
+        fact = self.agents().get(node)
+        containers = (fact.snapshot.containers if fact and fact.snapshot else None) or ()
+        # A kubelet's node, and nobody to ask what its cluster needs.
+        return Needs({}, ("kubernetes",)) if any(each.pod_uid for each in containers) else Needs({})
+
+    def reading(self, policy: Policy, node: str | None) -> Reading | None:
+        """Return how far the disk of a policy is from its low-water mark, as its agent last read it."""
+        fact = self.agents().get(node or "")
+        if fact is None or fact.snapshot is None or fact.received_at is None:
+            return None
+        disk = disk_for(policy, fact.snapshot)
+        needed = needed_bytes(disk, policy.when.low)
+        if disk is None or needed is None:
+            return None
+        read = next((each.succeeded_at for each in fact.snapshot.collectors if each.name == "disk"), None)
+        age = fact.snapshot.at - read if read is not None else 0.0
+        return Reading(needed, used_share(disk), fact.received_at - max(0.0, age))
+
+    def pods(self) -> tuple[PodFact, ...]:
+        """Return all pods."""
+        kube = self._from.cluster.kube
+        return kube.pods.snapshot().items if kube is not None else ()
+
+    def scene(self, policy: GpuPolicy) -> Scene:
+        """Return everything that holders of cards are judged by, as of now."""
+        return Scene(
+            policy=policy,
+            view=self._from.cluster.view,
+            pods={pod.uid: pod for pod in self.pods()},
+            snapshots=self.snapshots(),
+            now=self._now(),
+            notices=self._from.journal.notices(policy.name),
+            tried=self._from.journal.tried(),
+        )
+
+    def volumes(self) -> Volumes:
+        """Return all directories that pods and templates have as volumes, read now."""
+        return self._from.needs.volumes() if self._from.needs is not None else Volumes()
+
+    def _images(self, policy: ImagePolicy, node: str) -> Plan:
+        now, fact = self._now(), self.agents().get(node)
+        if fact is None or fact.snapshot is None:
+            return refuse(Subject(policy, now, node), "images-unknown", node=node)
+        return plan_images(policy, fact.snapshot, self.needs(node), now, self._refused(now))
+
+    def _datasets(self, policy: DatasetPolicy) -> Plan:
+        now, scanned = self._now(), self._from.scanned(policy.name)
+        if scanned is None:
+            return refuse(Subject(policy, now, policy.node), "not-scanned", root=policy.root, node=policy.node)
+        fact = self.agents().get(policy.node)
+        disk = disk_for(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
+        ground = Ground(disk, scanned.trash, self._refused(now))
+        notices = self._from.journal.notices(policy.name)
+        return plan_datasets(policy, scanned.scan, scanned.uses, notices, now, ground)
+
+    def _pods(self, policy: PodPolicy) -> Plan:
+        now = self._now()
+        if not self._pods_known():
+            return refuse(Subject(policy, now), "kubernetes-unseen")
+        grounds = Grounds(policy, now, self.agents(), self._from.cluster.identities())
+        return plan_pods(self.pods(), grounds)
+
+    def _gpus(self, policy: GpuPolicy) -> Plan:
+        if not self._pods_known():
+            return refuse(Subject(policy, self._now()), "kubernetes-unseen")
+        return plan_gpu(self.scene(policy))
+
+    def _registry(self, policy: RegistryPolicy) -> Plan:
+        items, subject = self._from.registry(policy.name), Subject(policy, self._now())
+        if items is None:
+            return refuse(subject, "not-tried", registry=policy.url)
+        selection = Selection(policy.caps)
+        selection.items += items[: policy.caps.items]
+        return make_plan(subject, selection, ())
+
+    def _pods_known(self) -> bool:
+        kube = self._from.cluster.kube
+        return kube is not None and any(each.resource == "pods" and each.state == "synced" for each in kube.sources())
+
+    def _refused(self, now: float) -> frozenset[str]:
+        return self._from.journal.refused_since(now - REFUSED_FOR)
+
+
+def disk_for(policy: Policy, snapshot: NodeSnapshot) -> DiskFact | None:
+    """Return the disk that a policy is about on a node."""
+    if isinstance(policy, ImagePolicy):
+        return runtime_disk(snapshot)
+    if isinstance(policy, DatasetPolicy):
+        return disk_of(policy.root, snapshot.disk or ())
+    return None
+
+
+def mounting(policy: DatasetPolicy, agents: Mapping[str, AgentFact]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Given all agents, return where other nodes have the root of a policy, and the nodes of which that is not known.
+
+    A local disk is on no other node. A node that is silent may have mounted it since.
+    """
+    own = agents.get(policy.node)
+    disk = disk_for(policy, own.snapshot) if own is not None and own.snapshot is not None else None
+    if disk is None or "nas" not in disk.roles:
+        return {}, ()
+    below = policy.root[len(disk.mount.rstrip("/")) :]
+    found: dict[str, str] = {}
+    unseen: list[str] = []
+    for node, fact in agents.items():
+        if node == policy.node:
+            continue
+        if fact.snapshot is None or fact.snapshot.disk is None:
+            unseen.append(node)
+            continue
+        same = next((each for each in fact.snapshot.disk if each.device == disk.device and "nas" in each.roles), None)
+        if same is not None:
+            found[node] = same.mount.rstrip("/") + below
+    return found, tuple(sorted(unseen))

@@ -1,0 +1,236 @@
+"""One run of one policy on one node: plan, ask whether it may act, tell, act, report. All of it in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from monitor.cleanup.asked import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
+from monitor.cleanup.choose import Subject, refuse
+from monitor.cleanup.due import Permission, permission
+from monitor.cleanup.execute import Executor
+from monitor.cleanup.gather import Gatherer
+from monitor.cleanup.journal import Entry, Journal, Run, RunState, new_id
+from monitor.cleanup.level import Level, Read
+from monitor.cleanup.model import Item, Mode, Plan
+from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, Policy, RegistryPolicy
+from monitor.cleanup.postbox import Postbox
+from monitor.cleanup.registry_harbor import Harbor, HarborError
+from monitor.cleanup.registry_plan import tried
+from monitor.cleanup.reports import announcement, dry_run_report, notices, refusal_report, report
+from monitor.cleanup.scans import ScanError, Scanner
+from monitor.facts.actions import TrashUnit
+
+log = logging.getLogger(__name__)
+SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
+_ENDS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
+
+
+class BusyError(Exception):
+    """The same is being done already."""
+
+
+class Result(NamedTuple):
+    """A run that is over, and what became of each item."""
+
+    run: Run
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Who does what for a run. `level` makes the measure of its disk, given how to read it and what is in its trash."""
+
+    journal: Journal
+    gatherer: Gatherer
+    executor: Executor
+    scanner: Scanner
+    postbox: Postbox
+    level: Callable[[Read, int], Level]
+    harbors: Mapping[str, Harbor]
+
+
+class Runner:
+    """Runs policies. For use from any thread."""
+
+    def __init__(
+        self,
+        policies: tuple[Policy, ...],
+        crew: Crew,
+        tried: dict[str, tuple[Item, ...]],  # what the last dry run of each policy's Harbor would do is kept here
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._policies = policies
+        self._crew = crew
+        self._tried = tried
+        self._now = now
+
+    def forward(self) -> None:
+        """Pass on messages that wait."""
+        self._crew.postbox.forward()
+
+    def run(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
+        """Run a policy on a node; None if it runs there already. Raise StoppedError or DatabaseError."""
+        crew = self._crew
+        if not crew.executor.claim(policy.name, node):
+            return None
+        try:
+            plan = self._refused_look(policy) or crew.gatherer.plan(policy, node)
+            run = self._new(policy.name, policy.kind, policy.mode, trigger, node, by)
+            announced = crew.journal.announced_at(policy.name, policy.fingerprint)
+            may = permission(policy, announced, self._now())
+            if plan.refused is not None:
+                return self._only_noted(policy, run, plan, "refused")
+            if may is Permission.ANNOUNCE:
+                self._announce(policy)
+            if may is not Permission.ACT:
+                return self._only_noted(policy, run, plan, _ENDS[may])
+            self._tell_owners(policy, plan)
+            return self._act(policy, run, plan)
+        finally:
+            crew.executor.release(policy.name, node)
+            self.forward()
+
+    def close(self, run: Run) -> None:
+        """Close a run that was interrupted, and tell of it."""
+        policy = next((each for each in self._policies if each.name == run.policy), None)
+        entries = [entry for entry in self._crew.journal.entries(run.id) if entry.request is not None]
+        self._crew.journal.end(run, report(policy, run, entries, self._crew.postbox.address()))
+
+    def announce_early(self, policy: Policy) -> None:
+        """Announce a policy that will act, as soon as it can say what: not only when it would have to act.
+
+        One whose plan takes a scan or a dry run is announced when it first runs.
+        """
+        if isinstance(policy, (DatasetPolicy, RegistryPolicy)) or policy.mode is not Mode.ENFORCE:
+            return
+        announced = self._crew.journal.announced_at(policy.name, policy.fingerprint)
+        if permission(policy, announced, self._now()) is Permission.ANNOUNCE:
+            self._announce(policy)
+
+    def release(self, node: str, gpu: str, by: str) -> Result:
+        """Release a card at once, as guarded as by policy. Raise ValueError in plain words, or BusyError."""
+        crew, policy = self._crew, release_policy(self._policies)
+        scene = crew.gatherer.scene(policy)
+        plan = release_plan(scene, find_card(scene, node, gpu))
+        return self._asked(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
+
+    def restore(self, trash: str, by: str) -> Result:
+        """Put something back from the trash. Raise ValueError in plain words, or BusyError."""
+        entry = self._crew.journal.trashed(trash)
+        if entry is None or not isinstance(entry.item.act, TrashUnit) or entry.item.node is None:
+            raise ValueError(f"nothing was put into a trash under the id {trash}; see gpuwarden cleanup history")
+        item = entry.item
+        plan = restore_plan(trash, entry.item.act.root, entry.item.node, item.name, by, self._now())
+        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, "asked", item.node, by), plan, Caps())
+
+    def _asked(self, run: Run, plan: Plan, caps: Caps) -> Result:
+        crew = self._crew
+        if plan.refused is not None:
+            return Result(crew.executor.note(run, plan, "refused"), ())
+        if not crew.executor.claim(run.policy, run.node):
+            raise BusyError(f"a {run.policy} is under way on {run.node}")
+        try:
+            run = crew.executor.run(run, plan, caps, None)
+            entries = crew.journal.entries(run.id)
+            crew.journal.end(run, report(None, run, entries, crew.postbox.address()))
+            return Result(run, entries)
+        finally:
+            crew.executor.release(run.policy, run.node)
+            self.forward()
+
+    def _act(self, policy: Policy, run: Run, plan: Plan) -> Run:
+        crew = self._crew
+        level = None
+        if policy.when.low is not None and isinstance(policy, (ImagePolicy, DatasetPolicy)):
+            waiting = self._in_trash(policy) if isinstance(policy, DatasetPolicy) else 0
+            level = crew.level(lambda: crew.gatherer.reading(policy, run.node), waiting)
+        run = crew.executor.run(run, plan, policy.caps, level)
+        entries = [entry for entry in crew.journal.entries(run.id) if entry.ended_at is not None]
+        crew.journal.end(run, report(policy, run, entries, crew.postbox.address()))
+        crew.journal.put_note(_told(policy.name, run.node), "")
+        return run
+
+    def _in_trash(self, policy: DatasetPolicy) -> int:
+        scanned = self._crew.scanner.last(policy.name)
+        return sum(each.allocated_bytes for each in scanned.trash if each.state != "empty") if scanned else 0
+
+    def _only_noted(self, policy: Policy, run: Run, plan: Plan, end: str) -> Run:
+        """Write down a plan of which nothing is done, and tell of it unless that was told the last time."""
+        crew, address = self._crew, self._crew.postbox.address()
+        run = crew.executor.note(run, plan, end)
+        if end == "refused":
+            messages = refusal_report(policy, run, plan, address)
+        else:
+            messages = dry_run_report(policy, run, plan, address) if end == "dry-run" else ()
+        told = f"{end} {plan.refused.key if plan.refused else ''} " + " ".join(sorted(item.id for item in plan.items))
+        mark = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        if messages:
+            crew.journal.say_once(_told(policy.name, run.node), mark, messages)
+        return run
+
+    def _announce(self, policy: Policy) -> None:
+        """Announce a policy with what it would do everywhere now."""
+        crew, now = self._crew, self._now()
+        plans = [crew.gatherer.plan(policy, node) for node in crew.gatherer.nodes(policy)]
+        known = [plan for plan in plans if plan.refused is None]
+        if not known:
+            return
+        whole = msgspec.structs.replace(
+            known[0],
+            items=tuple(item for plan in known for item in plan.items),
+            node=known[0].node if len(known) == 1 else None,
+        )
+        messages = announcement(policy, whole, crew.postbox.address(), now)
+        if not messages:
+            log.warning("%s will act, and there is nobody to announce that to: no receiver is configured", policy.name)
+        crew.journal.announce(policy.name, policy.fingerprint, messages, now)
+
+    def _tell_owners(self, policy: Policy, plan: Plan) -> None:
+        """Tell owners of what will be done to what is theirs. What nobody could be told of stays untouched."""
+        if not isinstance(policy, (DatasetPolicy, GpuPolicy)):
+            return
+        untold = [item for item in plan.items if item.not_before is None]
+        told, messages = notices(policy, untold, self._crew.postbox.address(), self._now())
+        if len(told) < len(untold):
+            log.warning(
+                "%s: nobody can be told of %d items, so they are left alone; configure a receiver, or set notice: 0s",
+                policy.name, len(untold) - len(told),
+            )  # fmt: skip
+        if told:
+            self._crew.journal.tell(policy.name, told, messages, self._now())
+
+    def _refused_look(self, policy: Policy) -> Plan | None:
+        """Have a look taken that the plan needs; return why there can be no plan, if that fails."""
+        now = self._now()
+        if isinstance(policy, DatasetPolicy):
+            last = self._crew.scanner.last(policy.name)
+            if last is not None and 0 <= now - last.scan.finished_at < SCAN_GOOD_FOR:
+                return None
+            try:
+                self._crew.scanner.scan(policy)
+            except ScanError as error:
+                where = {"root": policy.root, "node": policy.node}
+                return refuse(Subject(policy, now, policy.node), "scan-failed", **where, error=str(error))
+        elif isinstance(policy, RegistryPolicy):
+            try:
+                self._tried[policy.name] = tried(policy, self._crew.harbors[policy.name], now)
+            except HarborError as error:
+                return refuse(Subject(policy, now), "registry-failed", registry=policy.url, error=str(error))
+        return None
+
+    def _new(self, policy: str, kind: str, mode: str, trigger: str, node: str | None, by: str | None) -> Run:
+        return Run(
+            id=new_id("run"), policy=policy, kind=kind, mode=mode, trigger=trigger, node=node, by=by,
+            started_at=self._now(), state=RunState.RUNNING,
+        )  # fmt: skip
+
+
+def _told(policy: str, node: str | None) -> str:
+    return f"told {policy} {node or ''}"

@@ -1,0 +1,198 @@
+"""Cleanup of the daemon: runs policies when they are due, and tells of it.
+
+By crontab or at a high-water mark; a run that was missed while nobody ran is made up once, and one that was interrupted
+is closed and begun anew, once. Nothing is done by a policy that is in a dry run, or not announced for long enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import msgspec
+from apscheduler.schedulers.background import BackgroundScheduler
+
+from monitor.alert.cron import cron_trigger, fires_in
+from monitor.cleanup.due import due
+from monitor.cleanup.execute import Executor, StoppedError
+from monitor.cleanup.gather import Gatherer
+from monitor.cleanup.journal import Journal, Run
+from monitor.cleanup.policy import Policy
+from monitor.cleanup.runner import Runner
+from monitor.database import DatabaseError
+from monitor.facts.node import NodeSnapshot
+
+log = logging.getLogger(__name__)
+CREW = 8  # runs at the same time, on different nodes
+LOOK = 15.0  # seconds between two looks at the disks
+GRACE = 3600.0  # seconds by which a run may be late
+SETTLE = 30.0  # the longest that the first look waits until every agent was asked
+RESUMED = "resumed"
+FIRED = "fired"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the service is made of."""
+
+    journal: Journal
+    gatherer: Gatherer
+    executor: Executor
+    runner: Runner
+    settled: Callable[[], bool]  # whether every agent and the API server were asked once
+
+
+class CleanupService:
+    """Works between start() and stop()."""
+
+    def __init__(
+        self,
+        policies: tuple[Policy, ...],
+        parts: Parts,
+        stopping: threading.Event,
+        now: Callable[[], float] = time.time,
+        look: float = LOOK,
+    ) -> None:
+        self._policies = {policy.name: policy for policy in policies}
+        self._parts = parts
+        self._stopping = stopping
+        self._now = now
+        self._look_every = look
+        self._crew = ThreadPoolExecutor(CREW, "cleanup")
+        self._scheduler = BackgroundScheduler(timezone="UTC", daemon=True)
+        self._thread = threading.Thread(target=self._begin, name="cleanup", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End. A run that is under way stays open in the journal, and is closed by the next process."""
+        self._stopping.set()
+        self._thread.join(2.0)
+        if self._scheduler.running:
+            self._scheduler.shutdown(wait=False)
+        self._crew.shutdown(wait=True, cancel_futures=True)
+        self._parts.journal.close()
+
+    def submit(self, policy: Policy, node: str | None, trigger: str, by: str | None = None) -> Future[Run | None]:
+        """Have a policy run on a node, on another thread."""
+        return self._crew.submit(self._run_safely, policy, node, trigger, by)
+
+    def submit_all(self, policy: Policy, trigger: str, by: str | None = None) -> tuple[str | None, ...]:
+        """Have a policy run wherever it applies, and return where."""
+        nodes = self._parts.gatherer.nodes(policy)
+        for node in nodes:
+            self.submit(policy, node, trigger, by)
+        return nodes
+
+    def look(self) -> None:
+        """Look whether a disk is too full, and whether a policy has yet to be announced; pass on messages."""
+        snapshots = self._parts.gatherer.snapshots()
+        for run in self._due(snapshots):
+            self.submit(self._policies[run[0]], run[1], "high-water")
+        for policy in self._policies.values():
+            self._parts.runner.announce_early(policy)
+        self._parts.runner.forward()
+
+    def _due(self, snapshots: dict[str, NodeSnapshot]) -> list[tuple[str, str]]:
+        journal = self._parts.journal
+        known = journal.note(FIRED)
+        fired = {(each[0], each[1]): each[2] for each in _decoded_fired(known)}
+        found = due(self._policies.values(), fired, snapshots, self._now())
+        after = [(*key, at) for key, at in sorted((found.fired or {}).items())]
+        if after != [(*key, at) for key, at in sorted(fired.items())]:
+            journal.put_note(FIRED, msgspec.json.encode(after).decode())
+        return [(each.policy, each.node) for each in found.due]
+
+    def _begin(self) -> None:
+        """Close what the last process left open, make up what was missed, then keep to the schedule."""
+        deadline = time.monotonic() + SETTLE
+        while not self._parts.settled() and time.monotonic() < deadline and not self._stopping.wait(0.1):
+            pass
+        if self._stopping.is_set():
+            return
+        try:
+            self._recover()
+            for policy in self._policies.values():
+                self._make_up(policy)
+        except StoppedError:
+            return
+        except Exception:  # whatever is odd about the past, the schedule is kept
+            log.exception("closing what the last process left open")
+        self._schedule()
+
+    def _recover(self) -> None:
+        for run in self._parts.executor.recover():
+            self._parts.runner.close(run)
+            log.warning("the run %s of %s was interrupted and is closed", run.id, run.policy)
+            policy = self._policies.get(run.policy)
+            if policy is not None and run.trigger != RESUMED:  # one that ends the process each time is not begun again
+                self.submit(policy, run.node, RESUMED, run.by)
+        self._parts.runner.forward()
+
+    def _make_up(self, policy: Policy) -> None:
+        if policy.when.cron is None:
+            return
+        name, now = f"cron {policy.name}", self._now()
+        noted = self._parts.journal.note(name)
+        last = min(float(noted), now) if noted is not None else now
+        self._parts.journal.put_note(name, repr(now))
+        if fires_in(policy.when.cron, policy.when.timezone, last, now):
+            self.submit_all(policy, "made-up")
+
+    def _schedule(self) -> None:
+        for policy in self._policies.values():
+            if policy.when.cron is not None:
+                self._scheduler.add_job(
+                    self._fire,
+                    cron_trigger(policy.when.cron, policy.when.timezone),
+                    args=(policy,),
+                    id=policy.name,
+                    coalesce=True,
+                    max_instances=1,
+                    misfire_grace_time=GRACE,
+                )
+        self._scheduler.add_job(
+            self._look_safely, "interval", seconds=self._look_every, coalesce=True, max_instances=1,
+        )  # fmt: skip
+        if not self._stopping.is_set():
+            self._scheduler.start()
+            self._look_safely()
+
+    def _fire(self, policy: Policy) -> None:
+        try:
+            self._parts.journal.put_note(f"cron {policy.name}", repr(self._now()))
+            self.submit_all(policy, "cron")
+        except RuntimeError:  # the crew takes nothing any more
+            return
+
+    def _look_safely(self) -> None:
+        if self._stopping.is_set():
+            return
+        try:
+            self.look()
+        except Exception:  # whatever one odd fact provokes, the next look may succeed
+            log.exception("looking whether a cleanup is due")
+
+    def _run_safely(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
+        try:
+            return self._parts.runner.run(policy, node, trigger, by)
+        except StoppedError:
+            return None
+        except DatabaseError as error:
+            log.error("%s: the journal cannot be written, so nothing is done: %s", policy.name, error)
+            return None
+        except Exception:  # one policy that breaks must not keep the others from running
+            log.exception("cleanup %s on %s", policy.name, node)
+            return None
+
+
+def _decoded_fired(known: str | None) -> list[tuple[str, str, float]]:
+    try:
+        return msgspec.json.decode(known or "[]", type=list[tuple[str, str, float]])
+    except msgspec.MsgspecError:
+        return []

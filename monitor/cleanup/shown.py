@@ -1,0 +1,85 @@
+"""Plans and runs in words, for the API and the command line. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from monitor.cleanup.journal import Entry, Run
+from monitor.cleanup.model import Item, Kept, Plan
+from monitor.cleanup.plan_images import image_warnings
+from monitor.cleanup.policy import ImagePolicy, Policy
+from monitor.facts.base import Fact
+from monitor.words.notes import sentence
+
+
+class ShownItem(Fact, frozen=True, kw_only=True):
+    """One thing that would be done, and why."""
+
+    id: str
+    name: str
+    why: str
+    risk: str
+    node: str | None = None
+    owner: str | None = None
+    frees_bytes: int | None = None
+    last_used_at: float | None = None
+    not_before: float | None = None
+
+
+class ShownPlan(Fact, frozen=True, kw_only=True):
+    """A plan in one language. `refused` says why there is none; `warnings` what is wrong with its policy."""
+
+    policy: str
+    kind: str
+    mode: str
+    at: float
+    node: str | None = None
+    items: tuple[ShownItem, ...] = ()
+    kept: tuple[Kept, ...] = ()
+    kept_counts: dict[str, int] = msgspec.field(default_factory=dict)
+    needed_bytes: int | None = None
+    frees_bytes: int = 0
+    capped_by: str | None = None
+    refused: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class ShownRun(Fact, frozen=True, kw_only=True):
+    """A run, and what became of each thing that it set out to do."""
+
+    run: Run
+    items: tuple[Entry, ...] = ()
+
+
+def show_plan(plan: Plan, policy: Policy | None, lang: str) -> ShownPlan:
+    """Given a plan and its policy, return it in words."""
+    warnings = image_warnings(policy) if isinstance(policy, ImagePolicy) else ()
+    return ShownPlan(
+        policy=plan.policy,
+        kind=plan.kind,
+        mode=plan.mode,
+        at=plan.at,
+        node=plan.node,
+        items=tuple(_item(item, lang) for item in plan.items),
+        kept=plan.kept,
+        kept_counts=plan.kept_counts,
+        needed_bytes=plan.needed_bytes,
+        frees_bytes=plan.frees_bytes,
+        capped_by=plan.capped_by,
+        refused=sentence(plan.refused, lang) if plan.refused is not None else None,
+        warnings=tuple(sentence(note, lang) for note in warnings),
+    )
+
+
+def _item(item: Item, lang: str) -> ShownItem:
+    return ShownItem(
+        id=item.id,
+        name=item.name,
+        why=sentence(item.why, lang),
+        risk=item.risk,
+        node=item.node,
+        owner=item.owner,
+        frees_bytes=item.frees_bytes,
+        last_used_at=item.last_used_at,
+        not_before=item.not_before,
+    )

@@ -1,0 +1,58 @@
+"""What simulated agents do when they are told to: requests and answers of the real ones, on simulated nodes."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from monitor.facts.actions import ActionFact, ActionRequest, ActionState, KillProcess, PruneBuildCache, RemoveImage
+from monitor.sim.http import Request
+from monitor.sim.node import SimNode
+
+_decode = msgspec.json.Decoder(ActionRequest).decode
+
+
+class Actor:
+    """Acts for all agents, and remembers what it did: an action is done once."""
+
+    def __init__(self) -> None:
+        self._done: dict[str, ActionFact] = {}
+
+    def act(self, node: SimNode, request: Request) -> tuple[int, bytes]:
+        """Given a request to a node's agent, do it, and return status and body."""
+        if request.method == "GET":
+            fact = self._done.get(request.path.rpartition("/")[2])
+            return (200, msgspec.json.encode(fact)) if fact else (404, b'{"error":"no such action"}')
+        try:
+            asked = _decode(request.body)
+        except msgspec.MsgspecError as error:
+            return 400, msgspec.json.encode({"error": str(error)})
+        if asked.id in self._done:
+            return 409, b'{"error":"this action was asked for before"}'
+        self._done[asked.id] = _perform(node, asked)
+        return 202, msgspec.json.encode(self._done[asked.id])
+
+
+def _perform(node: SimNode, asked: ActionRequest) -> ActionFact:
+    action, now = asked.action, time.time()
+    outcome, freed = "unknown", None
+    if isinstance(action, RemoveImage):
+        names = next((image.names for image in node.images.values() if image.id == action.image_id), ())
+        used = any(node.users_of(name) for name in names)
+        freed = None if used else node.remove_image(action.image_id)
+        outcome = "in-use" if used else "gone" if freed is None else "removed"
+    elif isinstance(action, PruneBuildCache):
+        outcome, freed = "removed", 0
+    elif isinstance(action, KillProcess):
+        outcome = "killed" if node.kill(action.pid) else "gone"
+    refused = outcome in ("in-use", "unknown")
+    return ActionFact(
+        id=asked.id,
+        kind=str(type(action).__struct_config__.tag),
+        state=ActionState.REFUSED if refused else ActionState.DONE,
+        started_at=now,
+        finished_at=now,
+        outcome=outcome,
+        freed_bytes=freed,
+    )

@@ -1,0 +1,48 @@
+"""The agents of the simulated nodes: each on a loopback address of its own, all on one port."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from monitor.sim.http import Request, Server, answer
+from monitor.sim.node import SimNode
+from monitor.sim.snapshot import snapshot
+
+Act = Callable[[SimNode, Request], tuple[int, bytes]]
+
+
+class Agents:
+    """Serves snapshots, and hands what agents are asked to do to `act`."""
+
+    def __init__(self, nodes: Mapping[str, SimNode], act: Act, now: Callable[[], float] = time.time) -> None:
+        self._by_address = {node.address: node for node in nodes.values()}
+        self._act = act
+        self._now = now
+        self._encode = msgspec.json.Encoder().encode
+        self._server = Server(self._answer)
+        self.stop = self._server.stop
+
+    async def start(self, port: int = 0) -> int:
+        """Listen on every node's address, and return the port."""
+        return await self._server.start(list(self._by_address), port)
+
+    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        node = self._by_address[request.at]
+        if not node.answering:
+            writer.transport.abort()
+        elif request.path == "/v1/snapshot":
+            answer(writer, self._encode(snapshot(node, self._now())))
+        elif request.path.startswith("/v1/actions"):
+            status, body = self._act(node, request)
+            answer(writer, body, status)
+        else:
+            answer(writer, b"{}", 404)
+
+
+def address(number: int) -> str:
+    """Given a node's number, return the loopback address of its agent."""
+    return f"127.81.{number // 250}.{1 + number % 250}"

@@ -1,0 +1,178 @@
+"""The simulated cluster as a whole: nodes, pods, who is scheduled where, and what deletions do."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from monitor.sim import manifests
+from monitor.sim.agents import address
+from monitor.sim.manifests import Work
+from monitor.sim.node import GIB, Card, Container, Disk, SimNode
+from monitor.sim.objects import Object, Objects
+
+TIB = 1 << 40
+DAY = 86400.0
+GRACE = 2.0  # seconds; a simulated pod ends soon after it was told to
+
+
+@dataclass
+class SimPod:
+    """A pod that was submitted, and where it is."""
+
+    work: Work
+    uid: str
+    node: str | None = None
+    started: bool = False
+    ends_at: float | None = None
+    gone_at: float | None = None  # when a deletion takes effect
+    stuck: bool = False  # a deletion has no effect
+
+
+@dataclass
+class SimCluster:
+    """Everything there is. `now` is read once per step, so that all of it happens at one moment."""
+
+    objects: Objects
+    clock: Callable[[], float]
+    nodes: dict[str, SimNode] = field(default_factory=dict)
+    pods: dict[str, SimPod] = field(default_factory=dict)
+    chance: random.Random = field(default_factory=lambda: random.Random(11))  # noqa: S311  # no secret
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def add_node(self, name: str, gpus: int) -> SimNode:
+        """Add a node with its agent."""
+        now = self.clock()
+        cards = [Card(index, self._uuid("GPU")) for index in range(gpus)]
+        node = SimNode(name, address(len(self.nodes)), cards, _disks(self.chance), now - 40 * DAY)
+        self.nodes[name] = node
+        self.objects.put("nodes", manifests.node(name, gpus, node.booted_at))
+        self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY))
+        return node
+
+    def submit(self, work: Work, *, node: str | None = None, lasts: float | None = None) -> SimPod:
+        """Submit work. It runs on the given node, or the fullest that has room; else it waits, with the reason."""
+        now = self.clock()
+        pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts)
+        self.pods[pod.uid] = pod
+        self.objects.put("pods", manifests.work_pod(work, pod.uid, now))
+        self._place(pod, node, now)
+        return pod
+
+    def _place(self, pod: SimPod, wanted: str | None, now: float) -> None:
+        node = self._room(pod.work.gpus) if wanted is None else self.nodes[wanted]
+        if node is None:
+            total = len(self.nodes)
+            said = f"0/{total} nodes are available: {total} Insufficient {manifests.GPU}."
+            self.show(manifests.unschedulable(self.shown(pod), said, now))
+            self.happen(pod, "FailedScheduling", said)
+            return
+        pod.node = node.name
+        self.show(manifests.placed(self.shown(pod), node.name))
+        if node.probe_failure is None or pod.work.image in node.images:
+            self._run(pod, node, now)
+        else:
+            self.fail_to_pull(pod)
+
+    def _room(self, gpus: int) -> SimNode | None:
+        """Return the node with the fewest free cards that are enough."""
+        fits = [node for node in self.nodes.values() if node.answering and len(node.free_cards()) >= gpus]
+        return min(fits, key=lambda node: len(node.free_cards()), default=None)
+
+    def _run(self, pod: SimPod, node: SimNode, now: float) -> None:
+        work, pod.started = pod.work, True
+        container = Container(
+            self._uuid().replace("-", "") * 2, pod.uid, work.name, work.namespace, work.image, now, work.user,
+            tuple(node.free_cards()[: work.gpus]), work.busy,
+        )  # fmt: skip
+        if work.image not in node.images:
+            node.add_image(work.image, int(self.chance.uniform(6, 14) * GIB), now, now)
+        node.start(container, now)
+        self.show(manifests.running(self.shown(pod), container.id, now))
+
+    def fail_to_pull(self, pod: SimPod) -> None:
+        """Say of a pod what its kubelet says when the registry's name cannot be resolved there."""
+        node = self.nodes[pod.node or ""]
+        error = node.probe_failure[2] if node.probe_failure else "manifest unknown"
+        said = f'Failed to pull image "{pod.work.image}": rpc error: code = Unknown desc = Error response from daemon: '
+        said += f'Get "https://harbor.lab/v2/": {error}'
+        self.show(manifests.waiting(self.shown(pod), "ErrImagePull", said, self.clock()))
+        self.happen(pod, "Failed", said)
+
+    def finish(self, pod: SimPod, phase: str = "Succeeded", *, keep_processes: bool = False) -> None:
+        """End a pod by itself. `keep_processes` leaves its processes on the cards: a zombie."""
+        if pod.node is not None:
+            self.nodes[pod.node].end(pod.uid, keep_processes=keep_processes)
+        self.show(manifests.finished(self.shown(pod), phase, self.clock()))
+        pod.ends_at = None
+
+    def delete_pod(self, namespace: str, name: str, grace: float | None) -> bool:
+        """Delete a pod by its name, as the API server is asked to. Return whether there is one."""
+        found = [p for p in self.pods.values() if (p.work.namespace, p.work.name) == (namespace, name)]
+        for pod in found:
+            seconds = GRACE if grace is None else min(grace, GRACE)
+            self.show(manifests.terminating(self.shown(pod), self.clock(), seconds))
+            pod.gone_at = self.clock() + seconds
+        return bool(found)
+
+    def cordon(self, name: str, cordoned: bool) -> bool:
+        """Keep new pods off a node, or let them again."""
+        if (node := self.nodes.get(name)) is None:
+            return False
+        self.objects.put("nodes", manifests.node(name, len(node.cards), node.booted_at, cordoned=cordoned))
+        return True
+
+    def step(self, seconds: float) -> None:
+        """Let so much time pass: deletions take effect, work ends, what waits is tried again, disks fill."""
+        now = self.clock()
+        for pod in list(self.pods.values()):
+            if pod.gone_at is not None and pod.gone_at <= now and not pod.stuck:
+                self._forget(pod)
+            elif pod.ends_at is not None and pod.ends_at <= now and pod.started:
+                self.finish(pod)
+            elif pod.gone_at is None and not pod.started:
+                self._retry(pod, now)
+        for node in self.nodes.values():
+            node.pass_time(seconds)
+
+    def _retry(self, pod: SimPod, now: float) -> None:
+        if pod.node is not None:
+            if self.nodes[pod.node].probe_failure is None:
+                self._run(pod, self.nodes[pod.node], now)
+        elif self._room(pod.work.gpus) is not None:
+            self._place(pod, None, now)
+
+    def _forget(self, pod: SimPod) -> None:
+        if pod.node is not None:
+            self.nodes[pod.node].end(pod.uid)
+        self.objects.remove("pods", pod.uid)
+        del self.pods[pod.uid]
+
+    def shown(self, pod: SimPod) -> Object:
+        """Return a pod's object as the API server has it."""
+        return self.objects.get("pods", pod.uid)
+
+    def show(self, item: Object) -> None:
+        """Change a pod's object."""
+        self.objects.put("pods", item)
+
+    def happen(self, pod: SimPod, reason: str, message: str) -> None:
+        """Record an event about a pod."""
+        item = manifests.event(self.shown(pod), next(self._numbers), reason, message, self.clock())
+        self.objects.put("events", item)
+
+    def _uuid(self, prefix: str = "") -> str:
+        made = str(uuid.UUID(int=self.chance.getrandbits(128), version=4))
+        return f"{prefix}-{made}" if prefix else made
+
+
+def _disks(chance: random.Random) -> list[Disk]:
+    return [
+        Disk("/", "/dev/nvme0n1p2", ("system", "kubelet"), 894 * GIB, 894 * GIB * chance.uniform(0.25, 0.4)),
+        Disk("/var/lib/docker", "/dev/nvme1n1", ("runtime",), TIB, 8 * GIB),
+        Disk("/data", "/dev/nvme2n1", ("data",), 7 * TIB, 7 * TIB * chance.uniform(0.4, 0.6)),
+        Disk("/mnt/share", "nas:/share", ("nas",), 200 * TIB, 200 * TIB * 0.62, inodes_used=4.1e7),
+    ]

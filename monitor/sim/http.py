@@ -1,0 +1,104 @@
+"""As much HTTP as the simulated servers need: requests in, answers out, many connections on one loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+LONGEST_BODY = 1 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `at` is the loopback address on which it was made: it tells the agents apart."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: bytes
+    at: str
+
+
+Handler = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Server:
+    """Serves one handler, on any number of addresses."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._servers: list[asyncio.Server] = []
+        self._talking: set[asyncio.Task[None]] = set()
+
+    async def start(self, hosts: list[str], port: int = 0) -> int:
+        """Listen, on the same port of every address, and return it."""
+        for host in hosts:
+            server = await asyncio.start_server(self._begin, host, port, backlog=1024)
+            self._servers.append(server)
+            port = server.sockets[0].getsockname()[1]
+        return port
+
+    async def stop(self) -> None:
+        """Stop listening, and hang up on everybody."""
+        for server in self._servers:
+            server.close()
+        for task in self._talking:
+            task.cancel()
+        await asyncio.gather(*self._talking, return_exceptions=True)
+
+    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        self._talking.add(task)
+        task.add_done_callback(self._talking.discard)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while (request := await _read(reader, writer)) is not None:
+                await self._handler(request, writer)
+                await writer.drain()
+                if request.headers.get("connection", "").lower() == "close":
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError, ValueError, asyncio.LimitOverrunError):
+            pass  # somebody hung up, or speaks no HTTP
+        finally:
+            with contextlib.suppress(Exception):  # whatever is left of the connection, nobody waits for it
+                writer.close()
+
+
+async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+    """Return the next request of a connection; None at its end."""
+    line = (await reader.readline()).decode("latin-1").split()
+    if len(line) < 2:
+        return None
+    headers: dict[str, str] = {}
+    while header := (await reader.readline()).decode("latin-1").strip():
+        name, _, value = header.partition(":")
+        headers[name.lower()] = value.strip()
+    length = min(int(headers.get("content-length") or 0), LONGEST_BODY)
+    body = await reader.readexactly(length) if length else b""
+    url = urlsplit(line[1])
+    at = str(writer.get_extra_info("sockname")[0])
+    return Request(line[0], unquote(url.path), dict(parse_qsl(url.query)), headers, body, at)
+
+
+def answer(
+    writer: asyncio.StreamWriter, body: bytes, status: int = 200, content_type: str = "application/json"
+) -> None:
+    """Write a whole answer."""
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n"
+    writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+
+def begin_chunks(writer: asyncio.StreamWriter) -> None:
+    """Begin an answer that has no end yet."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+
+
+def chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """Write the next piece of it."""
+    writer.write(b"%x\r\n%s\r\n" % (len(data), data))

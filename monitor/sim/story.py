@@ -1,0 +1,118 @@
+"""The simulated cluster as something that runs: its servers, everyday work that comes and goes, and the outages."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TypeVar
+
+from monitor.sim.acting import Actor
+from monitor.sim.agents import Agents
+from monitor.sim.api import ApiServer, Writes
+from monitor.sim.cluster import SimCluster
+from monitor.sim.everyday import begin_day, churn
+from monitor.sim.http import Request, Server, answer
+from monitor.sim.objects import Objects
+from monitor.sim.outages import LENGTH, OUTAGES, Outage, Stage
+from monitor.sim.wecom import Robot
+
+STEP = 0.5
+T = TypeVar("T")
+
+
+class Story:
+    """Runs on a thread of its own between start() and stop(). Others reach into it by `call`."""
+
+    def __init__(self, nodes: int = 6, gpus: int = 8, outages: tuple[Outage, ...] = OUTAGES) -> None:
+        objects = Objects()
+        self.cluster = SimCluster(objects, time.time)
+        for number in range(1, nodes + 1):
+            self.cluster.add_node(f"gpu{number:02d}", gpus)
+        self.stage = Stage(self.cluster)
+        self._outages = outages
+        self._api = ApiServer(objects, Writes(self.cluster.delete_pod, self.cluster.cordon))
+        self._agents = Agents(self.cluster.nodes, Actor().act)
+        self._portal = Server(self._answer_portal)
+        self.robot = Robot()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="simulation", daemon=True)
+        self.api_port = self.agents_port = self.portal_port = self.robot_port = 0
+
+    def start(self) -> None:
+        """Start the servers and the story."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(30)
+
+    def stop(self) -> None:
+        """End it all."""
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(5)
+        self._loop.close()
+
+    def call(self, do: Callable[[Stage], T]) -> T:
+        """Do something in the simulated world, from another thread, and return what came of it."""
+        result: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                result.set_result(do(self.stage))
+            except Exception as error:  # it belongs to who asked
+                result.set_exception(error)
+
+        self._loop.call_soon_threadsafe(run)
+        return result.result(10)
+
+    def kubeconfig(self, directory: Path) -> Path:
+        """Write a kubeconfig that leads to the simulated API server, and return where."""
+        path = directory / "kubeconfig"
+        path.write_text(
+            "{apiVersion: v1, kind: Config, users: [{name: demo, user: {}}], current-context: demo,"
+            f' clusters: [{{name: demo, cluster: {{server: "http://127.0.0.1:{self.api_port}"}}}}],'
+            " contexts: [{name: demo, context: {cluster: demo, user: demo}}]}"
+        )
+        return path
+
+    async def _start(self) -> None:
+        begin_day(self.cluster)
+        self.api_port = await self._api.start()
+        self.agents_port = await self._agents.start()
+        self.portal_port = await self._portal.start(["127.0.0.1"])
+        self.robot_port = await self.robot.start()
+        self._playing = asyncio.create_task(self._play())
+
+    async def _stop(self) -> None:
+        self._playing.cancel()
+        for server in (self._api, self._agents, self._portal, self.robot):
+            await server.stop()
+
+    async def _play(self) -> None:
+        """Let time pass for ever; outages begin and end at their moments, and the story repeats."""
+        began = last = time.monotonic()
+        going: set[str] = set()
+        while True:
+            await asyncio.sleep(STEP)
+            at = time.monotonic()
+            self.cluster.step(at - last)
+            churn(self.cluster)
+            self._turn((at - began) % LENGTH, going)
+            last = at
+
+    def _turn(self, moment: float, going: set[str]) -> None:
+        """Begin what begins at this moment of the story, end what ends."""
+        for outage in self._outages:
+            due = outage.at <= moment < outage.at + outage.lasts
+            if due and outage.name not in going:
+                going.add(outage.name)
+                outage.begin(self.stage)
+            elif not due and outage.name in going:
+                going.discard(outage.name)
+                outage.end(self.stage)
+
+    async def _answer_portal(self, _request: Request, writer: asyncio.StreamWriter) -> None:
+        status = self.stage.portal_status
+        answer(writer, b"<h1>portal</h1>" if status == 200 else b"<h1>502 Bad Gateway</h1>", status, "text/html")

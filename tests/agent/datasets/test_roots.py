@@ -1,0 +1,134 @@
+"""Which directories may be opened as a root, on real directories and mounts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from monitor.agent.datasets.mounts import SeenMount, mount_id, parse
+from monitor.agent.datasets.refused import Reason, RefusedError
+from monitor.agent.datasets.roots import Roots
+from monitor.agent.mountinfo import Mount
+from tests.agent.datasets.ground import Ground, in_mount_namespace
+
+
+def refusal(roots: Roots, path: Path) -> Reason:
+    with pytest.raises(RefusedError) as caught, roots.open(str(path)):
+        pass
+    return caught.value.reason
+
+
+def test_an_allow_listed_root_is_opened(ground: Ground) -> None:
+    with ground.roots.open(str(ground.root)) as root:
+        assert root.device == ground.root.stat().st_dev
+        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+        assert root.mount == mount_id("/proc", root.descriptor)
+        assert not root.read_only
+        descriptor = root.descriptor
+    with pytest.raises(OSError, match="descriptor"):
+        os.fstat(descriptor)
+
+
+def test_its_place_is_that_of_its_filesystem(ground: Ground) -> None:
+    with ground.roots.open(str(ground.root)) as root:
+        device = ground.root.stat().st_dev
+        number = f"{os.major(device)}:{os.minor(device)}".encode()
+        assert any(place.filesystem == number and place.path.endswith(b"/share") for place in root.places)
+
+
+def test_others_are_refused(ground: Ground) -> None:
+    assert refusal(ground.roots, ground.canary) == Reason.NOT_A_ROOT
+    assert refusal(ground.roots, ground.root / "zhang") == Reason.NOT_A_ROOT
+    assert refusal(ground.roots, ground.root / ".." / "canary") == Reason.NOT_A_ROOT
+
+
+def test_a_root_that_is_a_link_is_refused(ground: Ground) -> None:
+    link = ground.base / "link"
+    link.symlink_to(ground.canary)
+    assert refusal(Roots([str(link)]), link) == Reason.SYMLINK
+
+
+def test_a_root_below_a_link_is_refused(ground: Ground) -> None:
+    link = ground.base / "link"
+    link.symlink_to(ground.canary)
+    path = link / "datasets"
+    assert refusal(Roots([str(path)]), path) == Reason.SYMLINK
+
+
+def test_a_root_that_is_missing_or_a_file(ground: Ground) -> None:
+    missing, file = ground.base / "missing", ground.base / "file"
+    file.write_text("")
+    assert refusal(Roots([str(missing)]), missing) == Reason.GONE
+    assert refusal(Roots([str(file)]), file) == Reason.SYMLINK
+
+
+@pytest.mark.parametrize("path", ["", "/", "share", "/mnt/../etc", "/mnt//share", "/mnt/share/", "/mnt/./x", "/a\0b"])
+def test_paths_that_are_no_root(path: str) -> None:
+    with pytest.raises(ValueError, match="absolute path below"):
+        Roots([path])
+
+
+def test_roots_do_not_lie_in_each_other() -> None:
+    with pytest.raises(ValueError, match="inside another"):
+        Roots(["/mnt/share/zhang", "/mnt/share"])
+    Roots(["/mnt/share", "/mnt/share2"])
+
+
+def test_the_node_seen_from_a_container(ground: Ground) -> None:
+    with Roots(["/share"], rootfs=str(ground.base)).open("/share") as root:
+        assert root.text == "/share"
+        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+
+
+OPTIONS = """
+from monitor.agent.datasets.roots import Roots
+point, options = arguments[0], str(arguments[1])
+mount('-t', 'tmpfs', '-o', options, 'none', point)
+with Roots([str(point)]).open(str(point)) as root:
+    print(json.dumps([root.atime_usable, root.read_only, [place.path.decode() for place in root.places]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "atime_usable", "read_only"),
+    [("relatime", True, False), ("strictatime", True, False), ("noatime", False, False), ("ro,relatime", False, True)],
+)
+def test_mount_options(ground: Ground, options: str, atime_usable: bool, read_only: bool) -> None:
+    assert in_mount_namespace(OPTIONS, ground.root, options) == [atime_usable, read_only, ["/"]]
+
+
+def test_a_server_decides_about_atime(ground: Ground, tmp_path: Path) -> None:
+    """A recorded line of an NFS mount (Linux 5.15), with the id of the mount that the root is really on."""
+    proc = tmp_path / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self/fdinfo").symlink_to("/proc/self/fdinfo")
+    with ground.roots.open(str(ground.root)) as root:
+        ident = root.mount
+    line = f"{ident} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
+    (proc / "self/mountinfo").write_text(line)
+    with Roots([str(ground.root)], proc=str(proc)).open(str(ground.root)) as root:
+        assert root.atime_usable is None
+        assert (b"nas", f"/export/data{ground.root}".encode()) in root.places
+
+
+def test_mountinfo_lines() -> None:
+    raw = (
+        b"36 35 98:0 /mnt1 /mnt2\\040x rw,noatime master:1 - ext3 /dev/root rw,errors=continue\n"
+        b"nonsense\n"
+        b"\n"
+        b"41 35 0:52 / /data ro,relatime - nfs4 nas:/export ro,vers=4.2\n"
+    )
+    assert list(parse(raw)) == [
+        SeenMount(
+            36,
+            frozenset((b"rw", b"noatime", b"errors=continue")),
+            Mount(b"98:0", b"/mnt1", b"/mnt2 x", b"ext3", b"/dev/root", False),
+        ),
+        SeenMount(
+            41,
+            frozenset((b"ro", b"relatime", b"vers=4.2")),
+            Mount(b"0:52", b"/", b"/data", b"nfs4", b"nas:/export", True),
+        ),
+    ]

@@ -1,0 +1,302 @@
+"""What a scan adds up, on real trees."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.agent.datasets import scan as scan_module
+from monitor.agent.datasets.pace import Pace
+from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.scan import Scan, Unit
+from monitor.agent.datasets.survey import How, read_owners, survey
+from monitor.agent.datasets.tally import Tally
+from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.units import find_units
+from monitor.facts.datasets import Kind, UseFact, path_bytes
+from tests.agent.datasets.ground import OWNERS, Ground, in_mount_namespace, make_deep
+from tests.support import wait_until
+from tests.support.clock import FakeClock
+from tests.support.filesystems import stalling_mount
+
+OLD, NEW = 1_500_000_000, 1_700_000_000
+
+
+def paths(ground: Ground, pattern: str, kind: Kind = "dir") -> list[str]:
+    return sorted(unit.path for unit in ground.scan(pattern, kind).units)
+
+
+def test_sums_and_newest_times(ground: Ground) -> None:
+    unit = ground.make_unit()
+    (unit / "in/big").write_bytes(b"x" * 100_000)
+    os.utime(unit / "in/big", (NEW, OLD))
+    for name in ("f", "in/f", "in/deep/f"):
+        os.utime(unit / name, (OLD, OLD))
+    every = [unit, *unit.rglob("*")]
+    fact = ground.scanned()
+    assert (fact.files, fact.failures, fact.pinned, fact.kind) == (4, 0, False, "dir")
+    assert fact.apparent_bytes == sum(path.lstat().st_size for path in every)
+    assert fact.allocated_bytes == sum(path.lstat().st_blocks * 512 for path in every)
+    assert fact.newest_atime == NEW
+    assert fact.newest_mtime == max(path.lstat().st_mtime for path in every)
+    assert fact.newest_ctime == max(path.lstat().st_ctime for path in every)
+    assert (fact.device, fact.inode) == (unit.stat().st_dev, unit.stat().st_ino)
+    assert (fact.owner_uid, fact.owner) == (os.getuid(), "zhang")
+
+
+def test_the_scan_itself_is_no_use(ground: Ground) -> None:
+    ground.make_unit()
+    first, second = ground.scanned(), ground.scanned()
+    assert (first.newest_atime, first.newest_ctime) == (second.newest_atime, second.newest_ctime)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind", "expect"),
+    [
+        ("*/datasets/*", "dir", ["li/datasets/a", "zhang/datasets/a", "zhang/datasets/b"]),
+        ("zhang/datasets/*", "dir", ["zhang/datasets/a", "zhang/datasets/b"]),
+        ("*", "dir", ["li", "zhang"]),
+        ("*/datasets/[!a]", "dir", ["zhang/datasets/b"]),
+        ("*/datasets/.*", "dir", ["zhang/datasets/.hidden"]),
+        ("*/datasets/*/*", "file", ["li/datasets/a/f", "zhang/datasets/a/f", "zhang/datasets/b/f"]),
+        ("*/datasets/*", "file", []),
+        (".*", "dir", []),
+    ],
+)
+def test_patterns(ground: Ground, pattern: str, kind: Kind, expect: list[str]) -> None:
+    ground.make_unit("a")
+    ground.make_unit("b")
+    ground.make_unit("a", "li")
+    ground.make_unit(".hidden")
+    (ground.unit("link")).symlink_to(ground.canary)
+    (ground.root / "wang").symlink_to(ground.canary)
+    (ground.root / ".gpuwarden-trash").mkdir()
+    assert paths(ground, pattern, kind) == expect
+
+
+@pytest.mark.parametrize("pattern", ["", "/*", "*/", "../*", "*/../../canary/*", "a/./b", "**", "a/**/b"])
+def test_patterns_that_are_none(ground: Ground, pattern: str) -> None:
+    with pytest.raises(ValueError, match="relative to the root"):
+        ground.scan(pattern)
+
+
+def test_links_are_counted_and_not_followed(ground: Ground) -> None:
+    unit = ground.make_unit()
+    (unit / "dir").symlink_to(ground.canary)
+    (unit / "file").symlink_to(ground.canary / "datasets/a/huge")
+    (unit / "up").symlink_to("..")
+    fact = ground.scanned()
+    assert fact.files == 6
+    assert fact.apparent_bytes < 1 << 30
+
+
+def test_hard_links_count_once(ground: Ground) -> None:
+    one, two = ground.make_unit("a"), ground.make_unit("b")
+    (one / "big").write_bytes(b"x" * 1_000_000)
+    os.link(one / "big", one / "in/again")
+    os.link(one / "big", two / "third")
+    units = ground.scan().units
+    assert sum(unit.files for unit in units) == 9
+    assert 1_000_000 < sum(unit.allocated_bytes for unit in units) < 1_200_000
+
+
+@pytest.mark.parametrize("where", [".keep", "in/deep/.keep"])
+def test_a_keep_file_pins(ground: Ground, where: str) -> None:
+    (ground.make_unit() / where).touch()
+    assert ground.scanned().pinned
+
+
+def test_a_file_is_pinned_by_a_keep_beside_it(ground: Ground) -> None:
+    unit = ground.make_unit()
+    assert [fact.pinned for fact in ground.scan("*/datasets/*/f", "file").units] == [False]
+    (unit / ".keep").touch()
+    assert [fact.pinned for fact in ground.scan("*/datasets/*/f", "file").units] == [True]
+
+
+def test_names_of_all_kinds(ground: Ground) -> None:
+    names = [b"new\nline", b"bad\xff\xfe", "数据".encode(), b"100%", b"%FF", b" ", b"\x1b[31m", b"-rf"]
+    for name in names:
+        directory = os.fsencode(ground.unit("x").parent) + b"/" + name
+        os.makedirs(directory)
+        with open(directory + b"/" + name, "wb") as file:
+            file.write(b"x")
+    units = ground.scan().units
+    assert sorted(path_bytes(unit.path).rpartition(b"/")[2] for unit in units) == sorted(names)
+    assert [unit.files for unit in units] == [1] * len(names)
+
+
+MOUNTS = """
+from tests.agent.datasets.ground import Ground
+ground = Ground(arguments[0])
+mount('--bind', ground.canary, ground.unit('a') / 'in')
+mount('-t', 'tmpfs', 'none', ground.unit('b') / 'in')
+mount('--bind', ground.unit('c') / 'in', ground.unit('c') / 'in')
+mount('--bind', ground.canary, ground.root / 'wang')
+scan = ground.scan()
+print(json.dumps([[(u.path, u.failures, u.errors, u.apparent_bytes) for u in scan.units], scan.errors]))
+"""
+
+
+def test_mounts_are_not_crossed(ground: Ground) -> None:
+    for name in "abc":
+        ground.make_unit(name)
+    (ground.root / "wang").mkdir()
+    units, errors = in_mount_namespace(MOUNTS, ground.base)
+    assert [(path, failures) for path, failures, *_ in units] == [(f"zhang/datasets/{name}", 1) for name in "abc"]
+    for path, _, (error,), apparent in units:
+        assert error == f"{path}/in: another filesystem is mounted here"
+        assert apparent < 1 << 30
+    assert errors == ["wang: another filesystem is mounted here"]
+
+
+def test_many_threads_agree_with_one(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in range(5):
+        unit = ground.make_unit(str(name))
+        make_deep(unit, 30)
+        for number in range(600):
+            (unit / f"in/{number}").touch()
+    one = ground.scan(how=How(owners=OWNERS, threads=1)).units
+    monkeypatch.setattr(scan_module, "_MOSTLY_WAITING", float("inf"))
+    monkeypatch.setattr(scan_module, "_LOOK_SECONDS", 0.001)
+    seen: list[int] = []
+    how = How(owners=OWNERS, threads=6, progress=lambda _: seen.append(threading.active_count()))
+    assert ground.scan(how=how).units == one
+    assert max(seen) > 3, "threads were added"
+
+
+def test_the_budget_is_kept(ground: Ground) -> None:
+    class Impatient(threading.Event):
+        """Notes how long it was waited for, instead of waiting."""
+
+        waited = 0.0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            clock.advance(timeout or 0.0)
+            self.waited += timeout or 0.0
+            return False
+
+    clock, stop = FakeClock(), Impatient()
+    pace = Pace(100, stop, clock)
+    for _ in range(50):
+        assert pace.take(10)
+    assert stop.waited == pytest.approx(5, abs=0.2)
+    clock.advance(60)
+    stop.waited = 0.0
+    for _ in range(50):
+        pace.take(10)
+    assert stop.waited == pytest.approx(5, abs=0.2), "a pause is not followed by a burst"
+
+
+def test_a_budget_slows_a_real_scan_and_stop_ends_it(ground: Ground) -> None:
+    unit = ground.make_unit()
+    for number in range(2000):
+        (unit / f"in/{number}").touch()
+    stop = threading.Event()
+    entries: list[int] = []
+
+    def progress(count: int) -> None:
+        entries.append(count)
+        if len(entries) == 3:
+            stop.set()
+
+    fact = ground.scan(how=How(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
+    assert fact.stopped
+    assert fact.units == (), "half a unit is no unit"
+    assert fact.finished_at - fact.started_at < 5
+    assert fact.entries < 1000
+
+
+def test_stopped_before_it_began(ground: Ground) -> None:
+    ground.make_unit()
+    stop = threading.Event()
+    stop.set()
+    fact = ground.scan(how=How(owners=OWNERS, stop=stop))
+    assert (fact.stopped, fact.units) == (True, ())
+
+
+def test_a_dead_server_does_not_keep_a_stopped_scan(tmp_path: Path) -> None:
+    stop = threading.Event()
+    with stalling_mount(tmp_path) as nas:
+        point = str(nas.point)
+        with Roots([point]).open(point) as root, Tree(root) as tree:
+            unit = Unit(tree.top, "data", is_dir=False)
+            nas.hang()
+            threading.Timer(0.3, stop.set).start()
+            began = time.monotonic()
+            Scan(tree, Pace(None, stop), stop).run([unit])
+            assert time.monotonic() - began < 4
+            assert unit.unread, "it was not read"
+            assert scanning(), "its thread was left behind"
+        nas.release()
+        wait_until(lambda: not scanning(), 10, "the thread that was left behind has ended")
+
+
+def scanning() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "dataset-scan"]
+
+
+def test_units_over_the_cap_are_counted(ground: Ground) -> None:
+    for name in "abcde":
+        ground.make_unit(name)
+    with ground.roots.open(str(ground.root)) as root, Tree(root) as tree:
+        found = find_units(tree, "*/datasets/*", "dir", Pace(None, threading.Event()), max_units=3)
+    assert ([unit.name for unit in found.units], found.left_out) == (["a", "b", "c"], 2)
+
+
+def test_users_are_told_by_unit(ground: Ground) -> None:
+    ground.make_unit("a")
+    ground.make_unit("b")
+    use = UseFact(how="cwd", pid=7)
+    with ground.roots.open(str(ground.root)) as root:
+        fact = survey(
+            root,
+            "*/datasets/*",
+            "dir",
+            lambda places: {place: (use,) for place in places if place.path.endswith(b"/b")},
+            How(owners={}),
+        )
+    assert [(unit.path, unit.in_use_by) for unit in fact.units] == [
+        ("zhang/datasets/a", ()),
+        ("zhang/datasets/b", (use,)),
+    ]
+
+
+def test_no_descriptor_is_left_open(ground: Ground) -> None:
+    ground.make_unit()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        ground.scan()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_what_cannot_be_read_is_told(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground.make_unit()
+    real = os.open
+
+    def broken(path: Any, flags: int, *rest: Any, **more: Any) -> int:
+        if path == "deep":
+            raise PermissionError(13, "Permission denied")
+        return real(path, flags, *rest, **more)
+
+    monkeypatch.setattr(os, "open", broken)
+    fact = ground.scanned()
+    assert (fact.failures, fact.errors) == (1, ("zhang/datasets/a/in/deep: Permission denied",))
+
+
+def test_a_bug_in_a_thread_ends_the_scan(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground.make_unit()
+    monkeypatch.setattr(Tally, "add", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ground.scan()
+
+
+def test_names_of_owners(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\nli:x:1001:1001::/home/li:/bin/sh\n+\nbad:x\n")
+    assert read_owners(str(tmp_path)) == {0: "root", 1001: "li"}
+    assert read_owners(str(tmp_path / "none")) == {}

@@ -1,0 +1,90 @@
+"""What the tests of executing need: items, runs, an outbox in memory, and hands that remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from monitor.alert.model import Notification
+from monitor.alert.routes import Route
+from monitor.cleanup.execute import Done
+from monitor.cleanup.journal import Entry, ItemState, Run, RunState
+from monitor.cleanup.model import Item, Mode, Plan, Risk
+from monitor.cleanup.reports import Address
+from monitor.facts.actions import RemoveImage
+from monitor.facts.findings import Note
+
+NOW = 1_763_260_000.0
+GIB = 1024**3
+
+
+def remove(number: int = 1, **more: Any) -> RemoveImage:
+    return RemoveImage(
+        runtime="docker", image_id=f"sha256:{number:064x}", names=(f"lab/i{number}:1",), min_age_seconds=0.0, **more
+    )
+
+
+def item(number: int = 1, **more: Any) -> Item:
+    given: dict[str, Any] = {
+        "id": f"image/n1/docker/{number}", "name": f"lab/i{number}:1", "risk": Risk.LOW, "node": "n1",
+        "why": Note(key="cleanup.why.unused", values={"seconds": 9.0, "bytes": GIB}), "frees_bytes": GIB,
+        "not_before": NOW - 1, "act": remove(number),
+    }  # fmt: skip
+    return Item(**(given | more))
+
+
+def plan(*items: Item, **more: Any) -> Plan:
+    given: dict[str, Any] = {"id": "plan-1", "policy": "p", "kind": "images", "mode": Mode.ENFORCE, "at": NOW}
+    return Plan(items=items, node="n1", **(given | more))
+
+
+def run(own: str = "run-1", **more: Any) -> Run:
+    given: dict[str, Any] = {
+        "policy": "p", "kind": "images", "mode": "enforce", "trigger": "cron", "node": "n1", "started_at": NOW,
+        "state": RunState.RUNNING,
+    }  # fmt: skip
+    return Run(id=own, **(given | more))
+
+
+@dataclass
+class Hands:
+    """Does nothing, and says what it is told to say. `done` is what it was asked to do."""
+
+    answer: Callable[[Item], Done] = lambda item: Done(ItemState.DONE, "removed", freed_bytes=item.frees_bytes)
+    done: list[str] = field(default_factory=list)
+    asked: list[str | None] = field(default_factory=list)
+
+    def do(self, _run: Run, item: Item, request: str) -> Done:
+        assert request
+        self.done.append(item.name)
+        return self.answer(item)
+
+    def ask(self, entry: Entry) -> Done:
+        self.asked.append(entry.request)
+        return Done(ItemState.DONE, "removed", freed_bytes=entry.item.frees_bytes)
+
+
+@dataclass
+class Outbox:
+    """The outbox of alerts, in memory; `broken` makes it fail."""
+
+    receivers: tuple[str, ...] = ("wecom",)
+    sent: list[Notification] = field(default_factory=list)
+    notes: dict[str, bytes] = field(default_factory=dict)
+    broken: Exception | None = None
+
+    def address(self) -> Address:
+        return Address((Route(receivers=self.receivers),) if self.receivers else (), self.receivers)
+
+    def note(self, name: str) -> bytes | None:
+        return self.notes.get(name)
+
+    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
+        if self.broken is not None:
+            raise self.broken
+        self.sent += notifications
+        self.notes |= notes
+
+    def rules(self) -> list[str]:
+        return [each.subjects[0].finding.rule for each in self.sent]

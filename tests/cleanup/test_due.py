@@ -1,0 +1,98 @@
+"""Which runs a full disk asks for, and when a policy may act for the first time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from monitor.cleanup.due import AGAIN_AFTER, Permission, due, permission, ready
+from monitor.cleanup.model import Item, Mode, Risk
+from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy, When
+from monitor.facts.actions import PurgeTrash
+from monitor.facts.findings import Note
+from monitor.facts.node import NodeSnapshot
+from tests.cleanup.builders import DAY, NOW, disk, snapshot
+
+IMAGES = ImagePolicy(name="images", when=When(high=0.80, low=0.70), nodes=("n*",))
+DATA = DatasetPolicy(name="data", root="/mnt/share/x", node="n2", when=When(high=0.90, low=0.80))
+KEY = ("images", "n1")
+
+
+def node(used: float, name: str = "n1", nas: float = 10.0, at: float = NOW) -> NodeSnapshot:
+    disks = (disk(used=used), disk(used=nas, mount="/mnt/share", roles=("nas",)))
+    return msgspec.structs.replace(snapshot(disk=disks), node=name, at=at)
+
+
+def fired(policies: tuple[Policy, ...], *nodes: NodeSnapshot, now: float = NOW) -> list[tuple[str, str]]:
+    return [(each.policy, each.node) for each in due(policies, {}, {n.node: n for n in nodes}, now).due]
+
+
+def test_a_disk_that_is_above_the_mark() -> None:
+    nodes = (node(79.9), node(80, "n2"), node(95, "n3"), node(99, "x1"))
+    assert fired((IMAGES,), *nodes) == [("images", "n3"), ("images", "n2")]  # the fullest first
+    assert fired((replace(IMAGES, when=When(cron="0 3 * * *")),), *nodes) == []
+    assert fired((PodPolicy(name="pods"),), *nodes) == []
+
+
+def test_the_disk_of_the_root_on_the_node_that_it_is_on() -> None:
+    assert fired((DATA,), node(99, "n1", nas=99), node(50, "n2", nas=91)) == [("data", "n2")]
+    assert fired((DATA,), node(99, "n2", nas=89)) == []
+
+
+def test_once_until_below_the_low_mark_or_half_an_hour_later() -> None:
+    seen: list[tuple[float, float, bool]] = [
+        (0, 85, True),
+        (10, 86, False),
+        (20, 75, False),  # between the marks
+        (30, 85, False),
+        (40, 69, False),  # below
+        (50, 81, True),
+        (60 + AGAIN_AFTER, 82, True),
+        (70 + AGAIN_AFTER, 82, False),
+    ]
+    memory: dict[tuple[str, str], float] = {}
+    for seconds, used, expect in seen:
+        found = due((IMAGES,), memory, {"n1": node(used, at=NOW + seconds)}, NOW + seconds)
+        memory = dict(found.fired)
+        assert bool(found.due) is expect, seconds
+
+
+def test_what_is_not_known_changes_nothing() -> None:
+    blind = msgspec.structs.replace(node(95), disk=None)
+    empty = msgspec.structs.replace(node(95), disk=(disk(used_bytes=None),))
+    for silent in (blind, empty, node(95, at=NOW - 700)):
+        found = due((IMAGES,), {KEY: NOW - 10}, {"n1": silent}, NOW)
+        assert (found.due, found.fired) == ((), {KEY: NOW - 10})
+
+
+@pytest.mark.parametrize(
+    ("mode", "announce", "announced_at", "expect"),
+    [
+        (Mode.DRY_RUN, DAY, NOW - 9 * DAY, Permission.DRY_RUN),
+        (Mode.ENFORCE, DAY, None, Permission.ANNOUNCE),
+        (Mode.ENFORCE, DAY, NOW - DAY + 1, Permission.WAIT),
+        (Mode.ENFORCE, DAY, NOW - DAY, Permission.ACT),
+        (Mode.ENFORCE, 0.0, None, Permission.ACT),
+    ],
+)
+def test_the_first_enforcement_is_announced(
+    mode: Mode, announce: float, announced_at: float | None, expect: Permission
+) -> None:
+    assert permission(replace(IMAGES, mode=mode, announce=announce), announced_at, NOW) is expect
+
+
+def test_a_policy_that_would_touch_something_else_is_another_one() -> None:
+    same = replace(IMAGES, mode=Mode.ENFORCE, announce=0.0, receivers=("ops",))
+    assert same.fingerprint == IMAGES.fingerprint
+    others = [replace(IMAGES, min_age=1.0), replace(IMAGES, pins=("a",)), replace(IMAGES, when=When(low=0.1))]
+    assert len({each.fingerprint for each in (IMAGES, *others)}) == 4
+
+
+def test_only_what_was_told_long_enough_ago() -> None:
+    act = PurgeTrash(root="/x", older_than_seconds=1.0)
+    cases = {None: False, NOW + 1: False, NOW: True, NOW - 1: True}
+    for not_before, expect in cases.items():
+        item = Item(id="i", name="i", why=Note(key="k"), risk=Risk.LOW, not_before=not_before, act=act)
+        assert ready(item, NOW) is expect

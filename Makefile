@@ -25,8 +25,8 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml $(SETUP)
 run: $(VENV)/.runtime ## start the agent and the daemon on this machine; the page is on http://127.0.0.1:9836
 	@exec $(BIN)/gpuwarden up $(ARGS)
 
-demo: $(VENV)/.dev ## the same with eight simulated cards, some of them in trouble
-	@exec $(BIN)/python -m tests.demo $(ARGS)
+demo: $(VENV)/.runtime ## all of it on a simulated cluster, in which everything goes wrong within minutes
+	@exec $(BIN)/gpuwarden demo $(ARGS)
 
 test: check unit ## every check: format, lint, types, layering, unit and integration tests
 
@@ -37,7 +37,7 @@ check: $(VENV)/.dev
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/.dev
-	$(PYTEST) -m "not e2e" --durations=10 $(ARGS)
+	$(PYTEST) -m "not e2e" -n 2 --dist loadfile --durations=10 $(ARGS)
 
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
 	$(BIN)/python -m tests.lab build
@@ -55,7 +55,8 @@ lab-down: $(VENV)/.dev ## stop it
 
 bench: $(VENV)/.dev ## measure against the peers; writes bench/RESULTS.md and bench/results.json
 	@$(SETUP) bench
-	$(BIN)/python -m bench
+	$(BIN)/python -m tests.lab build
+	$(BIN)/python -m bench $(ARGS)
 
 lock: $(VENV)/.dev ## choose new versions of the dependencies
 	deploy/setup/lock $(VENV)

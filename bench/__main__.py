@@ -7,7 +7,7 @@ import sys
 
 from bench.report import section, write
 
-BENCHMARKS = ("agent", "view", "detect")
+BENCHMARKS = ("agent", "view", "detect", "datasets", "page", "alert")
 
 
 def main(names: list[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from bench.alert_hook import ALERTS, METRICS, NAME, Hook
 from bench.process import running
 from tests.support import free_port
 
+SCRAPING, TELLING = "prometheus", "prometheus-alertmanager"
 PROMETHEUS = """\
 global: {{scrape_interval: {scrape}, evaluation_interval: {evaluation}}}
 rule_files: [{rules}]
@@ -25,12 +27,15 @@ scrape_configs:
     metrics_path: {path}
     static_configs: [{{targets: ["{target}"]}}]
 """
+# Without the reason among the labels. It goes to and fro between the two, so that one alert ends as another begins; as
+# the group wait is twice the time between evaluations, Alertmanager now and then looks just between the two, finds
+# nothing that fires, and looks again 5 minutes later.
 RULES = f"""\
 groups:
   - name: pods
     rules:
       - alert: {ALERTS[1]}
-        expr: {NAME}{{reason=~"ErrImagePull|ImagePullBackOff"}} > 0
+        expr: max by (namespace, pod, container) ({NAME}{{reason=~"ErrImagePull|ImagePullBackOff"}}) > 0
         for: 0s
 """
 ALERTMANAGER = """\
@@ -75,6 +80,9 @@ class Prometheus:
 @contextmanager
 def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
     """Run both for the length of a block: they scrape the hook's exporter and call the hook."""
+    for program in (SCRAPING, TELLING):
+        if shutil.which(program) is None:
+            raise RuntimeError(f"{program} is needed (Debian package of that name)")
     folder.mkdir()
     rules, config, routes = folder / "rules.yml", folder / "prometheus.yml", folder / "alertmanager.yml"
     listen, alertmanager = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
@@ -91,13 +99,13 @@ def prometheus(setup: Setup, hook: Hook, folder: Path) -> Iterator[Prometheus]:
         )
     )
     scraping = [
-        "prometheus",
+        SCRAPING,
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'series'}",
         f"--web.listen-address={listen}",
     ]
     telling = [
-        "prometheus-alertmanager",
+        TELLING,
         f"--config.file={routes}",
         f"--storage.path={folder / 'alerts'}",
         f"--web.listen-address={alertmanager}",

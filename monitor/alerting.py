@@ -18,7 +18,6 @@ from monitor.alert.decide import Policy
 from monitor.alert.desk import AlertDesk
 from monitor.alert.digest import Digest, is_due, summaries
 from monitor.alert.heartbeat import Heartbeat
-from monitor.alert.model import Notification
 from monitor.alert.own import AFTER, OWN_RULES, Sight, with_own
 from monitor.alert.post import PostOffice
 from monitor.alert.receivers.all import build
@@ -173,12 +172,13 @@ class Alerting:
         if self._digest is None:
             return
         now, note = self._now(), self.store.note(DIGEST_NOTE)
-        last = min(float(note), now) if note is not None else now
-        news: tuple[Notification, ...] = ()
+        last = None if note is None else float(note)
+        if last is None or last > now:  # the first time, or the clock was wrong then
+            self.desk.send((), {DIGEST_NOTE: repr(now).encode()})
+            return
         if is_due(self._digest, last, now):
             events = self.store.history(last)
             news = summaries(self._digest, events, self.desk.book.alerts.values(), last, now)
-        if news or note is None:
             self.desk.send(news, {DIGEST_NOTE: repr(now).encode()})
 
 

@@ -14,7 +14,6 @@ from monitor import logs
 from monitor.addresses import reached_at
 from monitor.cluster.kube import NoClusterError
 from monitor.config import Config
-from monitor.config_types import Listen
 from monitor.facts.cluster import ClusterView
 from monitor.overview_findings import SaidFinding
 from monitor.questions import Questions, Why, make_cluster
@@ -34,7 +33,7 @@ class NoDaemonError(AskError):
 
 def view_now(config: Config) -> ClusterView:
     """Return the cluster as it is now. Raise AskError."""
-    view = _ask_daemon(config.daemon.listen, "/v1/view", ClusterView)
+    view = _ask_daemon(config, "/v1/view", ClusterView)
     if view is not None:
         return view
     with _questions(config) as questions:
@@ -43,13 +42,13 @@ def view_now(config: Config) -> ClusterView:
 
 def findings_now(config: Config, lang: str) -> tuple[SaidFinding, ...] | None:
     """Return what is wrong, in words. None without a daemon: most of what is wrong shows only to one who watches."""
-    return _ask_daemon(config.daemon.listen, f"/v1/findings?{urlencode({'lang': lang})}", tuple[SaidFinding, ...])
+    return _ask_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[SaidFinding, ...])
 
 
 def why_now(config: Config, name: str, namespace: str | None, lang: str) -> Why:
     """Return why a pod or job is as it is. Raise AskError."""
     query = {"name": name, "lang": lang} | ({"namespace": namespace} if namespace else {})
-    why = _ask_daemon(config.daemon.listen, f"/v1/why?{urlencode(query)}", Why)
+    why = _ask_daemon(config, f"/v1/why?{urlencode(query)}", Why)
     if why is not None:
         return why
     with _questions(config) as questions:
@@ -60,13 +59,7 @@ def call_daemon(
     config: Config, method: str, path: str, form: type[T], payload: object = None, timeout: float = TIMEOUT
 ) -> T:
     """Ask the daemon, or have it change something. Raise AskError in its words, NoDaemonError if there is none."""
-    listen, headers = config.daemon.listen, {"Content-Type": "application/json"}
-    try:
-        token = config.daemon.read_token()
-    except ValueError as error:
-        raise AskError(f"daemon.token_file: {error}") from None
-    if token is not None:
-        headers["Authorization"] = f"Bearer {token}"
+    listen, headers = config.daemon.listen, _headers(config) | {"Content-Type": "application/json"}
     connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=timeout)
     try:
         connection.request(method, path, None if payload is None else msgspec.json.encode(payload), headers)
@@ -96,11 +89,21 @@ def locale_language(environ: Mapping[str, str]) -> str:
     return "zh" if locale.startswith("zh") else "en"
 
 
-def _ask_daemon(listen: Listen, path: str, form: type[T]) -> T | None:
+def _headers(config: Config) -> dict[str, str]:
+    """Return the header that shows who asks, where a token is configured. Raise AskError."""
+    try:
+        token = config.daemon.read_token() or config.daemon.access.own_token()
+    except ValueError as error:
+        raise AskError(f"daemon.token_file: {error}") from None
+    return {"Authorization": f"Bearer {token}"} if token is not None else {}
+
+
+def _ask_daemon(config: Config, path: str, form: type[T]) -> T | None:
     """Return the daemon's answer, or None if there is no daemon that has one: some other program may listen there."""
+    listen, headers = config.daemon.listen, _headers(config)
     connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=TIMEOUT)
     try:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=headers)
         response = connection.getresponse()
         body = response.read()
         return msgspec.json.decode(body, type=form) if response.status == http.HTTPStatus.OK else None

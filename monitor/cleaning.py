@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -16,7 +17,7 @@ from monitor.cleanup.gather import Gatherer, Sources, mounting
 from monitor.cleanup.hands import Reach, RealHands
 from monitor.cleanup.journal import FILE, Entry, ItemState, Journal
 from monitor.cleanup.level import Level, Read
-from monitor.cleanup.model import Item
+from monitor.cleanup.model import Item, Plan
 from monitor.cleanup.needs_reader import NeedsReader
 from monitor.cleanup.policy import DatasetPolicy, Policy, RegistryPolicy
 from monitor.cleanup.postbox import Outgoing, Postbox
@@ -29,10 +30,12 @@ from monitor.cleanup.service import CleanupService, Parts
 from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
 from monitor.cluster.kube_writes import PodWrites
 from monitor.cluster.live import LiveCluster
+from monitor.database import DatabaseError
 from monitor.detect.base import OwnDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 
+log = logging.getLogger(__name__)
 OWN_FOR = 2 * 3600.0  # for how long what was deleted may still explain what is missing
 
 
@@ -102,9 +105,7 @@ class Cleaning:
         """Return what each policy, or one, would do now. Raise ValueError if there is no such policy."""
         chosen = self._policies.values() if policy is None else (self._named(policy),)
         return tuple(
-            show_plan(self._gatherer.plan(each, node), each, lang)
-            for each in chosen
-            for node in self._gatherer.nodes(each)
+            show_plan(self._gatherer.plan(each, node), lang) for each in chosen for node in self._gatherer.nodes(each)
         )
 
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
@@ -124,9 +125,13 @@ class Cleaning:
             self._service.submit(chosen, each, "asked", by)
         return tuple(each or "cluster" for each in nodes)
 
-    def release(self, node: str, gpu: str, by: str) -> ShownRun:
-        """Release a card at once. Raise ValueError in plain words."""
-        return _shown(lambda: self._runner.release(node, gpu, by))
+    def release_plan(self, node: str, gpu: str) -> Plan:
+        """Return what a release of a card would do now. Raise ValueError in plain words."""
+        return self._runner.release_plan(node, gpu)
+
+    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> ShownRun:
+        """Release a card at once; `only` these items, if they are given. Raise ValueError in plain words."""
+        return _shown(lambda: self._runner.release(node, gpu, by, only))
 
     def restore(self, trash: str, by: str) -> ShownRun:
         """Put something back from the trash. Raise ValueError in plain words."""
@@ -165,6 +170,10 @@ class Cleaning:
         """Return the items that ended after a time, and those that are under way."""
         return self._journal.ended_since(at)
 
+    def kept_since(self) -> float | None:
+        """Return from when on it is known what was cleaned up; None if that is always."""
+        return self._journal.kept_since()
+
     def scans(self) -> tuple[tuple[str, ScanFact], ...]:
         """Return the last scan of each root of datasets, with its node."""
         datasets = [each for each in self._policies.values() if isinstance(each, DatasetPolicy)]
@@ -173,7 +182,11 @@ class Cleaning:
 
     def own_deletions(self) -> tuple[OwnDeletion, ...]:
         """Return what was deleted lately, or is being deleted, so that nobody takes it for a loss."""
-        entries = self._journal.ended_since(self._now() - OWN_FOR)
+        try:
+            entries = self._journal.ended_since(self._now() - OWN_FOR)
+        except DatabaseError as error:  # whoever looks for losses goes on looking
+            log.error("what was deleted lately is not known: %s", error)
+            return ()
         return tuple(each for entry in entries if (each := _deletion(entry)) is not None)
 
     def _surroundings(self) -> Surroundings:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 import monitor
+from monitor.cli_access import hash_password, login_link
 from monitor.cli_alerts import alerts
 from monitor.cli_base import (
     PROBLEM_FOUND,
@@ -42,6 +43,8 @@ def main() -> None:
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
+main.add_command(hash_password)
+main.add_command(login_link)
 
 
 @main.command()
@@ -72,6 +75,30 @@ def daemon(config_path: str | None) -> None:
     from monitor.daemon import run_daemon
 
     _run(lambda: run_daemon(config), config)
+
+
+@main.command()
+@click.option("--nodes", type=click.IntRange(2, 250), default=6, show_default=True, help="Nodes with 8 GPUs each.")
+@click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Where the page is served.")
+@lang_option
+def demo(nodes: int, listen: str, lang: str | None) -> None:
+    """Run all of it on a simulated cluster, in which everything goes wrong within minutes."""
+    from monitor.ask import locale_language
+    from monitor.config import Config
+    from monitor.config_types import Listen, parse_listen
+    from monitor.daemon import run_daemon
+    from monitor.sim.demo import run_demo
+    from monitor.web.context import Link
+
+    def run(config: Config, robot: str) -> int:
+        return run_daemon(config, sys.stdout, (Link("WeCom", robot),))
+
+    try:
+        address = Listen.model_validate(parse_listen(listen))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--listen") from None
+    tongue = lang or locale_language(os.environ)
+    _run(lambda: run_demo(run, nodes, address, tongue, click.echo), Config.model_validate({"log_level": "warning"}))
 
 
 @main.command()

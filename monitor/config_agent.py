@@ -42,6 +42,7 @@ class CollectorsConfig(Section):
     mounts: CollectorConfig = _collector("30s", "30s")
     images: CollectorConfig = _collector("60s", "30s")
     runtime_usage: CollectorConfig = _collector("10m", "5m")
+    kubelet: CollectorConfig = _collector("5m", "15s")
     probes: CollectorConfig = _collector("30s", "60s")
 
     @model_validator(mode="before")

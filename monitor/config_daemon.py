@@ -11,6 +11,7 @@ from monitor.cluster.agent_http import AgentTls
 from monitor.cluster.agents import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
+from monitor.config_access import AccessConfig
 from monitor.config_agent import default_state_dir
 from monitor.config_alerts import AlertsConfig
 from monitor.config_cleanup import CleanupConfig
@@ -119,7 +120,7 @@ Service = Annotated[ServiceConfig, BeforeValidator(parse_service)]
 
 
 class DaemonConfig(SecretSection):
-    """The central daemon and its page. Without a token, only this machine may change anything."""
+    """The central daemon and its page. Without a token and without users, only this machine may change anything."""
 
     listen: Address = Listen(host="127.0.0.1", port=9836)
     state: AbsolutePath = Field(default_factory=default_state_dir)
@@ -135,5 +136,6 @@ class DaemonConfig(SecretSection):
     alerts: AlertsConfig = AlertsConfig()
     cleanup: CleanupConfig = CleanupConfig()
     report: ReportConfig | None = None
+    access: AccessConfig = AccessConfig()
 
     _report_goes_somewhere = field_validator("report")(goes_somewhere)

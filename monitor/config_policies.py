@@ -131,7 +131,8 @@ class PolicyConfig(Section):
 
     def policy(self) -> of.Policy:
         """Return the policy as planners take it."""
-        when = of.When(self.cron, self.timezone, self.high, self.low)
+        ours = self.made.when.yield_to_kubelet and "high" not in self.model_fields_set
+        when = of.When(self.cron, self.timezone, self.high, self.low, yield_to_kubelet=ours)
         plain: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         for name in ("kind", "cron", "timezone", "high", "low"):
             del plain[name]

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import socket
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from starlette.types import ASGIApp
 
 from monitor import config_file, launch
+from monitor.acting import Acts, Hands
 from monitor.addresses import everywhere, reached_at
 from monitor.alert_questions import AlertQuestions
 from monitor.alerting import Alerting, Sources
 from monitor.cleaning import Cleaning, Outbox
 from monitor.cluster.kube import NoClusterError
+from monitor.cluster.kube_writes import PodWrites
 from monitor.cluster.live import LiveCluster
+from monitor.cluster.node_writes import NodeWrites
 from monitor.cluster.services import ServiceProbes
 from monitor.config import Config
 from monitor.config_types import Listen
@@ -25,8 +30,15 @@ from monitor.questions import Questions, make_cluster
 from monitor.record.service import Record
 from monitor.signals import StopSignal
 from monitor.watch import FindingsWatch, Listener, WatchSettings
+from monitor.web.access import is_loopback
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
+from monitor.web.audit import FILE as AUDIT_FILE
+from monitor.web.audit import Audit
+from monitor.web.auth.doorkeeper import Doorkeeper
+from monitor.web.auth.settings import AccessSettings
+from monitor.web.context import Link, Parts
+from monitor.web.guard import Guard
 from monitor.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -45,6 +57,7 @@ def run_up(config: Config, out: TextIO) -> int:
     from monitor.agent.main import start as start_agent  # here: the daemon alone does without
 
     stop = StopSignal()
+    let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     try:
         agent = start_agent(config.agent_settings())
@@ -57,28 +70,39 @@ def run_up(config: Config, out: TextIO) -> int:
     cleaning = clean_up(config, cluster, alerting)
     watch = watch_over(config, cluster, alerting.found, cleaning)
     record = record_all(config, cluster, alerting, cleaning)
-    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record, agent.snapshot), listening)
+    guard = guard_over(config, let_in, cluster, cleaning)
+    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record, guard, agent.snapshot), listening)
     web.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
-    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, agent.stop, cluster.stop)
+        offer_link(guard, web, out)
+    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, agent.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
 
-def run_daemon(config: Config) -> int:
-    """Follow the cluster and serve the page until SIGTERM or SIGINT, and return the exit code. Raise StartError."""
+def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...] = ()) -> int:
+    """Follow the cluster and serve the page until SIGTERM or SIGINT, and return the exit code. Raise StartError.
+
+    `out` is for who sits at this machine; `links` are shown on every page.
+    """
     stop = StopSignal()
+    let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     cluster = follow(config)
     alerting = alert_about(config, cluster, listening)
     cleaning = clean_up(config, cluster, alerting)
     watch = watch_over(config, cluster, alerting.found, cleaning)
     record = record_all(config, cluster, alerting, cleaning)
-    web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record), listening)
+    guard = guard_over(config, let_in, cluster, cleaning)
+    app = page_about(config, cluster, watch, alerting, cleaning, record, guard, links=links)
+    web = WebServer(app, listening)
     web.start()
     log.info("page on %s", page_url(web.address))
-    return serve_until_stopped(stop, web, watch.stop, record.stop, cleaning.stop, alerting.stop, cluster.stop)
+    if out is not None or sys.stdout.isatty():  # a log is no place for it
+        offer_link(guard, web, out or sys.stdout)
+    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, cluster.stop, guard.close)
+    return serve_until_stopped(stop, web, *stops)
 
 
 def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
@@ -144,7 +168,9 @@ def page_about(
     alerting: Alerting,
     cleaning: Cleaning,
     record: Record,
+    guard: Guard,
     own_node: Callable[[], NodeSnapshot] | None = None,
+    links: tuple[Link, ...] = (),
 ) -> ASGIApp:
     """Return the page. Raise StartError if a token's file cannot be read."""
     daemon = config.daemon
@@ -153,7 +179,34 @@ def page_about(
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
     questions = Questions(cluster, daemon.gpu_resource, found=lambda: watch.findings)
-    return create_app(questions, own_node, AlertQuestions(alerting), tokens, cleaning, record.reports)
+    parts = Parts(cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links)
+    return create_app(questions, own_node, AlertQuestions(alerting), tokens, cleaning, record.reports, guard, parts)
+
+
+def who_is_let_in(config: Config) -> AccessSettings:
+    """Return who may look and who may act. Raise StartError if others reach the page and nobody may."""
+    daemon = config.daemon
+    try:
+        return daemon.access.settings(daemon.read_token(), loopback=is_loopback(daemon.listen.host))
+    except ValueError as error:
+        raise StartError(f"daemon.access: {error}") from None
+
+
+def guard_over(config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning) -> Guard:
+    """Return what stands around the page, with the record of what is done by it."""
+    audit = Audit(os.path.join(config.daemon.state, AUDIT_FILE))
+    kube, api = cluster.kube, cluster.api
+    hands = Hands(cleaning)
+    if kube is not None and api is not None:
+        hands = Hands(cleaning, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
+    return Guard(Doorkeeper(let_in), audit, Acts(cluster, hands, audit))
+
+
+def offer_link(guard: Guard, web: WebServer, out: TextIO) -> None:
+    """Print the link by which a browser may act, where nobody is named who could sign in."""
+    if not guard.doorkeeper.settings.closed:
+        out.write(f"to act   {page_url(web.address)[:-1]}{guard.doorkeeper.link()}   (once, within an hour)\n")
+        out.flush()
 
 
 def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any, TextIO
 
+CHATTY = ("apscheduler",)  # says every time that it ran what it was told to run
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
@@ -21,6 +22,8 @@ def setup(level: str, stream: TextIO | None = None) -> None:
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogfmtFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    for name in CHATTY:
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def log_fields(**fields: object) -> dict[str, dict[str, object]]:

@@ -56,7 +56,8 @@ class Incidents(Fact, frozen=True, kw_only=True):
 class Report(Fact, frozen=True, kw_only=True):
     """What is known of a stretch of time. For `watched_seconds` of it somebody looked at the cluster.
 
-    `incidents_since` is later than `since` where alerts that long ago are forgotten.
+    `incidents_since` is later than `since` where alerts that long ago are forgotten, and `cleaned_since` where what was
+    cleaned up is: then `cleaned_bytes` are too low.
     """
 
     since: float
@@ -67,6 +68,7 @@ class Report(Fact, frozen=True, kw_only=True):
     total: Row
     incidents: tuple[Incidents, ...] = ()
     incidents_since: float
+    cleaned_since: float
 
 
 class ReportAsked(Protocol):
@@ -96,6 +98,7 @@ class Material:
     events_since: float = 0.0
     disks: Iterable[DiskUse] = ()
     cleaned: Iterable[Cleaned] | None = None
+    cleaned_since: float = 0.0
 
 
 def make_report(material: Material, since: float, until: float, by: By) -> Report:
@@ -125,6 +128,7 @@ def make_report(material: Material, since: float, until: float, by: By) -> Repor
         total=_row(None, totals, _sum(disks) if disks else None, None if cleaned is None else _sum(cleaned)),
         incidents=_incidents(material.events, since, until),
         incidents_since=max(since, material.events_since),
+        cleaned_since=max(since, material.cleaned_since),
     )
 
 

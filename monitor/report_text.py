@@ -93,7 +93,8 @@ def lines(report: Report, lang: str) -> tuple[str, ...]:
     """Given a report, return what it says in sentences."""
     values: Values = {"start": moment(report.since), "end": moment(report.until), "watched": report.watched_seconds}
     period = say(lang, "report.period", values | {"seconds": report.until - report.since})
-    return (period, *(say(lang, note.key, note.values) for note in _totals(report.total)))
+    said = (*_totals(report.total), *(_forgotten(report) if report.by != "queue" else ()))  # queues clean up nothing
+    return (period, *(say(lang, note.key, note.values) for note in said))
 
 
 def sheets(report: Report, lang: str) -> tuple[Sheet, ...]:
@@ -165,6 +166,7 @@ def notes(report: Report) -> tuple[Note, ...]:
         said.append(Note(key="report.told.used", values=values))
     if total.cleaned_bytes:
         said.append(Note(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
+    said += _forgotten(report)
     named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
     for row in named[:TOLD]:
         ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio
@@ -201,6 +203,13 @@ def _totals(total: Row) -> list[Note]:
         Note(key="report.hours", values={**whole, **{name: said[name] for name in names[:4]}}),
         Note(key="report.waste", values={name: said[name] for name in names[4:]}),
     ]
+
+
+def _forgotten(report: Report) -> tuple[Note, ...]:
+    """Return that more was cleaned up than is known, where that is so."""
+    if report.total.cleaned_bytes is None or report.cleaned_since <= report.since:
+        return ()
+    return (Note(key="report.cleaned-since", values={"start": moment(report.cleaned_since)}),)
 
 
 def _rows_sheet(report: Report, lang: str) -> Sheet:

@@ -94,6 +94,26 @@ def test_a_summary_that_was_missed_is_made_up_once(tmp_path: Path, close: list[M
     assert len(made.told()) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "hours", "expect"),
+    [
+        ("the first look only notes the time", [0], 0),
+        ("when it is time", [0, 1], 1),
+        ("a clock that was a month ahead", [720, 0, 1], 1),
+        ("no more often for that", [720, 0, 1, 2, 3], 1),
+        ("ahead for a while, with a summary of then", [0, 720, 1.5, 25, 26], 2),
+    ],
+)
+def test_a_clock_that_was_wrong_does_not_stop_summaries(
+    tmp_path: Path, close: list[Made], name: str, hours: list[float], expect: int
+) -> None:
+    made = make(close, tmp_path, digest={"cron": "0 10 * * *"})  # an hour after START
+    for hour in hours:
+        made.clock.advance(START + hour * 3600 - made.clock.time())
+        made.alerting._send_digest()
+    assert made.told() == [("wecom", "digest")] * expect, name
+
+
 def test_an_alertmanager_gets_no_summary(tmp_path: Path, close: list[Made]) -> None:
     manager = {"kind": "alertmanager", "url": "http://127.0.0.1:1"}
     made = make(close, tmp_path, digest={"cron": "* * * * *"}, receivers=[WECOM, manager])

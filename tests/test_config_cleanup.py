@@ -55,6 +55,21 @@ def test_defaults_are_those_of_the_policies() -> None:
     assert pods == of.PodPolicy(name="b", when=of.When(cron="0 3 * * *"))
 
 
+@pytest.mark.parametrize(
+    ("marks", "yields"),
+    [
+        ({}, True),
+        ({"high": None}, True),
+        ({"low": "60%"}, True),
+        ({"high": "80%"}, False),  # the same figure, but somebody wants it
+        ({"high": "75%", "low": "60%"}, False),
+    ],
+)
+def test_marks_of_images_yield_to_the_kubelet_unless_they_are_given(marks: dict[str, Any], yields: bool) -> None:
+    (images,) = policies({"kind": "images", "name": "a"} | marks)
+    assert images.when.yield_to_kubelet is yields
+
+
 def test_everything_that_is_given_reaches_the_planner() -> None:
     given = {
         "kind": "datasets", "name": "old", "mode": "enforce", "root": "/mnt/share/nlp/", "node": "nas-01",

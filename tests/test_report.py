@@ -75,6 +75,11 @@ def test_symptoms_are_no_incidents() -> None:
     assert make_report(Material(events=events), 0.0, 10.0, "user").incidents == ()
 
 
+@pytest.mark.parametrize(("kept", "expect"), [(0.0, SINCE), (SINCE - DAY, SINCE), (UNTIL - DAY, UNTIL - DAY)])
+def test_from_when_on_it_is_known_what_was_cleaned_up(kept: float, expect: float) -> None:
+    assert make_report(Material(cleaned=(), cleaned_since=kept), SINCE, UNTIL, "user").cleaned_since == expect
+
+
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
     material = Material(events_since=UNTIL - DAY)
     assert make_report(material, SINCE, UNTIL, "user").incidents_since == UNTIL - DAY

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from monitor.record.buckets import By
-from monitor.report import Material, Report, make_report
-from monitor.report_text import as_csv, as_html, as_json, no_formula, table
+from monitor.report import Cleaned, Material, Report, make_report
+from monitor.report_text import as_csv, as_html, as_json, no_formula, notes, table
 from tests.record.reports import EVIL, REPORT, SINCE, UNTIL, report
 
 FOLDER = Path(__file__).parent / "record" / "golden"
@@ -112,3 +112,24 @@ def test_of_nothing(lang: str, empty: str, calm: str) -> None:
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
     made = make_report(Material(events_since=UNTIL - 3600), SINCE, UNTIL, "user")
     assert "Incidents (since 2025-11-16 01:26 UTC; earlier ones are forgotten)" in printed(made, "en")
+
+
+@pytest.mark.parametrize(
+    ("name", "by", "cleaned", "since", "told"),
+    [
+        ("longer than the journal keeps", "user", (), UNTIL - 3600, True),
+        ("as long as it keeps", "user", (), SINCE, False),
+        ("nothing forgotten", "user", (), 0.0, False),
+        ("no cleanup", "user", None, UNTIL - 3600, False),
+        ("by queue, which says nothing of it", "queue", (), UNTIL - 3600, False),
+    ],
+)
+def test_what_was_cleaned_up_and_is_forgotten_is_said_to_be(
+    name: str, by: By, cleaned: tuple[Cleaned, ...] | None, since: float, told: bool
+) -> None:
+    made = make_report(Material(cleaned=cleaned, cleaned_since=since), SINCE, UNTIL, by)
+    english = "What was cleaned up before 2025-11-16 01:26 UTC is forgotten"
+    chinese = "2025-11-16 01:26 UTC 之前的清理记录已过期，清理量统计偏低。"
+    assert (english in printed(made, "en"), english in as_html(made, "en")) == (told, told), name
+    assert (chinese in printed(made, "zh")) is told, name
+    assert any(note.key == "report.cleaned-since" for note in notes(made)) is (told or by == "queue"), name

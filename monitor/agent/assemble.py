@@ -15,6 +15,7 @@ from monitor.agent.collect.gpu import GpuCollector
 from monitor.agent.collect.gpu_processes import GpuProcessesCollector
 from monitor.agent.collect.host import HostCollector
 from monitor.agent.collect.images import ImagesCollector
+from monitor.agent.collect.kubelet import KubeletCollector
 from monitor.agent.collect.logs import LogsCollector
 from monitor.agent.collect.mounts import MountsCollector
 from monitor.agent.collect.pod_devices import PodDevicesCollector
@@ -59,6 +60,7 @@ COLLECTORS: tuple[tuple[Factory, tuple[str, ...]], ...] = (
     (lambda s: RuntimeUsageCollector(s.runtimes), ("containers",)),
     (lambda s: DiskCollector(s.settings.paths, s.runtimes.roots), ("containers",)),
     (lambda s: DiskIoCollector(s.settings.paths), ()),
+    (lambda s: KubeletCollector(s.settings.paths), ()),
     (lambda s: MountsCollector(s.settings.paths, s.settings.mounts), ()),
     (lambda s: ProbesCollector(s.settings.registries, s.settings.probe_timeout), ()),
 )

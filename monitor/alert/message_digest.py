@@ -95,7 +95,7 @@ def summary(parcel: Parcel, notification: Notification, told: Summary, voice: Vo
             *(Line((Span(shorten(voice.note(note), LONGEST_SENTENCE)),), 2) for note in told.notes[1:]),
             *_still_firing(parcel, notification, told, voice),
             *_by_rule(told, voice),
-            *link(voice.address(), voice),
+            *link(voice.place("report") if told.notes else voice.address(), voice),
         ),
         severity=Severity.INFO,
         lang=voice.lang,

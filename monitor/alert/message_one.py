@@ -12,6 +12,7 @@ from monitor.alert.message_parts import (
     LONGEST_TITLE,
     SHOWN,
     affected,
+    is_notice,
     late,
     line,
     link,
@@ -137,6 +138,8 @@ def _advice(sentence: str, voice: Voice) -> Line:
 
 
 def _address(notification: Notification, voice: Voice) -> str | None:
+    if is_notice(notification):
+        return voice.place("cleanup")
     if len(notification.subjects) == 1:
         return voice.address(fingerprint=notification.subjects[0].fingerprint)
     return voice.address(group=notification.group)

@@ -49,8 +49,17 @@ def status(notification: Notification, voice: Voice, kind: str = "reason") -> st
         reason = "partly"
     elif notification.reason is Reason.MORE:
         count = sum(subject.fresh for subject in firing)
+    elif is_notice(notification):
+        reason = "notice"
     severity = voice.severity(notification.severity)
     return voice.say(f"{kind}.{reason}", severity=severity, over=len(notification.subjects) - len(firing), count=count)
+
+
+def is_notice(notification: Notification) -> bool:
+    """Return whether it tells of what we did or will do ourselves: nothing that fires and is over some day."""
+    return bool(notification.subjects) and all(
+        subject.finding.rule.startswith("cleanup-") for subject in notification.subjects
+    )
 
 
 def what(notification: Notification, voice: Voice) -> str:

@@ -80,7 +80,7 @@ class Room:
 def room_of(pace: Pace, attempts: Sequence[float], now: float) -> Room:
     """Given when messages were sent, return the room that is left. A gap between two limits a window as well."""
     by_gap = pace.window // pace.gap if pace.gap else math.inf
-    used = tuple(sorted(min(at, now) for at in attempts if at > now - pace.window))
+    used = tuple(sorted(min(at, now) for at in attempts if at + pace.window > now))
     return Room(min(math.inf if pace.count is None else pace.count, max(1.0, by_gap)), pace.window, used, now)
 
 

@@ -66,6 +66,10 @@ class Voice:
         except (ValueError, OverflowError, OSError):  # a time that a broken clock gave
             return "?"
 
+    def place(self, name: str) -> str | None:
+        """Return where a part of the page is: `cleanup`, `report`. None if there is no page."""
+        return None if self.page is None else f"{self.page.rstrip('/')}/{name}"
+
     def address(self, *, fingerprint: str | None = None, group: str | None = None) -> str | None:
         """Return where the page shows an alert, a group, or all of them. None if there is no page."""
         if self.page is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -34,10 +34,18 @@ class Cover:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An item that nothing protects. `at_most` is what it may free; None if that is not known."""
+    """An item that nothing protects. `at_most` is what it may free; None if that is not known.
+
+    `frees` is asked when it is taken, if what it is sure to free depends on what was taken before it.
+    """
 
     item: Item
     at_most: int | None = None
+    frees: Callable[[], int | None] | None = None
+
+    def take(self) -> Item:
+        """Return the item as it stands in a plan that has taken it."""
+        return self.item if self.frees is None else msgspec.structs.replace(self.item, frees_bytes=self.frees())
 
 
 @dataclass(frozen=True)
@@ -74,9 +82,10 @@ class Selection:
             if not self._fits(candidate):
                 self.capped_by = "bytes"
                 continue
-            self.items.append(candidate.item)
+            item = candidate.take()
+            self.items.append(item)
             self._at_most += candidate.at_most or 0
-            sure += candidate.item.frees_bytes or 0
+            sure += item.frees_bytes or 0
         return sure
 
     def _fits(self, candidate: Candidate) -> bool:

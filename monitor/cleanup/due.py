@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from monitor.cleanup.marks import out_of_step
+from monitor.cleanup.marks import marks_on, out_of_step
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan_images import runtime_disk
-from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, Policy
+from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, Policy, When
 from monitor.detect.storage import disk_of, used_share
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
@@ -61,23 +61,21 @@ def due(
     found: list[Due] = []
     kept = dict(fired)
     for policy in policies:
-        if policy.when.high is None:
-            continue
-        for node, disk in _disks(policy, snapshots, now):
+        for node, disk, when in _disks(policy, snapshots, now):
             share, key = used_share(disk), (policy.name, node)
-            if share is None:
+            if share is None or when.high is None:
                 continue
-            low = policy.when.low if policy.when.low is not None else policy.when.high
+            low = when.low if when.low is not None else when.high
             if share < low:
                 kept.pop(key, None)
-            if share >= policy.when.high and now - kept.get(key, float("-inf")) >= AGAIN_AFTER:
+            if share >= when.high and now - kept.get(key, float("-inf")) >= AGAIN_AFTER:
                 found.append(Due(policy.name, node, share))
                 kept[key] = now
     return Crossings(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
 
 
-def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact]]:
-    """Yield each node that a policy is about, with the disk that counts there."""
+def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact, When]]:
+    """Yield each node that a policy is about, with the disk that counts there, and its marks."""
     for node, snapshot in sorted(snapshots.items()):
         disk = None
         if out_of_step(snapshot, now):
@@ -87,7 +85,7 @@ def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) ->
         elif isinstance(policy, DatasetPolicy) and node == policy.node:
             disk = disk_of(policy.root, snapshot.disk or ())
         if disk is not None:
-            yield node, disk
+            yield node, disk, marks_on(policy.when, snapshot, disk)
 
 
 def permission(policy: Policy, announced_at: float | None, now: float) -> Permission:

@@ -117,6 +117,7 @@ class Executor:
             self._do(progress, entry)
         if level is not None:
             level.settle()
+            end = "low-water" if end == "done" and entries and level.reached() else end
             progress.run = changed(progress.run, after=level.share)
         return changed(progress.run, end=end, ended_at=self._now(), state=RunState.ENDED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,10 +12,10 @@ from monitor.cleanup.choose import Selection, Subject, make_plan, refuse
 from monitor.cleanup.gpu_scene import Scene
 from monitor.cleanup.journal import Journal
 from monitor.cleanup.level import Reading
-from monitor.cleanup.marks import needed_bytes
+from monitor.cleanup.marks import marks_on, needed_bytes
 from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.needs import Needs
-from monitor.cleanup.needs_reader import NeedsReader, Volumes
+from monitor.cleanup.needs import Needs, needs_of
+from monitor.cleanup.needs_reader import NeedsReader, Templates, Volumes
 from monitor.cleanup.plan_datasets import Ground, plan_datasets
 from monitor.cleanup.plan_gpu import plan_gpu
 from monitor.cleanup.plan_images import plan_images, runtime_disk
@@ -35,6 +36,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
+TEMPLATES_FOR = 60.0  # for how long plans go by the same templates: there is one for each node
 REFUSED_FOR = 6 * 3600.0  # what was refused where it lives is left alone for so long
 
 
@@ -55,6 +57,8 @@ class Gatherer:
     def __init__(self, sources: Sources, now: Callable[[], float] = time.time) -> None:
         self._from = sources
         self._now = now
+        self._reading = threading.Lock()
+        self._templates: tuple[float, Templates] = (float("-inf"), Templates())
 
     def plan(self, policy: Policy, node: str | None) -> Plan:
         """Given a policy, and the node for images, return what it would do now."""
@@ -95,9 +99,21 @@ class Gatherer:
         }
 
     def needs(self, node: str) -> Needs:
-        """Return what the cluster needs on a node, read now."""
-        if self._from.needs is not None:
-            return self._from.needs.needs(node)
+        """Return what the cluster needs on a node, read now: for whoever is about to remove something."""
+        return self._from.needs.needs(node) if self._from.needs is not None else self._without_kubernetes(node)
+
+    def _needs_to_plan(self, node: str) -> Needs:
+        """Return the same as far as it is followed or was read lately: whatever is planned is checked again later."""
+        if self._from.needs is None:
+            return self._without_kubernetes(node)
+        with self._reading:
+            if time.monotonic() - self._templates[0] > TEMPLATES_FOR:
+                self._templates = (time.monotonic(), self._from.needs.templates())
+            templates = self._templates[1]
+        unknown = templates.unknown if self._pods_known() else (*templates.unknown, "pods")
+        return needs_of(node, self.pods(), templates.found, unknown)
+
+    def _without_kubernetes(self, node: str) -> Needs:
         fact = self.agents().get(node)
         containers = (fact.snapshot.containers if fact and fact.snapshot else None) or ()
         # A kubelet's node, and nobody to ask what its cluster needs.
@@ -109,7 +125,7 @@ class Gatherer:
         if fact is None or fact.snapshot is None or fact.received_at is None:
             return None
         disk = disk_for(policy, fact.snapshot)
-        needed = needed_bytes(disk, policy.when.low)
+        needed = needed_bytes(disk, marks_on(policy.when, fact.snapshot, disk).low)
         if disk is None or needed is None:
             return None
         read = next((each.succeeded_at for each in fact.snapshot.collectors if each.name == "disk"), None)
@@ -141,7 +157,7 @@ class Gatherer:
         now, fact = self._now(), self.agents().get(node)
         if fact is None or fact.snapshot is None:
             return refuse(Subject(policy, now, node), "images-unknown", node=node)
-        return plan_images(policy, fact.snapshot, self.needs(node), now, self._refused(now))
+        return plan_images(policy, fact.snapshot, self._needs_to_plan(node), now, self._refused(now))
 
     def _datasets(self, policy: DatasetPolicy) -> Plan:
         now, scanned = self._now(), self._from.scanned(policy.name)

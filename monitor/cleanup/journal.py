@@ -175,6 +175,11 @@ class Journal:
         query = "SELECT body FROM items WHERE ended_at >= ? OR state = 'intended'"
         return _decoded(self._database.select(query, (at,)), Entry)
 
+    def kept_since(self) -> float | None:
+        """Return when the oldest run that is kept began; None if none was ever forgotten."""
+        rows = self._database.select("SELECT place, started_at FROM runs ORDER BY place LIMIT 1")
+        return float(rows[0][1]) if rows and rows[0][0] > 1 else None
+
     def refused_since(self, at: float) -> frozenset[str]:
         """Return the ids of items that were refused after a time."""
         rows = self._database.select("SELECT id FROM items WHERE ended_at >= ? AND state = 'refused'", (at,))
@@ -200,10 +205,12 @@ class Journal:
         return dict(self._database.select("SELECT id, told_at FROM notices WHERE policy = ?", (policy,)))
 
     def announce(self, policy: str, fingerprint: str, messages: Iterable[Notification], now: float) -> None:
-        """Write down that a policy is announced now, together with the messages that announce it."""
+        """Write down that a policy is announced now, if it is the first time, and with that what announces it."""
         with self._database.transaction() as session:
-            session.run("INSERT OR IGNORE INTO announced VALUES (?, ?, ?)", (policy, fingerprint, now))
-            _put_messages(session, messages)
+            key = (policy, fingerprint)
+            if not session.run("SELECT 1 FROM announced WHERE policy = ? AND fingerprint = ?", key):
+                session.run("INSERT INTO announced VALUES (?, ?, ?)", (*key, now))
+                _put_messages(session, messages)
 
     def announced_at(self, policy: str, fingerprint: str) -> float | None:
         """Return when a policy, as it is now, was announced."""

@@ -73,7 +73,8 @@ class Plan(Fact, frozen=True, kw_only=True):
     """What a policy would do now, on one node or in the whole cluster, in the order in which it would be done.
 
     `needed_bytes` is what has to be freed to reach the low-water mark; None where there is no mark. `kept` are the
-    first so many of what was left alone; `kept_counts` counts all by protection. `refused` says why there is no plan.
+    first so many of what was left alone; `kept_counts` counts all by protection. `refused` says why there is no plan,
+    `warnings` what is wrong with its policy there.
     """
 
     id: str
@@ -88,6 +89,7 @@ class Plan(Fact, frozen=True, kw_only=True):
     needed_bytes: int | None = None
     capped_by: str | None = None  # items, bytes: what stopped the plan from growing
     refused: Note | None = None
+    warnings: tuple[Note, ...] = ()
 
     @property
     def frees_bytes(self) -> int:

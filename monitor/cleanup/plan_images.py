@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import msgspec
 
 from monitor.cleanup.choose import Candidate, Selection, Subject, make_plan, passed_over, refuse
 from monitor.cleanup.image_guard import Surroundings, cover, last_use, names_of, surroundings
-from monitor.cleanup.marks import needed_bytes, out_of_step
+from monitor.cleanup.marks import kubelet_high, marks_on, needed_bytes, out_of_step, yielded
 from monitor.cleanup.model import Item, Kept, Plan, Risk
 from monitor.cleanup.needs import Needs
 from monitor.cleanup.policy import KUBELET_HIGH, ImagePolicy
@@ -40,6 +43,11 @@ def plan_images(
 
     `refused` are the ids of items that the agent refused lately.
     """
+    warnings = image_warnings(policy, kubelet_high(snapshot, runtime_disk(snapshot)))
+    return msgspec.structs.replace(_plan(policy, snapshot, needs, now, refused), warnings=warnings)
+
+
+def _plan(policy: ImagePolicy, snapshot: NodeSnapshot, needs: Needs, now: float, refused: frozenset[str]) -> Plan:
     subject = Subject(policy, now, snapshot.node)
     if needs.unknown:
         return refuse(subject, "needs-unknown", kinds=", ".join(needs.unknown))
@@ -49,8 +57,9 @@ def plan_images(
     if images is None or containers is None:
         return refuse(subject, "images-unknown", node=snapshot.node)
     disk = runtime_disk(snapshot)
-    needed = needed_bytes(disk, policy.when.low)
-    if policy.when.low is not None and needed is None:
+    low = marks_on(policy.when, snapshot, disk).low
+    needed = needed_bytes(disk, low)
+    if low is not None and needed is None:
         return refuse(subject, "disk-unknown", node=snapshot.node)
     subject = Subject(policy, now, snapshot.node, needed)
     kept: list[Kept] = []
@@ -61,12 +70,12 @@ def plan_images(
     return make_plan(subject, selection, kept)
 
 
-def image_warnings(policy: ImagePolicy, kubelet_high: float = KUBELET_HIGH) -> tuple[Note, ...]:
+def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[Note, ...]:
     """Given where a kubelet begins to remove images itself, return what is wrong with the policy's own mark."""
-    high = policy.when.high
-    if high is None or high < kubelet_high:
+    high = yielded(policy.when, kubelet).high
+    if high is None or high < kubelet:
         return ()
-    return (Note(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet_high}),)
+    return (Note(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet}),)
 
 
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
@@ -107,7 +116,7 @@ def _candidates(
     chosen.sort(key=lambda each: (bool(each[1].names), last_use(each[1]), each[1].id))
     freed = {cache.runtime: Freed(cache) for cache in caches}
     for here, image in chosen:
-        yield Candidate(_item(here, image, freed[here.cache.runtime].remove(image)), image.size_bytes)
+        yield Candidate(_item(here, image), image.size_bytes, partial(freed[here.cache.runtime].remove, image))
 
 
 def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[RuntimeUsageFact]) -> Iterator[Candidate]:
@@ -142,7 +151,7 @@ def name_of(image: ImageFact) -> str:
     return min(image.names, default=image.id.removeprefix("sha256:")[:12])
 
 
-def _item(here: _Here, image: ImageFact, frees: int | None) -> Item:
+def _item(here: _Here, image: ImageFact) -> Item:
     policy, subject = here.policy, here.subject
     used = image.last_used_at
     values: dict[str, Value] = {"bytes": image.size_bytes or 0, "seconds": max(0.0, subject.now - last_use(image))}
@@ -153,7 +162,6 @@ def _item(here: _Here, image: ImageFact, frees: int | None) -> Item:
         why=Note(key=f"cleanup.why.{why}", values=values),
         risk=Risk.LOW,
         node=subject.node,
-        frees_bytes=frees,
         last_used_at=used,
         not_before=subject.now,
         act=RemoveImage(

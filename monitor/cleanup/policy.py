@@ -14,6 +14,8 @@ from monitor.cleanup.model import Mode
 
 HOUR, DAY = 3600.0, 86400.0
 KUBELET_HIGH = 0.85  # from here on the kubelet removes images itself, unless it was told another figure
+KUBELET_IMAGEFS = 0.15  # it evicts pods, and removes all unused images before, when less than this is available
+KUBELET_AHEAD = 0.05  # how far ahead of the kubelet a mark is that nobody has written
 # Programs of the platform that are on cards and belong to no pod. The kernel cuts names after 15 letters.
 PLATFORM_PROCESSES = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 # What changes nothing about that which a policy would touch.
@@ -32,12 +34,16 @@ class Caps:
 
 @dataclass(frozen=True)
 class When:
-    """When a policy runs: by crontab, or when a disk is fuller than `high`. It stops at `low`. Shares of the disk."""
+    """When a policy runs: by crontab, or when a disk is fuller than `high`. It stops at `low`. Shares of the disk.
+
+    Marks that `yield_to_kubelet` are not written by anybody, so they give way where the kubelet would act before.
+    """
 
     cron: str | None = None
     timezone: str = "UTC"
     high: float | None = None
     low: float | None = None
+    yield_to_kubelet: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class ImagePolicy(Policy):
     """Images of the nodes that match. A pin is a pattern of a name, a digest or an id."""
 
     kind: ClassVar[str] = "images"
-    when: When = When(high=0.80, low=0.70)
+    when: When = When(high=0.80, low=0.70, yield_to_kubelet=True)
     nodes: tuple[str, ...] = ("*",)
     min_age: float = DAY
     protect_stopped: bool = True

@@ -79,7 +79,7 @@ def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         cause=run.kind,
         labels=_labels(policy.name, run.node),
         headline=Note(key="cleanup.report.dry-run", values=values),
-        evidence=tuple(_sized(item) for item in plan.items[:SHOWN]),
+        evidence=_planned(plan),
         advice=(Note(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
         since=run.started_at,
     )
@@ -116,7 +116,7 @@ def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tu
         cause=policy.kind,
         labels=_labels(policy.name, plan.node),
         headline=Note(key="cleanup.announced", values=values),
-        evidence=tuple(_sized(item) for item in plan.items[:SHOWN]),
+        evidence=_planned(plan),
         advice=(Note(key="cleanup.announced.advice", values={"policy": policy.name}),),
         since=now,
     )
@@ -186,6 +186,15 @@ def _sized(item: Item) -> Note:
     if item.frees_bytes is None:
         return item.why
     return Note(key="cleanup.report.item", values={"name": item.name[:_LONGEST], "bytes": item.frees_bytes})
+
+
+def _planned(plan: Plan) -> tuple[Note, ...]:
+    """Return what is wrong with a policy, each once though it is so on many nodes, and the first of what would go."""
+    warnings: list[Note] = []
+    for note in plan.warnings:
+        if note not in warnings:
+            warnings.append(note)
+    return (*warnings[:SHOWN], *(_sized(item) for item in plan.items[:SHOWN]))
 
 
 def _aged(item: Item, now: float) -> Note:

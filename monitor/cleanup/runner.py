@@ -114,11 +114,20 @@ class Runner:
         if permission(policy, announced, self._now()) is Permission.ANNOUNCE:
             self._announce(policy)
 
-    def release(self, node: str, gpu: str, by: str) -> Result:
-        """Release a card at once, as guarded as by policy. Raise ValueError in plain words, or BusyError."""
-        crew, policy = self._crew, release_policy(self._policies)
-        scene = crew.gatherer.scene(policy)
-        plan = release_plan(scene, find_card(scene, node, gpu))
+    def release_plan(self, node: str, gpu: str) -> Plan:
+        """Return what a release of a card would do now. Raise ValueError in plain words."""
+        scene = self._crew.gatherer.scene(release_policy(self._policies))
+        return release_plan(scene, find_card(scene, node, gpu))
+
+    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> Result:
+        """Release a card at once, as guarded as by policy; `only` what somebody was shown, if that is given.
+
+        Raise ValueError in plain words, or BusyError.
+        """
+        policy, plan = release_policy(self._policies), self.release_plan(node, gpu)
+        if only is not None:
+            shown = tuple(item for item in plan.items if item.id in only)
+            plan = msgspec.structs.replace(plan, items=shown)
         return self._asked(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
 
     def restore(self, trash: str, by: str) -> Result:
@@ -134,6 +143,7 @@ class Runner:
         crew = self._crew
         if plan.refused is not None:
             return Result(crew.executor.note(run, plan, "refused"), ())
+        log.info("%s on %s is asked for by %s", run.policy, run.node, run.by)
         if not crew.executor.claim(run.policy, run.node):
             raise BusyError(f"a {run.policy} is under way on {run.node}")
         try:
@@ -185,6 +195,7 @@ class Runner:
         whole = msgspec.structs.replace(
             known[0],
             items=tuple(item for plan in known for item in plan.items),
+            warnings=tuple(note for plan in known for note in plan.warnings),
             node=known[0].node if len(known) == 1 else None,
         )
         messages = announcement(policy, whole, crew.postbox.address(), now)

@@ -9,12 +9,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import msgspec
 
 from monitor.cleanup.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.crew import all_at_once
 from monitor.cleanup.dataset_guard import DatasetUses
 from monitor.cleanup.hands import GOOD_FOR, LIMITS
 from monitor.cleanup.journal import new_id
@@ -139,12 +139,11 @@ class Scanner:
                 log.warning("%s: who uses %s on %s is not known: %s", policy.name, policy.root, node, error)
                 return None
 
-        with ThreadPoolExecutor(AT_ONCE, "cleanup-scan") as crew:
-            for node, scan in zip(nodes, crew.map(look, nodes), strict=True):
-                if scan is None or scan.stopped:
-                    silent.append(node)
-                    continue
-                used |= {unit.path: node for unit in scan.units if unit.in_use_by is None or unit.in_use_by}
+        for node, scan in zip(nodes, all_at_once(look, list(nodes), AT_ONCE, "cleanup-scan"), strict=True):
+            if scan is None or scan.stopped:
+                silent.append(node)
+                continue
+            used |= {unit.path: node for unit in scan.units if unit.in_use_by is None or unit.in_use_by}
         return used, tuple(sorted(silent))
 
     def _look(

@@ -10,26 +10,27 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import msgspec
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.alert.cron import cron_trigger, fires_in
+from monitor.cleanup.crew import Crew
 from monitor.cleanup.due import due
 from monitor.cleanup.execute import Executor, StoppedError
 from monitor.cleanup.gather import Gatherer
-from monitor.cleanup.journal import Journal, Run
+from monitor.cleanup.journal import Journal
 from monitor.cleanup.policy import Policy
 from monitor.cleanup.runner import Runner
 from monitor.database import DatabaseError
 from monitor.facts.node import NodeSnapshot
 
 log = logging.getLogger(__name__)
-CREW = 8  # runs at the same time, on different nodes
+CREW = 9  # runs at the same time, on different nodes, and one that looks around
+FAREWELL = 0.7  # seconds that the end waits for what is under way: the next process finds what became of it
 LOOK = 15.0  # seconds between two looks at the disks
-GRACE = 3600.0  # seconds by which a run may be late
+GRACE = 3600  # seconds by which a run may be late
 SETTLE = 30.0  # the longest that the first look waits until every agent was asked
 RESUMED = "resumed"
 FIRED = "fired"
@@ -62,8 +63,9 @@ class CleanupService:
         self._stopping = stopping
         self._now = now
         self._look_every = look
-        self._crew = ThreadPoolExecutor(CREW, "cleanup")
+        self._crew = Crew(CREW, "cleanup")
         self._scheduler = BackgroundScheduler(timezone="UTC", daemon=True)
+        self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._begin, name="cleanup", daemon=True)
 
     def start(self) -> None:
@@ -72,15 +74,15 @@ class CleanupService:
     def stop(self) -> None:
         """End. A run that is under way stays open in the journal, and is closed by the next process."""
         self._stopping.set()
-        self._thread.join(2.0)
+        self._thread.join(FAREWELL)
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
-        self._crew.shutdown(wait=True, cancel_futures=True)
+        self._crew.stop(FAREWELL)
         self._parts.journal.close()
 
-    def submit(self, policy: Policy, node: str | None, trigger: str, by: str | None = None) -> Future[Run | None]:
+    def submit(self, policy: Policy, node: str | None, trigger: str, by: str | None = None) -> None:
         """Have a policy run on a node, on another thread."""
-        return self._crew.submit(self._run_safely, policy, node, trigger, by)
+        self._crew.submit(lambda: self._run_safely(policy, node, trigger, by))
 
     def submit_all(self, policy: Policy, trigger: str, by: str | None = None) -> tuple[str | None, ...]:
         """Have a policy run wherever it applies, and return where."""
@@ -157,38 +159,36 @@ class CleanupService:
                     misfire_grace_time=GRACE,
                 )
         self._scheduler.add_job(
-            self._look_safely, "interval", seconds=self._look_every, coalesce=True, max_instances=1,
-        )  # fmt: skip
+            self._crew.submit, "interval", (self._look_safely,), seconds=self._look_every, coalesce=True
+        )
         if not self._stopping.is_set():
             self._scheduler.start()
             self._look_safely()
 
     def _fire(self, policy: Policy) -> None:
-        try:
+        if not self._stopping.is_set():
             self._parts.journal.put_note(f"cron {policy.name}", repr(self._now()))
             self.submit_all(policy, "cron")
-        except RuntimeError:  # the crew takes nothing any more
-            return
 
     def _look_safely(self) -> None:
-        if self._stopping.is_set():
+        if self._stopping.is_set() or not self._looking.acquire(blocking=False):
             return
         try:
             self.look()
         except Exception:  # whatever one odd fact provokes, the next look may succeed
             log.exception("looking whether a cleanup is due")
+        finally:
+            self._looking.release()
 
-    def _run_safely(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
+    def _run_safely(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> None:
         try:
-            return self._parts.runner.run(policy, node, trigger, by)
+            self._parts.runner.run(policy, node, trigger, by)
         except StoppedError:
-            return None
+            return
         except DatabaseError as error:
             log.error("%s: the journal cannot be written, so nothing is done: %s", policy.name, error)
-            return None
         except Exception:  # one policy that breaks must not keep the others from running
             log.exception("cleanup %s on %s", policy.name, node)
-            return None
 
 
 def _decoded_fired(known: str | None) -> list[tuple[str, str, float]]:

@@ -6,8 +6,6 @@ import msgspec
 
 from monitor.cleanup.journal import Entry, Run
 from monitor.cleanup.model import Item, Kept, Plan
-from monitor.cleanup.plan_images import image_warnings
-from monitor.cleanup.policy import ImagePolicy, Policy
 from monitor.facts.base import Fact
 from monitor.words.notes import sentence
 
@@ -51,9 +49,8 @@ class ShownRun(Fact, frozen=True, kw_only=True):
     items: tuple[Entry, ...] = ()
 
 
-def show_plan(plan: Plan, policy: Policy | None, lang: str) -> ShownPlan:
-    """Given a plan and its policy, return it in words."""
-    warnings = image_warnings(policy) if isinstance(policy, ImagePolicy) else ()
+def show_plan(plan: Plan, lang: str) -> ShownPlan:
+    """Given a plan, return it in words."""
     return ShownPlan(
         policy=plan.policy,
         kind=plan.kind,
@@ -67,7 +64,7 @@ def show_plan(plan: Plan, policy: Policy | None, lang: str) -> ShownPlan:
         frees_bytes=plan.frees_bytes,
         capped_by=plan.capped_by,
         refused=sentence(plan.refused, lang) if plan.refused is not None else None,
-        warnings=tuple(sentence(note, lang) for note in warnings),
+        warnings=tuple(sentence(note, lang) for note in plan.warnings),
     )
 
 

@@ -107,12 +107,14 @@ class KubeApi:
             return Stream(response)
         raise self._refusal(response, client)
 
-    def send(self, method: str, path: str, body: bytes, read_seconds: float) -> bytes:
-        """Given something to change, as JSON, have it changed and return the answer. Raise ApiError or LostError.
+    def send(self, method: str, path: str, body: bytes, read_seconds: float, kind: str = _JSON) -> bytes:
+        """Given something to change, as JSON of this kind, have it changed and return the answer.
+
+        Raise ApiError or LostError.
 
         It is sent once. After LostError nobody knows whether it arrived.
         """
-        client, response = self._request(method, path, {}, _JSON, read_seconds, body)
+        client, response = self._request(method, path, {}, _JSON, read_seconds, body, kind)
         if not 200 <= response.status < 300:
             raise self._refusal(response, client)
         stream = Stream(response)
@@ -137,6 +139,7 @@ class KubeApi:
         accept: str,
         read_seconds: float,
         body: bytes | None = None,
+        kind: str = _JSON,
     ) -> tuple[Any, Any]:
         """Make a request, and return the client that made it and the answer, of which nothing is read yet."""
         import urllib3  # comes with the client library, and is as dear to import
@@ -146,7 +149,7 @@ class KubeApi:
         headers = self._headers(client, accept)
         content: dict[str, Any] = {"fields": dict(query)}
         if body is not None:
-            headers["Content-Type"] = _JSON
+            headers["Content-Type"] = kind
             content = {"body": body}
         with _losses():
             response = client.rest_client.pool_manager.request(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Situation
-from monitor.detect.pods import blind_pods, notes, pod_labels, pod_values, raw
-from monitor.detect.pulls import NOT_THE_REGISTRY, FailedPull, failed_pulls
+from monitor.detect.pods import RAW_LENGTH, blind_pods, notes, pod_labels, pod_values, raw
+from monitor.detect.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import Pull
 from monitor.explain.keys import Key
 from monitor.explain.quote import LIMIT
@@ -25,21 +25,26 @@ class Limits:
     failures: int = 1
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
-    """Find the pods that wait for an image which could not be pulled."""
-    world = situation.world
-    findings = []
-    for pull in failed_pulls(world):
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the pods that wait for an image which could not be pulled.
+
+    What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
+    """
+    world, before = situation.world, memory if isinstance(memory, dict) else {}
+    findings, said = [], {}
+    for failed in failed_pulls(world):
+        pull = with_known_cause(failed, before.get(failed.key))
+        if pull.is_telling:
+            said[pull.key] = pull.found.message[:RAW_LENGTH]
         finding = _finding(pull, world)
         limits: Limits = situation.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return Detected(findings=tuple(findings), blind=blind_pods(situation))
+    return Detected(findings=tuple(findings), memory=said, blind=blind_pods(situation))
 
 
 def _finding(pull: FailedPull, world: World) -> Finding:
     found, pod = pull.found, pull.pod
-    registry = None if found.cause in NOT_THE_REGISTRY else pull.registry
     values: dict[str, Value] = {
         **pod_values(pod, world, image=pull.image, container=pull.container),
         "registry": pull.registry,
@@ -50,7 +55,7 @@ def _finding(pull: FailedPull, world: World) -> Finding:
         rule="image-pull",
         severity=Severity.WARNING,
         cause=found.cause.value,
-        labels=pod_labels(pod, world, image=pull.image, service=registry),
+        labels=pod_labels(pod, world, image=pull.image, service=pull.registry),
         headline=Note(key=f"image-pull.{found.cause.value}", values=values),
         evidence=notes(_evidence(pull, values)),
         advice=notes([Reason(advice, values)]),

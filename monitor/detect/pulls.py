@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from monitor.detect.pods import live
@@ -26,6 +26,10 @@ NOT_THE_REGISTRY = frozenset(
 )
 
 
+THE_REGISTRY = tuple(cause.value for cause in Pull if cause not in NOT_THE_REGISTRY)
+STARTING = (None, "ContainerCreating", "PodInitializing")
+PULLED = ("Pulled", "Created", "Started", "Pulling")
+
 # A pull that fails says the same at every look, to every rule.
 _classified = lru_cache(maxsize=8192)(classify)
 _DOCKER_HUB = ("registry-1.docker.io", "index.docker.io", "registry.hub.docker.com")
@@ -43,6 +47,16 @@ class FailedPull:
     event: EventFact | None
 
     @property
+    def key(self) -> str:
+        """What tells it from other pulls."""
+        return f"{self.pod.uid}|{self.image}"
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the cause was said, and not only that there is one."""
+        return self.found.cause is not Pull.UNKNOWN and not self.found.runtime_down
+
+    @property
     def registry(self) -> str:
         return canonical(registry_of(self.image))
 
@@ -58,10 +72,32 @@ def failed_pulls(world: World) -> list[FailedPull]:
     found: dict[tuple[str, str], FailedPull] = {}
     for pod in live(world.pods):
         for status in pod.statuses:
-            if status.state == "waiting" and status.reason in REASONS:
+            if status.state == "waiting" and (status.reason in REASONS or _just_failed(pod, status, world)):
                 pull = _failed(pod, status, world)
                 found.setdefault((pod.uid, pull.image), pull)
     return list(found.values())
+
+
+def with_known_cause(pull: FailedPull, said: object) -> FailedPull:
+    """Given a pull and what was said of it before, return it with that cause where it has none now."""
+    if pull.is_telling or pull.found.runtime_down or not isinstance(said, str):
+        return pull
+    return replace(pull, found=_classified(pull.reason, said, pull.image))
+
+
+def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
+    """Return whether the kubelet has told of a failure that the pod does not show yet.
+
+    The event comes at once, the pod's state up to a second later. A pull that worked since then ends it.
+    """
+    if status.reason not in STARTING:
+        return False
+    for event in reversed(world.events_of(pod)):
+        if event.container in (None, status.name) and event.reason in PULLED:
+            return False
+        if event.container == status.name and event.reason == "Failed":
+            return "failed to pull image" in (event.message or "").lower()
+    return False
 
 
 def _failed(pod: PodFact, status: ContainerStatusFact, world: World) -> FailedPull:

@@ -11,13 +11,15 @@ import msgspec
 
 from monitor.detect.base import Detected, Rule, Situation
 from monitor.detect.pods import EVERYTHING, bounded, raw
+from monitor.detect.pulls import THE_REGISTRY
 from monitor.detect.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, survey
 from monitor.detect.sight import unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
-SYMPTOMS = ("image-pull", "image-pull-slow")
+# Whatever keeps a node from a registry, it explains no image that is missing there.
+SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", THE_REGISTRY), ("image-pull-slow", ()))
 NAMED = 5
 REMEMBERED = 200  # nodes of one registry
 
@@ -129,7 +131,11 @@ def _finding(
         evidence=tuple(_evidence(troubles, well)),
         advice=(Note(key=f"registry-unreachable.{cause}.advice", values=values),),
         since=min(began, default=None),
-        explains=tuple(Scope(labels=bounded({**each}), rules=SYMPTOMS) for each in symptoms),
+        explains=tuple(
+            Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
+            for each in symptoms
+            for rule, causes in SYMPTOMS
+        ),
         raw=raw(next((each.error for each in troubles if each.error), None)),
     )
 

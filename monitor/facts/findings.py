@@ -32,14 +32,17 @@ class Note(Fact, frozen=True, kw_only=True):
 
 
 class Scope(Fact, frozen=True, kw_only=True):
-    """Findings that have these labels, of these rules (of any, if none is named)."""
+    """Findings that have these labels, of these rules and with these causes (of any, if none is named)."""
 
     labels: dict[str, str]
     rules: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
 
     def covers(self, finding: Finding) -> bool:
         """Return whether a finding is one of these."""
         if self.rules and finding.rule not in self.rules:
+            return False
+        if self.causes and finding.cause not in self.causes:
             return False
         return all(finding.labels.get(name) == value for name, value in self.labels.items())
 

@@ -9,6 +9,7 @@ from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,
     ImageCacheFact,
+    KubeletFact,
     MountFact,
     ProbeFact,
     RuntimeUsageFact,
@@ -59,5 +60,6 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     mounts: tuple[MountFact, ...] | None = None
     images: tuple[ImageCacheFact, ...] | None = None
     runtime_usage: tuple[RuntimeUsageFact, ...] | None = None
+    kubelet: KubeletFact | None = None
     probes: tuple[ProbeFact, ...] | None = None
     actions: ActionsFact | None = None

@@ -98,6 +98,28 @@ class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
     volumes: tuple[VolumeFact, ...] = ()
 
 
+class EvictionFact(Fact, frozen=True, kw_only=True):
+    """Below what is available the kubelet evicts pods, and before that removes images: a share of the disk, or bytes.
+
+    `signal` is nodefs.available or imagefs.available.
+    """
+
+    signal: str
+    available_ratio: float | None = None
+    available_bytes: int | None = None
+
+
+class KubeletFact(Fact, frozen=True, kw_only=True):
+    """What the kubelet was told about full disks. What is None it was not told: there its own defaults hold.
+
+    A signal that `eviction_hard` is without is one that it does not look at.
+    """
+
+    image_gc_high_ratio: float | None = None
+    image_gc_low_ratio: float | None = None
+    eviction_hard: tuple[EvictionFact, ...] | None = None
+
+
 class ProbeFact(Fact, frozen=True, kw_only=True):
     """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a word."""
 

@@ -22,6 +22,10 @@ class Journal(Protocol):
         """Return the items that ended after a time, and perhaps some that have not ended."""
         ...
 
+    def kept_since(self) -> float | None:
+        """Return from when on that is known; None if nothing was forgotten yet."""
+        ...
+
 
 class Reports:
     """Makes reports. `history` gives what happened to alerts since a time, the latest first."""
@@ -51,6 +55,7 @@ class Reports:
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,
             disks=store.disks(now),
             cleaned=None if self._journal is None else tuple(cleaned(self._journal.ended_since(since))),
+            cleaned_since=0.0 if self._journal is None else self._journal.kept_since() or 0.0,
         )
         return make_report(material, since, now, by)
 

@@ -20,19 +20,31 @@ RULES = {
     "service_down": {"after": "5s"},
     "agent_silent": {"silent_after": "20s"},
 }
+# What fills a disk is cleaned up as soon as it is too full. Nobody waits for a day to see that.
+POLICIES = [
+    {"kind": "images", "name": "node-images", "mode": "enforce", "high": "80%", "low": "60%", "announce": "0s"},
+    {"kind": "pods", "name": "finished-pods", "cron": "0 3 * * *"},
+]
+TOKEN = "simulated-agents-take-any-token"  # noqa: S105  # no secret
 
 
-def run_demo(run: Callable[[Config], int], nodes: int, listen: Listen, lang: str, say: Callable[[str], None]) -> int:
-    """Given what runs a daemon, run it on a simulated cluster of so many nodes, and return the exit code."""
+def run_demo(
+    run: Callable[[Config, str], int], nodes: int, listen: Listen, lang: str, say: Callable[[str], None]
+) -> int:
+    """Given what runs a daemon, run it on a simulated cluster of so many nodes, and return the exit code.
+
+    It is given the address of what the robot of the group would show, too.
+    """
     story = Story(nodes)
     story.start()
     try:
         with tempfile.TemporaryDirectory(prefix="gpuwarden-demo-") as directory:
             config = Config.model_validate(settings(story, Path(directory), listen, lang))
             say(f"a cluster of {nodes} nodes is simulated; its outages begin within seconds")
-            say(f"page      http://{listen}/")
-            say(f"WeCom     http://127.0.0.1:{story.robot_port}/   what the robot of the group would show")
-            return run(config)
+            robot = f"http://127.0.0.1:{story.robot_port}/"
+            say(f"page     http://{listen}/")
+            say(f"WeCom    {robot}   what the robot of the group would show")
+            return run(config, robot)
     finally:
         story.stop()
 
@@ -53,6 +65,7 @@ def settings(story: Story, directory: Path, listen: Listen, lang: str) -> dict[s
                 {"name": "portal", "url": f"http://127.0.0.1:{story.portal_port}/", "interval": "2s", "limit": "2s"}
             ],
             "rules": RULES,
+            "cleanup": {"agents": {"token": TOKEN}, "policies": POLICIES},
             "alerts": {
                 "language": lang,
                 "cluster": "demo",

@@ -23,6 +23,7 @@ class WebServer:
             log_config=None,  # its messages go where all others go
             log_level="warning",
             access_log=False,
+            proxy_headers=False,  # who asks is who connects: what a header says is for the gate to believe or not
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )

@@ -44,6 +44,8 @@ SAYS: list[tuple[str, Notification, str]] = [
     ("comes and goes", notification(Reason.REPEAT, subject(DISK, flapping=True)), "7 min ago; it comes and goes"),
     ("a name that no catalog knows", notification(Reason.NEW, subject(msgspec.structs.replace(NODE, rule="HarborDown"))), "new - HarborDown: gpu05"),
     ("in the same place", notification(Reason.NEW, subject(DISK), subject(msgspec.structs.replace(NODE, labels={"node": "gpu03"}))), "Several problems (2): gpu03"),
+    ("what we did ourselves is no alert", notification(Reason.NEW, subject(msgspec.structs.replace(NODE, rule="cleanup-report"))), "CRITICAL, notice - Cleanup report"),
+    ("and leads to the page of cleanup", notification(Reason.NEW, subject(msgspec.structs.replace(NODE, rule="cleanup-report"))), "/cleanup"),
     ("symptoms", notification(Reason.NEW, subject(NODE), symptoms=(Symptoms(rule="image-pull", count=12),)), "12 x Image pull failed"),
     ("a clock that jumped back", notification(Reason.NEW, subject(DISK, since=NOW + 900)), "03:27 CST, 0 s ago"),
     ("a time that is none", notification(Reason.NEW, subject(DISK, since=float("inf"))), "Since: ?, 0 s ago"),

@@ -91,7 +91,7 @@ def refused(plan: Plan) -> str | None:
 
 def speaks(plan: Plan) -> None:
     """Everything that a plan says is there in both languages."""
-    notes = [item.why for item in plan.items] + ([plan.refused] if plan.refused else [])
+    notes = [item.why for item in plan.items] + ([plan.refused] if plan.refused else []) + list(plan.warnings)
     for lang in LANGUAGES:
         for note in notes:
             assert say(lang, note.key, note.values).isprintable()

@@ -13,6 +13,7 @@ from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy
 from monitor.facts.actions import PurgeTrash
 from monitor.facts.findings import Note
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import KubeletFact
 from tests.cleanup.builders import DAY, NOW, disk, snapshot
 
 IMAGES = ImagePolicy(name="images", when=When(high=0.80, low=0.70), nodes=("n*",))
@@ -34,6 +35,19 @@ def test_a_disk_that_is_above_the_mark() -> None:
     assert fired((IMAGES,), *nodes) == [("images", "n3"), ("images", "n2")]  # the fullest first
     assert fired((replace(IMAGES, when=When(cron="0 3 * * *")),), *nodes) == []
     assert fired((PodPolicy(name="pods"),), *nodes) == []
+
+
+def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
+    early = msgspec.structs.replace(node(66), kubelet=KubeletFact(image_gc_high_ratio=0.70))
+    ours = ImagePolicy(name="images")
+    assert fired((ours,), early) == [("images", "n1")]
+    assert fired((ours,), node(66)) == []
+    assert fired((IMAGES,), early) == []
+    between = msgspec.structs.replace(
+        early, disk=(disk(used=60),)
+    )  # below the usual mark, not below the one that holds
+    found = due((ours,), {KEY: NOW - 10}, {"n1": between}, NOW)
+    assert (found.due, found.fired) == ((), {KEY: NOW - 10})
 
 
 def test_the_disk_of_the_root_on_the_node_that_it_is_on() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,10 @@ from tests.support import wait_until
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(str(tmp_path / "cleanup.db"))
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    journal = Journal(str(tmp_path / "cleanup.db"))
+    yield journal
+    journal.close()
 
 
 def test_a_run_from_beginning_to_end(journal: Journal) -> None:
@@ -61,14 +64,26 @@ def test_runs_of_one_policy_and_the_latest_first(journal: Journal) -> None:
     assert [each.id for each in journal.runs(9, "p1")] == ["run-3", "run-1"]
 
 
+def test_from_when_on_runs_are_kept(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.cleanup.journal.KEEP_RUNS", 3)
+    kept: list[float | None] = [journal.kept_since()]
+    for number in range(5):
+        journal.begin(run(f"run-{number}", started_at=NOW + number), plan())
+        kept.append(journal.kept_since())
+    assert kept == [None, None, None, None, NOW + 1, NOW + 2]
+    assert [each.started_at for each in journal.runs(9)] == [NOW + 4, NOW + 3, NOW + 2]
+
+
 def test_notices_announcements_and_attempts(journal: Journal) -> None:
     journal.tell("p", {"a": "zhang", "b": None}, [notification()], NOW)
     journal.tell("p", {"a": "zhang"}, [], NOW + 9)
     journal.tell("q", {"a": "li"}, [], NOW + 1)
+    assert len(journal.messages(0)) == 1
     assert journal.notices("p") == {"a": NOW + 9, "b": NOW}
     assert journal.announced_at("p", "f1") is None
     journal.announce("p", "f1", [], NOW)
-    journal.announce("p", "f1", [], NOW + 50)  # the first time counts
+    journal.announce("p", "f1", [notification()], NOW + 50)  # the first time counts
+    assert len(journal.messages(0)) == 1
     assert journal.announced_at("p", "f1") == NOW
     assert journal.announced_at("p", "f2") is None
     journal.note_tried("x", NOW)

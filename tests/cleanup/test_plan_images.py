@@ -13,7 +13,7 @@ from monitor.cleanup.plan_images import image_warnings, plan_images
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
-from monitor.facts.storage import ImageCacheFact, RuntimeUsageFact
+from monitor.facts.storage import ImageCacheFact, KubeletFact, RuntimeUsageFact
 from monitor.words import say
 from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image, kept, names, refused, snapshot
 
@@ -147,6 +147,16 @@ def test_shared_layers_are_freed_with_the_last_image_and_never_counted_twice() -
     assert plan(snapshot(images=(kept_one,))).frees_bytes == 4 * GIB
 
 
+def test_an_image_that_a_cap_leaves_out_keeps_the_layers_that_it_shares() -> None:
+    base = image("base", size=8, days=50, unique_bytes=0)
+    child = image("child", size=10, days=40, unique_bytes=2 * GIB)
+    cache = ImageCacheFact(runtime="docker", images=(base, child), root="/var/lib/docker", total_bytes=10 * GIB)
+    huge = msgspec.structs.replace(cache, images=(msgspec.structs.replace(base, size_bytes=11 * GIB), child))
+    both, one = plan(snapshot(images=(cache,))), plan(snapshot(images=(huge,)), caps=Caps(bytes=10 * GIB))
+    assert [(item.name, item.frees_bytes) for item in both.items] == [("base", 0), ("child", 10 * GIB)]
+    assert [(item.name, item.frees_bytes) for item in one.items] == [("child", 2 * GIB)]
+
+
 def test_a_runtime_that_does_not_tell_what_is_shared_promises_nothing() -> None:
     many = [image(f"i{n}", size=4, days=100 - n, unique_bytes=None) for n in range(5)]
     found = plan(snapshot(*many), when=When(low=0.80))
@@ -196,10 +206,44 @@ def test_the_kubelet_must_not_be_first() -> None:
     (warning,) = image_warnings(late)
     assert say("en", warning.key, warning.values).startswith("The policy acts from 90%")
     assert "90%" in say("zh", warning.key, warning.values)
-    assert image_warnings(late, kubelet_high=0.95) == ()
+    assert image_warnings(late, 0.95) == ()
+
+
+LATE, EARLY = When(high=0.9, low=0.8), When(high=0.6, low=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "when", "kubelet", "expect"),
+    [
+        ("early enough", EARLY, None, None),
+        ("later than usual", LATE, None, (0.9, 0.85)),
+        ("later than the kubelet was told", EARLY, 0.55, (0.6, 0.55)),
+        ("at the same mark", EARLY, 0.6, (0.6, 0.6)),
+        ("the kubelet was told to be later", LATE, 0.95, (0.9, 0.85)),  # because of evictions
+        ("no mark", ALL, 0.1, None),
+        ("a mark that yields", ImagePolicy.when, 0.55, None),
+    ],
+)
+def test_a_plan_warns_of_the_kubelet_of_its_node(
+    name: str, when: When, kubelet: float | None, expect: tuple[float, float] | None
+) -> None:
+    told = KubeletFact(image_gc_high_ratio=kubelet)
+    for given in (snapshot(image(), kubelet=told), snapshot(images=None, kubelet=told)):  # also where there is no plan
+        found = [(note.values["high"], note.values["kubelet"]) for note in plan(given, when=when).warnings]
+        assert found == ([expect] if expect else []), name
+
+
+def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
+    given = snapshot(image(), kubelet=KubeletFact(image_gc_high_ratio=0.7))
+    assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)
+    assert plan(snapshot(image()), when=ImagePolicy.when).needed_bytes == 20 * GIB
+    assert plan(given, when=When(high=0.8, low=0.7)).needed_bytes == 20 * GIB
 
 
 def test_a_plan_survives_the_journal() -> None:
+    found = plan(snapshot(image("a"), image("b", pinned=True)), when=LATE)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
+    assert found.warnings
     found = plan(snapshot(image("a"), image("b", pinned=True)))
     assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
     assert found.mode is Mode.DRY_RUN

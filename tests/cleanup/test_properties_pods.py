@@ -81,7 +81,7 @@ def make_snapshot(rng: Random, *, crowded: bool) -> NodeSnapshot:
     )
     return NodeSnapshot(
         node="n1", at=NOW, agent_version="0", gpu=GpuInventory(gpus=cards),
-        containers=None if rarely(rng) else containers, gpu_processes=None if rarely(rng) else processes,
+        containers=None if rng.random() < 0.15 else containers, gpu_processes=None if rarely(rng) else processes,
     )  # fmt: skip
 
 
@@ -206,6 +206,8 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         assert any(each.user != "root" for gpu in own for each in gpu.holders if each.pod_uid == pod.uid)
         told_at = notices.get(item.id)
         assert not ready(item, NOW) or (told_at is not None and told_at <= NOW - HOUR)
+        worked = [gpu.idle_since or 0.0 for gpu in held(pod, gpus) if pod.phase == "Running"]
+        assert not ready(item, NOW) or told_at is None or told_at >= max(worked, default=0.0)  # and idle ever since
         if any(each.live for gpu in own for each in gpu.holders if each.pod_uid == pod.uid):
             does_nothing(pod, by_uid, snapshot, gpus)
 

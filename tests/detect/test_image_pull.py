@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from monitor.detect.image_pull import CAUSES, RULE, Limits
+from monitor.facts.kube import EventFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, text
 from tests.explain.builders import IMAGE, event, owned, pod, waiting
 
@@ -90,9 +92,45 @@ def test_two_containers_of_one_image_are_one_finding() -> None:
     assert one(RULE, pods=[pod(node="gpu-1", statuses=both, containers=images)]).cause == "dns"
 
 
-def test_only_what_a_registry_may_explain_names_it() -> None:
+def test_another_cause_is_not_another_finding() -> None:
+    """A cause that changes is the same failure: what it is known by does not depend on it."""
+    missing, unresolved = (one(RULE, pods=[failing(message=each)]) for each in ("manifest unknown", DNS))
+    assert (missing.cause, unresolved.cause) == ("not-found", "dns")
+    assert missing.key == unresolved.key
+
+
+def test_the_cause_is_not_forgotten_between_two_attempts() -> None:
+    backing = failing("ImagePullBackOff", f'Back-off pulling image "{IMAGE}"')
+    first = run(RULE, pods=[failing(message=DNS)])
+    later = run(RULE, memory=first.memory, pods=[backing])
+    assert [finding.cause for finding in later.findings] == ["dns"]
+    assert later.memory == first.memory
+    assert one(RULE, pods=[backing]).cause == "unknown"
+
+
+def at_main(reason: str, message: str, ago: float) -> EventFact:
+    return msgspec.structs.replace(event(reason, message, ago=ago), container="main")
+
+
+STARTING = pod(node="gpu-1", statuses=(waiting("ContainerCreating"),))
+FAILED = at_main("Failed", f'Failed to pull image "{IMAGE}": {DNS}', 2)
+EVENTS = [
+    ("the event is there before the pod shows it", [FAILED], ["dns"]),
+    ("it worked since", [FAILED, at_main("Pulled", "Successfully pulled", 1)], []),
+    ("it is tried again", [FAILED, at_main("Pulling", "Pulling image", 1)], []),
+    ("something else failed", [at_main("Failed", "Error: context deadline exceeded", 2)], []),
+    ("another container's", [msgspec.structs.replace(FAILED, container="other")], []),
+]
+
+
+@pytest.mark.parametrize(("name", "events", "causes"), EVENTS, ids=[case[0] for case in EVENTS])
+def test_the_kubelet_s_event_is_believed_at_once(name: str, events: list[EventFact], causes: list[str]) -> None:
+    assert [finding.cause for finding in run(RULE, pods=[STARTING], events=events).findings] == causes
+
+
+def test_every_pull_names_its_registry() -> None:
     assert one(RULE, pods=[failing(message=DNS)]).labels["service"] == "harbor.lab"
-    assert "service" not in one(RULE, pods=[failing(message="manifest unknown")]).labels
+    assert one(RULE, pods=[failing(message="manifest unknown")]).labels["service"] == "harbor.lab"
 
 
 def test_a_limit_of_two_waits_for_the_second_failure() -> None:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
+from monitor.detect.base import Limits, OwnDeletion, Situation
+from monitor.detect.engine import History, detect
 from monitor.detect.mass_deletion import RULE
+from monitor.explain.world import make_world
+from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
-from tests.detect.builders_storage import NOW, Watch, agent, disk, nas, silent, text
+from tests.detect.builders_storage import GIB, NOW, Watch, agent, disk, nas, silent, text, thawed
 
 
 def data(used: float, size: float = 2000) -> DiskFact:
@@ -108,3 +113,57 @@ def test_what_is_remembered_is_bounded() -> None:
     follow(watch, [(step / 4, 1000 - step / 10) for step in range(400)])
     seen = watch.history.memories["mass-deletion"]["seen"]
     assert [len(kept["points"]) <= 15 for kept in seen.values()] == [True]
+
+
+def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[OwnDeletion, ...]]) -> list[Finding]:
+    """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
+    history, found = History(), tuple[Finding, ...]()
+    for minute, agents, own in looks:
+        situation = Situation(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
+        detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)
+        history, found = thawed(detected.history), detected.findings
+    return list(found)
+
+
+def here(minute: float, used: float, *, roles: tuple[str, ...] = ("data",)) -> tuple[AgentFact, ...]:
+    one = disk("/data", used, 2000, device="/dev/sdb1", roles=roles)
+    return (agent("n1", disk(), one, at=NOW + minute * 60),)
+
+
+def own(size: float, ended: float | None = 1.0, **more: Any) -> OwnDeletion:
+    given: dict[str, Any] = {"node": "n1", "path": "/data/share", "began_at": NOW, "bytes": round(size * GIB)}
+    return OwnDeletion(**(given | more), ended_at=None if ended is None else NOW + ended * 60)
+
+
+OWN: list[tuple[str, OwnDeletion, tuple[str, ...], bool]] = [
+    ("a purge of ours", own(600), ("data",), False),
+    ("a purge that goes on", own(600, None), ("data",), False),
+    ("a purge of ours, and somebody else's", own(300), ("data",), True),
+    ("elsewhere on this node", own(600, path="/other"), ("data",), True),
+    ("on another node", own(600, node="n2"), ("data",), True),
+    ("long ago", own(600, -60.0), ("data",), True),
+    ("images, on a disk that has them", own(600, path=None), ("data", "runtime"), False),
+    ("images, on another disk", own(600, path=None), ("data",), True),
+    ("nothing was freed", own(0), ("data",), True),
+]
+
+
+@pytest.mark.parametrize(("deletion", "roles", "fires"), [row[1:] for row in OWN], ids=[row[0] for row in OWN])
+def test_what_we_delete_ourselves_is_no_loss(deletion: OwnDeletion, roles: tuple[str, ...], fires: bool) -> None:
+    found = seen((0, here(0, 1000, roles=roles), ()), (2, here(2, 400, roles=roles), (deletion,)))
+    assert bool(found) is fires
+
+
+def test_a_disk_may_be_reported_late() -> None:
+    """The purge has ended, and the disk is seen as it was before for another two minutes."""
+    purged = (own(600, 1.0),)
+    assert seen((0, here(0, 1000), ()), (2, here(2, 1000), purged), (3, here(3, 400), purged)) == []
+
+
+def test_a_nas_is_purged_by_one_of_its_nodes() -> None:
+    def nodes(minute: float, used: float) -> tuple[AgentFact, ...]:
+        return tuple(agent(f"n{i}", nas(used, 2000), at=NOW + minute * 60) for i in range(3))
+
+    purged = (own(600, path="/nas/share"),)
+    assert seen((0, nodes(0, 1000), ()), (2, nodes(2, 400), purged)) == []
+    assert len(seen((0, nodes(0, 1000), ()), (2, nodes(2, 400), ()))) == 1

@@ -153,7 +153,7 @@ def test_every_second_of_every_card_is_in_exactly_one_place(
         made.add(view(*seen), wall, monotonic)
     expect = sum(len(before[0]) * after[1] for before, after in pairwise(given_looks))
     buckets = made.buckets()
-    assert sum(map(_seconds, buckets)) == pytest.approx(expect)
+    assert sum(map(_seconds, buckets)) == pytest.approx(expect, abs=1e-3)  # a clock has no finer ticks
     for bucket in buckets:
         assert 0 <= bucket.used <= bucket.measured + 1e-6
         assert 0 <= bucket.idle <= bucket.allocated + 1e-6

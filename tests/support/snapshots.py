@@ -9,12 +9,14 @@ from monitor.facts import (
     DiskFact,
     DiskIoFact,
     EccFact,
+    EvictionFact,
     GpuFact,
     GpuInventory,
     GpuProcessFact,
     HostFact,
     ImageCacheFact,
     ImageFact,
+    KubeletFact,
     LogFact,
     MigFact,
     MountFact,
@@ -170,6 +172,13 @@ def full_snapshot() -> NodeSnapshot:
                 runtime="docker", layers_bytes=70 * GIB, writable_bytes=3 * GIB, writable={TRAINER: 3 * GIB},
                 build_cache_bytes=5 * GIB, build_cache_reclaimable_bytes=4 * GIB,
                 volumes=(VolumeFact(name="scratch", size_bytes=2 * GIB, references=0),),
+            ),
+        ),
+        kubelet=KubeletFact(
+            image_gc_high_ratio=0.85, image_gc_low_ratio=0.8,
+            eviction_hard=(
+                EvictionFact(signal="nodefs.available", available_ratio=0.1),
+                EvictionFact(signal="imagefs.available", available_bytes=50 * GIB),
             ),
         ),
         probes=(

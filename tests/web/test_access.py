@@ -39,6 +39,9 @@ WITHOUT_TOKEN: list[tuple[str, dict[str, str], str, HTTPStatus | None]] = [
     ("a name that looks like here", {"host": "127.0.0.1.evil.example"} | JSON, "127.0.0.1", HTTPStatus.FORBIDDEN),
     ("no name at all", JSON, "127.0.0.1", HTTPStatus.FORBIDDEN),
     ("through a proxy", HERE | JSON | {"x-forwarded-for": "10.0.0.9"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
+    ("a browser", HERE | JSON | {"origin": "http://127.0.0.1:9836"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
+    ("a page that polls", HERE | JSON | {"hx-request": "true"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
+    ("through a proxy by another word", HERE | JSON | {"via": "1.1 proxy"}, "127.0.0.1", HTTPStatus.FORBIDDEN),
     ("a form", HERE | {"content-type": "text/plain"}, "127.0.0.1", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     ("nothing said", HERE, "127.0.0.1", HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
 ]

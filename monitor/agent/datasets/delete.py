@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from monitor.agent.datasets.tally import Errors
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.tree import Directory, Tree, exists
 
 _CHUNK = 256
 # What unlink says of a directory: Linux the first, POSIX the second.
@@ -55,7 +55,8 @@ class Deletion:
         if not self._unlink(parent, name):
             self._delete_directories(parent, name)
         self._done.stopped = self._stop.is_set()
-        self._done.finished = not self._exists(parent, name)
+        with self._tree.at(parent) as descriptor:
+            self._done.finished = not exists(name, descriptor)
         return self._done
 
     def _delete_directories(self, parent: Directory, name: str) -> None:
@@ -137,14 +138,6 @@ class Deletion:
                 self._done.errors.add(directory.path(), error)
             return
         self._done.entries += 1
-
-    def _exists(self, parent: Directory, name: str) -> bool:
-        try:
-            with self._tree.at(parent) as descriptor:
-                os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-        except FileNotFoundError:
-            return False
-        return True
 
 
 def _is_directory(name: str, descriptor: int) -> bool:

@@ -2,8 +2,8 @@
 
 A container sees a dataset under a path of its own, so paths are not compared: the mounts say where in which filesystem
 a path is. Where two readings are possible both count, and a process that cannot be read uses everything: a mistake must
-not free a dataset. Not seen are: a thread with a table of open files of its own, and a file that is only mapped, by a
-bind mount that was taken away lazily.
+not free a dataset. Not seen are: a thread with a table of open files of its own; and, once a bind mount was taken away
+lazily, files that are only mapped through it, or that it showed of a part of a unit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from monitor.agent.datasets.mounts import Place, SeenMount, join, read
-from monitor.agent.datasets.processes import GONE, Reference, references
+from monitor.agent.datasets.processes import GONE, Reference, is_over, references
 from monitor.agent.guard import Guard, HungError
 from monitor.facts.datasets import UseFact
 
@@ -35,13 +35,12 @@ class InUse:
         guard = Guard("in-use")
         seen = {int(os.readlink(f"{self._proc}/self"))}  # what this process reads, it reads to find this out
         try:
-            # Again for processes that were started meanwhile: they may have inherited a file from one that is gone.
+            # Again while some were gone before they were looked at: what they had, a child may have inherited.
             for _ in range(_ROUNDS):
                 fresh = sorted({int(name) for name in os.listdir(self._proc) if name.isdigit()} - seen)
-                if not fresh:
-                    break
                 seen.update(fresh)
-                self._look_at_all(fresh, wanted, namespaces, guard)
+                if self._look_at_all(fresh, wanted, namespaces, guard):
+                    break
             else:
                 wanted.add_to_all(UseFact(how="unknown"))  # something forks faster than it can be looked at
         finally:
@@ -49,8 +48,11 @@ class InUse:
         self._look_at_loops(wanted, namespaces)
         return wanted.found()
 
-    def _look_at_all(self, pids: Sequence[int], wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> None:
-        """Note what processes use. All their mounts first: a file can be of another namespace than its process."""
+    def _look_at_all(self, pids: Sequence[int], wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> bool:
+        """Note what processes use, and return whether all of them were still there.
+
+        All their mounts first: a file can be of another namespace than its process.
+        """
         for pid in pids:
             try:
                 for mount in namespaces.add(pid):
@@ -59,31 +61,37 @@ class InUse:
                 continue
             except OSError:
                 wanted.add_to_all(UseFact(how="unknown", pid=pid))
-        for pid in pids:
-            self._look_at(pid, wanted, namespaces, guard)
+        gone = [pid for pid in pids if not self._look_at(pid, wanted, namespaces, guard)]
+        return not gone
 
-    def _look_at(self, pid: int, wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> None:
-        """Note what one process uses. Some of /proc waits for a lock that a stuck process holds, hence the guard."""
+    def _look_at(self, pid: int, wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> bool:
+        """Note what one process uses, and return whether it was there.
+
+        Some of /proc waits for a lock that a stuck process holds, hence the guard.
+        """
         try:
             found = guard.call(str(pid), lambda: list(references(self._proc, pid, namespaces.mounts)), self._limit)
         except GONE:
-            return
+            return False
         except (OSError, HungError):
             wanted.add_to_all(UseFact(how="unknown", pid=pid))
-            return
+            return True
         for reference in found:
             self._note(reference, pid, wanted, namespaces)
+        return not is_over(self._proc, pid)
 
     def _note(self, reference: Reference, pid: int, wanted: _Wanted, namespaces: _Namespaces) -> None:
         use = UseFact(how=reference.how, pid=pid)
-        if reference.device is not None:
-            # On a mount that nobody has any more. What that showed of its filesystem cannot be told.
-            if reference.device in wanted.filesystems:
-                wanted.add_to_all(use)
-        elif reference.mount is not None:
+        if reference.mount is None:
+            wanted.add(namespaces.places(pid, reference.path), use)
+        elif reference.device is None:
+            wanted.add(namespaces.on_mount(reference.mount, reference.path), use)
+        elif reference.device not in wanted.filesystems:
+            return  # memory files among others: the kernel has mounts of its own for them
+        elif namespaces.has(reference.mount, pid):
             wanted.add(namespaces.on_mount(reference.mount, reference.path), use)
         else:
-            wanted.add(namespaces.places(pid, reference.path), use)
+            wanted.add_by_end(reference.device, reference.path, use)
 
     def _look_at_loops(self, wanted: _Wanted, namespaces: _Namespaces) -> None:
         """Note files that serve as a disk: no process has them open."""
@@ -111,6 +119,17 @@ class _Wanted:
             if place.filesystem in self.filesystems:
                 for path in _self_and_above(place.path):
                     self._note(Place(place.filesystem, path), use)
+
+    def add_by_end(self, filesystem: bytes, path: bytes, use: UseFact) -> None:
+        """Given a path on a mount that nobody has any more, note it at each unit that may have been seen there so.
+
+        It begins at what the mount showed, which is not known: the end of the unit's path must be the path's beginning.
+        (dockerd does that to itself: it keeps files open on a bind mount of its own directory.)
+        """
+        ends = tuple(above for above in _self_and_above(path) if above != b"/")
+        for place in self._uses:
+            if place.filesystem == filesystem and place.path.endswith(ends):
+                self._note(place, use)
 
     def add_to_all(self, use: UseFact) -> None:
         for place in self._uses:
@@ -162,6 +181,17 @@ class _Namespaces:
         fresh = self._known[key] = self._of[pid] = _Namespace(read(f"{base}/mountinfo"), key[1])
         self.mounts.update((mount.id, (point, mount)) for point, mount in fresh.points)
         return [mount for _, mount in fresh.points]
+
+    def has(self, ident: int, pid: int) -> bool:
+        """Return whether a process has that mount by now: it may have got it, or its namespace, a moment ago."""
+        try:
+            fresh = _Namespace(
+                read(f"{self._proc}/{pid}/mountinfo"), os.readlink(os.fsencode(f"{self._proc}/{pid}/root"))
+            )
+        except OSError:
+            return False
+        self.mounts.update((mount.id, (point, mount)) for point, mount in fresh.points)
+        return ident in self.mounts
 
     def places(self, pid: int, path: bytes) -> Iterator[Place]:
         """Given a path that a process refers to, yield where it may lie."""

@@ -101,6 +101,14 @@ def _device(link: str) -> bytes | None:
     return b"%d:%d" % (os.major(device), os.minor(device))
 
 
+def is_over(proc: str, pid: int) -> bool:
+    """Return whether a process has ended, so that its files may have been closed while they were listed."""
+    try:
+        return _is_zombie(f"{proc}/{pid}")
+    except GONE:
+        return True
+
+
 def _is_zombie(base: str) -> bool:
     with open(f"{base}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")

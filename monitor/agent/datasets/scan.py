@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from monitor.agent.datasets.pace import Pace
 from monitor.agent.datasets.tally import KEEP, Links, Tally
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.tree import Directory, Tree, exists
 
 _CHUNK = 256
 _LOOK_SECONDS = 0.1
@@ -191,16 +191,8 @@ class Scan:
             unit.stat = os.stat(unit.name, dir_fd=descriptor, follow_symlinks=False)
             if not stat.S_ISREG(unit.stat.st_mode):
                 raise OSError(errno.ENOTDIR, "not a file")
-            tally.pinned = _exists(KEEP, descriptor)
+            tally.pinned = exists(KEEP, descriptor)
         tally.add_file(unit.stat, self._links)
-
-
-def _exists(name: str, descriptor: int) -> bool:
-    try:
-        os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.refused import Reason, RefusedError
 from monitor.agent.datasets.roots import Root
 from monitor.agent.datasets.survey import InUse, unit_fact
-from monitor.agent.datasets.trash_store import PURGING, UNIT, Store, exists, identity, put_back, rename
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.trash_store import PURGING, UNIT, Store, identity, put_back, rename
+from monitor.agent.datasets.tree import Directory, Tree, exists
 from monitor.agent.datasets.units import TRASH
 from monitor.facts.datasets import PurgeFact, TrashFact, UnitFact
 

@@ -14,7 +14,7 @@ import stat
 import msgspec
 
 from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.tree import Directory, Tree, exists
 from monitor.agent.datasets.units import TRASH
 from monitor.facts.datasets import TrashFact
 
@@ -115,15 +115,6 @@ class Store:
         with self._tree.at(self.open()) as descriptor:
             os.rmdir(home.name, dir_fd=descriptor)
             sync(descriptor)
-
-
-def exists(name: str, descriptor: int) -> bool:
-    """Return whether a directory has that name. Raise OSError if it does not say."""
-    try:
-        os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def identity(name: str, descriptor: int) -> tuple[int, int]:

@@ -162,6 +162,15 @@ class Tree:
                 _close(idle)
 
 
+def exists(name: str, descriptor: int) -> bool:
+    """Return whether a directory has that name. Raise OSError if it does not say."""
+    try:
+        os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _close(directory: Directory) -> None:
     if directory.descriptor is not None:
         os.close(directory.descriptor)

@@ -15,7 +15,7 @@ from typing import Any
 from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, processes
+from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes
 from monitor.facts import NodeSnapshot
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ PIECES: tuple[tuple[tuple[str, ...], Render], ...] = (
     (("containers", "container_usage", "shm", "logs", "runtime_usage"), containers.families),
     (("disk", "disk_io", "mounts", "probes"), disks.families),
     (("images", "runtime_usage"), images.families),
+    (("kubelet",), kubelet.families),
     (("actions",), actions.families),
 )
 

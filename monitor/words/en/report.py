@@ -10,6 +10,9 @@ WORDS: dict[str, str] = {
         "{unknown} not known."
     ),
     "report.waste": "Wasted: {wasted} GPU hours; {idle} held and idle, {zombie} held by what has ended.",
+    "report.cleaned-since": (
+        "What was cleaned up before {start} is forgotten: the figures of what was cleaned up are too low."
+    ),
     "report.by.user": "By user",
     "report.by.queue": "By queue",
     "report.by.node": "By node",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.words.zh import (
+    access,
     alerts,
     cleanup,
     cleanup_runs,
@@ -13,6 +14,8 @@ from monitor.words.zh import (
     findings_storage,
     images,
     nodes,
+    page,
+    page_work,
     queues,
     report,
     running,
@@ -24,3 +27,5 @@ FINDINGS = findings_gpu.WORDS | findings_pods.WORDS | findings_storage.WORDS | f
 ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS
+ACCESS = access.WORDS
+PAGE = page.WORDS | page_work.WORDS

@@ -9,6 +9,7 @@ WORDS: dict[str, str] = {
         "总计 {hours} 卡时：已分配 {allocated}（{share:percent}），空闲 {free}，故障 {faulty}，状态未知 {unknown}。"
     ),
     "report.waste": "浪费 {wasted} 卡时：占而不用 {idle}，被已结束的任务占着 {zombie}。",
+    "report.cleaned-since": "{start} 之前的清理记录已过期，清理量统计偏低。",
     "report.by.user": "按用户",
     "report.by.queue": "按队列",
     "report.by.node": "按节点",

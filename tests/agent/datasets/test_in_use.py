@@ -137,9 +137,11 @@ def test_a_mount_that_was_taken_away_lazily(ground: Ground, tmp_path: Path) -> N
     unit = ground.make_unit()
     point = tmp_path / "point"
     point.mkdir()
-    script = f"mount --bind {unit}/in {point}\nexec 9<{point}/f\numount --lazy {point}"
+    ground.make_unit("b")
+    script = f"mount --bind {unit.parent} {point}\nexec 9<{point}/a/in/f\numount --lazy {point}"
     with process_with_mounts(script) as pid:
         assert UseFact(how="open", pid=pid) in uses(ground)
+        assert uses(ground, "zhang/datasets/b") == set(), "the others on that disk can go"
 
 
 def test_a_mount_that_hides_an_open_file(ground: Ground) -> None:

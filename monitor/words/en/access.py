@@ -1,0 +1,35 @@
+"""English: signing in, and what an action will do."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "access.login.title": "Sign in",
+    "access.login.name": "Name",
+    "access.login.password": "Password",
+    "access.login.code": "Code or token",
+    "access.login.button": "Sign in",
+    "access.login.how": "Sign in with your name and password.",
+    "access.login.how-code": "Or with a code: run gpuwarden login-link where the daemon runs. A token works as well.",
+    "access.login.wrong": "Name or password is wrong.",
+    "access.login.code-wrong": "This code was used before, or is too old; or the token is wrong.",
+    "access.login.locked": "Too many tries. Try again in {seconds} s.",
+    "act.kill": "End process {pid} ({process}) on {node}; it holds GPU {gpu}.",
+    "act.evict": "Evict pod {pod} of {user} from {node}: it is asked to end, and disruption budgets are respected.",
+    "act.delete": "Delete pod {pod} of {user} on {node}: it is asked to end, then stopped.",
+    "act.delete-waiting": "Delete pod {pod} of {user}, which has no node yet.",
+    "act.delete-finished": "Delete pod {pod} of {user}, which has ended already ({phase}).",
+    "act.gone": "Pod {pod} is gone already: nothing happens to it.",
+    "act.frees": "Freed by that: {count:GPU|GPUs} of {node}.",
+    "act.cordon": "Cordon {node}: no new pods are placed there. The {count:pod|pods} on it go on running.",
+    "act.uncordon": "Uncordon {node}: new pods are placed there again. {count:GPU is|GPUs are} free on it.",
+    "act.warn.comes-back": "{kind} {name} is likely to start another pod in place of {pod}.",
+    "act.warn.system": "{pod} belongs to the system ({namespace}).",
+    "act.warn.terminating": "{pod} is being deleted already.",
+    "act.warn.cordoned": "{node} is cordoned already.",
+    "act.warn.not-cordoned": "{node} is not cordoned.",
+    "act.nobody": "nobody that is known",
+    "act.did.done": "Done.",
+    "act.did.refused": "Not done: what is there has changed.",
+    "act.did.later": "Not done yet: it may be tried again later.",
+    "act.did.failed": "Failed.",
+}

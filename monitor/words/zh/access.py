@@ -1,0 +1,35 @@
+"""Chinese: signing in, and what an action will do."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    "access.login.title": "登录",
+    "access.login.name": "用户名",
+    "access.login.password": "密码",
+    "access.login.code": "登录码或令牌",
+    "access.login.button": "登录",
+    "access.login.how": "请用用户名和密码登录。",
+    "access.login.how-code": "也可以用登录码：在守护进程所在的机器上运行 gpuwarden login-link。令牌同样可用。",
+    "access.login.wrong": "用户名或密码不正确。",
+    "access.login.code-wrong": "登录码已用过或已过期，或者令牌不正确。",
+    "access.login.locked": "尝试次数过多，请 {seconds} 秒后再试。",
+    "act.kill": "结束 {node} 上的进程 {pid}（{process}），它占着 GPU {gpu}。",
+    "act.evict": "从 {node} 驱逐 {user} 的 Pod {pod}：先通知它退出，并遵守 PDB 的限制。",
+    "act.delete": "删除 {user} 在 {node} 上的 Pod {pod}：先通知它退出，超时则强行停止。",
+    "act.delete-waiting": "删除 {user} 的 Pod {pod}，它还没有分配到节点。",
+    "act.delete-finished": "删除 {user} 的 Pod {pod}，它已经结束（{phase}）。",
+    "act.gone": "Pod {pod} 已经不存在，不做任何操作。",
+    "act.frees": "将释放 {node} 的 {count} 张 GPU。",
+    "act.cordon": "将 {node} 设为不可调度：新的 Pod 不再分配到该节点，已在运行的 {count} 个 Pod 不受影响。",
+    "act.uncordon": "恢复 {node} 的调度：新的 Pod 可以再分配到该节点，目前有 {count} 张空闲 GPU。",
+    "act.warn.comes-back": "{kind} {name} 很可能会再启动一个 Pod 来代替 {pod}。",
+    "act.warn.system": "{pod} 属于系统（{namespace}）。",
+    "act.warn.terminating": "{pod} 已经在删除过程中。",
+    "act.warn.cordoned": "{node} 已经是不可调度状态。",
+    "act.warn.not-cordoned": "{node} 并没有被设为不可调度。",
+    "act.nobody": "未知用户",
+    "act.did.done": "已完成。",
+    "act.did.refused": "没有执行：情况已经变化。",
+    "act.did.later": "暂时没有执行，可以稍后再试。",
+    "act.did.failed": "执行失败。",
+}

@@ -1,0 +1,134 @@
+"""Cards and pods that are released, over a simulated cluster: by policy, and at once by an administrator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.cleanup.journal import ItemState
+from monitor.cleanup.model import Mode
+from monitor.cleanup.policy import GpuPolicy, PodPolicy
+from monitor.facts.cluster import GpuState
+from monitor.sim.manifests import Work
+from monitor.sim.node import SimNode
+from monitor.sim.outages import Stage
+from monitor.sim.story import Story
+from tests.cleanup.cleaning import SOON, cleaning, ended, on_node, simulated
+from tests.cleanup.support import Outbox
+from tests.support import wait_until
+
+ACT: dict[str, Any] = {"mode": Mode.ENFORCE, "announce": 0.0}
+
+
+@pytest.fixture
+def story() -> Iterator[Story]:
+    with simulated() as made:
+        yield made
+
+
+@pytest.fixture
+def outbox() -> Outbox:
+    return Outbox()
+
+
+def zombie(story: Story) -> str:
+    """Finish a pod whose processes stay on their cards; return its uid."""
+
+    def leave(_node: SimNode, stage: Stage) -> str:
+        work = Work("bert-9-0", "nlp", "zhang", "vc-nlp", 1, "harbor.lab/nlp/bert:1")
+        pod = stage.cluster.submit(work)
+        stage.cluster.finish(pod, keep_processes=True)
+        return pod.uid
+
+    return str(on_node(story, leave))
+
+
+def free_a_card(node: SimNode, stage: Stage) -> None:
+    for pod in list(stage.cluster.pods.values())[:2]:
+        stage.cluster.delete_pod(pod.work.namespace, pod.work.name, 0)
+    stage.cluster.step(5)
+
+
+def test_a_zombie_is_told_of_then_released(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+    on_node(story, free_a_card)
+    zombie(story)
+    policy = GpuPolicy(name="gpus", zombie_after=0.0, notice=1.0, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story) as made:
+        cluster = made._cluster
+        wait_until(lambda: GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}, SOON, "the zombie is seen")
+        made.run("gpus", None, "cron")
+        first = ended(made, "gpus", "done")
+        wait_until(lambda: outbox.sent, SOON, "the owner was told")
+        (notice,) = outbox.sent
+        assert notice.users == ("zhang",)
+        assert notice.subjects[0].finding.headline.key == "cleanup.notice.gpus"
+        assert first.freed_bytes == 0
+        assert GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}  # and has its time
+        time.sleep(1.1)
+        made.run("gpus", None, "cron")
+        wait_until(lambda: GpuState.ZOMBIE not in {gpu.state for gpu in cluster.view.gpus}, SOON, "it is released")
+        wait_until(lambda: len(outbox.sent) == 2, SOON, "that was told")
+    assert outbox.rules() == ["cleanup-notice", "cleanup-report"]
+
+
+def test_an_administrator_releases_a_card_at_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+    on_node(story, free_a_card)
+    zombie(story)
+    with cleaning(tmp_path, outbox, story=story) as made:
+        cluster = made._cluster
+        wait_until(lambda: GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}, SOON, "the zombie is seen")
+        card = next(gpu for gpu in cluster.view.gpus if gpu.state is GpuState.ZOMBIE)
+        busy = next((gpu for gpu in cluster.view.gpus if gpu.state is GpuState.BUSY), None)
+        shown = made.release("gpu01", str(card.index), "zhang@10.0.0.1")
+        assert [(entry.state, entry.outcome) for entry in shown.items] == [(ItemState.DONE, "killed")]
+        assert (shown.run.policy, shown.run.by, shown.run.trigger) == ("release", "zhang@10.0.0.1", "release")
+        assert made.history(1, None)[0].run.by == "zhang@10.0.0.1"
+        wait_until(lambda: outbox.sent, SOON, "that was told")
+        assert outbox.sent[0].subjects[0].finding.headline.values["by"] == "zhang@10.0.0.1"
+        with pytest.raises(ValueError, match="has no GPU 77; it has 0, 1, 2, 3"):
+            made.release("gpu01", "77", "zhang")
+        if busy is not None:
+            with pytest.raises(ValueError, match=r"nothing to release|left alone"):
+                made.release("gpu01", busy.uuid or "", "zhang")
+
+
+def test_an_idle_holder_is_evicted(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+    on_node(story, free_a_card)
+    idle = on_node(
+        story,
+        lambda _node, stage: (
+            stage.cluster.submit(Work("notebook-1", "nlp", "li", "vc-nlp", 1, "harbor.lab/nlp/nb:1", busy=0.0)).uid
+        ),
+    )
+    policy = GpuPolicy(name="gpus", zombie_after=None, idle_after=0.0, notice=0.0, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story) as made:
+
+        def planned() -> list[str]:
+            return [each.name for shown in made.plans("gpus", "zh") for each in shown.items]
+
+        wait_until(lambda: planned() == ["nlp/notebook-1"], SOON, f"it is idle: {made.plans('gpus', 'en')}")
+        made.run("gpus", None, "zhang")
+        ended(made, "gpus", "done")
+        entry = made.history(1, None)[0].items[0]
+        assert (entry.state, entry.outcome) == (ItemState.DONE, "evicted")
+        wait_until(lambda: idle not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is gone")
+
+
+def test_finished_pods_go_and_running_ones_stay(story: Story, tmp_path: Path, outbox: Outbox) -> None:
+    def finish_one(_node: SimNode, stage: Stage) -> tuple[str, set[str]]:
+        pods = list(stage.cluster.pods.values())
+        stage.cluster.finish(pods[0])
+        return pods[0].uid, {pod.uid for pod in pods[1:]}
+
+    over, rest = on_node(story, finish_one)
+    policy = PodPolicy(name="pods", finished_after=0.0, keep_newest=0, stuck_after=None, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story) as made:
+        wait_until(lambda: made.plans("pods", "en")[0].items, SOON, "it is seen to be over")
+        made.run("pods", None, "zhang")
+        ended(made, "pods", "done")
+        wait_until(lambda: over not in on_node(story, lambda _, stage: set(stage.cluster.pods)), SOON, "it is gone")
+        assert on_node(story, lambda _, stage: set(stage.cluster.pods)) >= rest

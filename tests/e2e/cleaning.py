@@ -1,0 +1,343 @@
+"""A node whose engine has a small disk, a daemon that cleans it up with the rights of an account, and who watches."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from monitor.cleanup.journal import RunState
+from monitor.cleanup.shown import ShownPlan, ShownRun
+from monitor.facts.cluster import ClusterView, GpuView
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import ImageFact
+from tests.e2e.detecting import agent_of
+from tests.e2e.scenes import Scene
+from tests.lab.engine import engine, import_images, remove_containers
+from tests.lab.lab import Lab
+from tests.lab.programs import find_programs
+from tests.nvml import FakeNvml
+from tests.support import free_port, need, wait_until
+from tests.support.command import command, get, quiet_environment, run, running
+from tests.support.filesystems import ext4_disk
+from tests.support.image_archive import Image, archive, busybox_layer, layer
+
+MIB = 1 << 20
+NODE = "gpu-01"
+QUICK = ("gpu", "gpu_processes", "pod_devices", "containers", "disk", "images")
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+READING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+DELETING = (
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
+    {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+)
+
+
+# The node
+
+
+@contextmanager
+def engine_on_small_disk(lab: Lab, megabytes: int) -> Iterator[Path]:
+    """Have the lab's engine, of which no pod may run, keep everything on a disk of its own, and give that."""
+    root = lab.docker_socket.parent
+    with ExitStack() as undo:
+        undo.callback(_start, lab)
+        undo.callback((root / "docker.img").unlink, missing_ok=True)
+        _stop(lab)
+        disk = undo.enter_context(ext4_disk(root, "docker", megabytes=megabytes, inodes=16384))
+        undo.callback(_stop, lab)
+        lab.start_component("dockerd")
+        import_images(lab.docker_socket, find_programs()["busybox"])
+        lab.start_component("kubelet")
+        yield disk
+
+
+def _start(lab: Lab) -> None:
+    lab.start_component("dockerd")
+    lab.start_component("kubelet")
+
+
+def _stop(lab: Lab) -> None:
+    lab.stop_component("kubelet")
+    remove_containers(lab.docker_socket)
+    lab.stop_component("dockerd")
+
+
+@contextmanager
+def dead_kubelet(lab: Lab) -> Iterator[None]:
+    """Let the kubelet be dead for a while: nobody ends the containers of pods that are deleted, nor tells of them."""
+    lab.kill_component("kubelet")
+    # Its socket is dead with it; its books are still there.
+    (lab.kubelet_root / "pod-resources" / "kubelet.sock").unlink(missing_ok=True)
+    try:
+        yield
+    finally:
+        lab.start_component("kubelet")
+
+
+def end_containers(lab: Lab, *pods: Any) -> None:
+    """Kill the containers of pods, behind the kubelet's back, and their sandboxes."""
+    with engine(lab.docker_socket) as client:
+        for pod in pods:
+            for found in client.containers(filters={"label": f"io.kubernetes.pod.uid={pod.metadata.uid}"}):
+                client.kill(found["Id"])
+
+
+@contextmanager
+def left_by(pid: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Give a process that outlives the container of a pid: it is in the cgroup of its pod, and not in the container's.
+
+    A runtime that ends a container ends what is in its cgroup. What is beside it is up to the kubelet.
+    """
+    memory = Path("/sys/fs/cgroup/memory")
+    need(memory.is_dir(), "cgroups of version 1")
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    (path,) = [line.split(":", 2)[2] for line in lines if "memory" in line.split(":")[1].split(",")]
+    with subprocess.Popen(["sleep", "600"]) as process:
+        try:
+            (memory / path.lstrip("/")).parent.joinpath("cgroup.procs").write_text(str(process.pid))
+            yield process
+        finally:
+            process.kill()
+
+
+# Images
+
+
+def load(lab: Lab, name: str, megabytes: int) -> None:
+    """Load an image with so many bytes of its own upon a base that all images share."""
+    own = layer({"own": secrets.token_bytes(megabytes * MIB)})
+    with engine(lab.docker_socket) as client:
+        client.load_image(archive((Image(name, (busybox_layer(), own)),)))
+
+
+def tag(lab: Lab, name: str, other: str) -> None:
+    """Give an image one more name."""
+    repository, _, version = other.rpartition(":")
+    with engine(lab.docker_socket) as client:
+        client.tag(name, repository, version)
+
+
+def pour(lab: Lab, name: str, megabytes: int) -> None:
+    """Make an image of one layer, which goes right to its place on the disk: a load would need twice the room."""
+    repository, _, version = name.rpartition(":")
+    content = layer({"own": secrets.token_bytes(megabytes * MIB)})
+    with engine(lab.docker_socket) as client:
+        client.import_image_from_data(content, repository=repository, tag=version)
+
+
+def images(lab: Lab) -> set[str]:
+    """Return the names of all images that the engine has."""
+    with engine(lab.docker_socket) as client:
+        return {name for image in client.images() for name in image["RepoTags"] or ()}
+
+
+@contextmanager
+def container_of(lab: Lab, image: str) -> Iterator[None]:
+    """Run a container of an image, without a pod."""
+    with engine(lab.docker_socket) as client:
+        container = client.create_container(image, host_config=client.create_host_config(network_mode="none"))["Id"]
+        try:
+            client.start(container)
+            yield
+        finally:
+            client.remove_container(container, force=True)
+
+
+def used_share(disk: Path) -> float:
+    """Return how full a disk is, as df says it."""
+    used, available = used_bytes(disk)
+    return used / (used + available)
+
+
+def used_bytes(disk: Path) -> tuple[int, int]:
+    """Return how much of a disk is in use, and how much can still be had."""
+    space = os.statvfs(disk)
+    return (space.f_blocks - space.f_bfree) * space.f_frsize, space.f_bavail * space.f_frsize
+
+
+# The account of the daemon
+
+
+class Account:
+    """A service account that may read everything, and delete pods while that is granted."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._deleting = f"{scene.name}-deletes"
+        scene.create_here("v1", "serviceaccounts", "gpuwarden")
+        self._role(f"{scene.name}-reads", READING)
+        self._bind(f"{scene.name}-reads")
+        self._role(self._deleting, *DELETING)
+        self.grant()
+
+    def grant(self) -> None:
+        """Let it delete and evict pods."""
+        self._bind(self._deleting)
+
+    def revoke(self) -> None:
+        """Let it read only."""
+        self._scene.api.delete(f"{RBAC}/clusterrolebindings/{self._deleting}")
+
+    def kubeconfig(self, admin: Path, directory: Path) -> Path:
+        """Given an administrator's kubeconfig, write one for this account, and return it."""
+        path = self._scene.path("v1", "serviceaccounts", "gpuwarden/token")
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        config = yaml.safe_load(admin.read_text())
+        config["users"][0]["user"] = {"token": self._scene.api.create(path, wanted)["status"]["token"]}
+        own = directory / "kubeconfig"
+        own.write_text(yaml.safe_dump(config))
+        return own
+
+    def _role(self, name: str, *rules: Mapping[str, Any]) -> None:
+        self._scene.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
+
+    def _bind(self, role: str) -> None:
+        subject = {"kind": "ServiceAccount", "name": "gpuwarden", "namespace": self._scene.name}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        body = {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
+        self._scene.create(f"{RBAC}/clusterrolebindings", body)
+
+
+# The daemon
+
+
+@dataclass(frozen=True)
+class Cleaner:
+    """An agent and a daemon that clean up, as an administrator at a command line sees them."""
+
+    nvml: FakeNvml
+    agent: str
+    page: str
+    environ: dict[str, str]
+
+    def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run `gpuwarden cleanup`."""
+        return run("cleanup", *arguments, environ=self.environ)
+
+    def plan(self, policy: str) -> ShownPlan:
+        """Return what a policy, which is about the whole cluster, would do now."""
+        (plan,) = msgspec.json.decode(
+            get(f"{self.page}/v1/cleanup/plan?policy={policy}")[2], type=tuple[ShownPlan, ...]
+        )
+        return plan
+
+    def history(self, policy: str) -> tuple[ShownRun, ...]:
+        """Return the runs of a policy, the last one first."""
+        body = get(f"{self.page}/v1/cleanup/history?policy={policy}")[2]
+        return msgspec.json.decode(body, type=tuple[ShownRun, ...])
+
+    def run(self, policy: str) -> ShownRun:
+        """Have a policy run now, and return how that went."""
+        before = len(self.history(policy))
+        answer = self.ask("run", policy)
+        assert answer.returncode == 0, answer.stderr
+        return self.wait_run(policy, before, 30)
+
+    def wait_run(self, policy: str, before: int, limit: float) -> ShownRun:
+        """Wait until there is one more run than before, and it is over; return it."""
+
+        def over() -> bool:
+            runs = self.history(policy)
+            return len(runs) > before and runs[0].run.state is not RunState.RUNNING
+
+        wait_until(over, limit, f"a run of {policy} is over")
+        return self.history(policy)[0]
+
+    def finds(self, rule: str, cause: str, **labels: str) -> bool:
+        """Return whether a rule finds this cause about the subjects with these labels."""
+        found = json.loads(get(f"{self.page}/v1/findings")[2])
+        return any(
+            (each["rule"], each["cause"]) == (rule, cause) and labels.items() <= each["labels"].items()
+            for each in found
+        )
+
+    def image(self, name: str) -> ImageFact | None:
+        """Return what the agent says of an image."""
+        snapshot = msgspec.json.decode(get(f"http://{self.agent}/v1/snapshot")[2], type=NodeSnapshot)
+        found = (image for cache in snapshot.images or () for image in cache.images)
+        return next((image for image in found if name in image.names), None)
+
+    def cards(self) -> dict[str, GpuView]:
+        """Return what the daemon says of each card."""
+        view = msgspec.json.decode(get(f"{self.page}/v1/view")[2], type=ClusterView)
+        return {gpu.uuid or "": gpu for gpu in view.gpus}
+
+    def card_of(self, pod: Any) -> GpuView:
+        """Return the card that the kubelet gave to a pod, once the daemon knows it."""
+
+        def found() -> list[GpuView]:
+            uid = pod.metadata.uid
+            return [gpu for gpu in self.cards().values() if uid in {holder.pod_uid for holder in gpu.holders}]
+
+        wait_until(found, 30, f"the card of {pod.metadata.name} is known")
+        return found()[0]
+
+    def becomes(self, uuid: str, state: str, *pids: int, limit: float = 30) -> None:
+        """Wait until a card is in a state, and these processes are on it."""
+        deadline, card = time.monotonic() + limit, self.cards()[uuid]
+        while (card.state.value, card.pids) != (state, pids):
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {limit} s: {state} with {pids}, but {card}")
+            time.sleep(0.1)
+            card = self.cards()[uuid]
+
+
+@contextmanager
+def cleaning(
+    lab: Lab, kubeconfig: Path, directory: Path, policies: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]
+) -> Iterator[Cleaner]:
+    """Run a real agent that acts, and a real daemon with these policies; give who asks them."""
+    token = directory / "action-token"
+    token.write_text(secrets.token_hex(16))
+    nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
+    for index, uuid in enumerate(lab.gpu_ids):
+        nvml.gpu(index, uuid=uuid)
+    on_node = {
+        "AGENT__NODE_NAME": NODE,
+        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
+        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
+    }
+    port = free_port()
+    config = directory / "gpuwarden.yml"
+    daemon = {
+        "cycle": "500ms",
+        "agents": {"interval": "500ms"},
+        "kubernetes": {"enabled": "yes", "kubeconfig": str(kubeconfig)},
+        "gpu": {"stale_after": "5s", "settle": "3s", "terminating_grace": "5s"},
+        "rules": dict(rules),
+        "cleanup": {"agents": {"token_file": str(token)}, "policies": list(policies)},
+    }
+    config.write_text(yaml.safe_dump({"daemon": daemon}))
+    with ExitStack() as stack:
+        agent = stack.enter_context(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))
+        environ = quiet_environment(
+            directory / "daemon",
+            CONFIG=str(config),
+            DAEMON__LISTEN=f"127.0.0.1:{port}",
+            DAEMON__AGENTS__STATIC=f"['{agent}']",
+            DAEMON__KUBERNETES__ENABLED="yes",
+        )
+        stack.enter_context(running(command("daemon"), environ, stdout=subprocess.DEVNULL))
+        cleaner = Cleaner(nvml, agent, f"http://127.0.0.1:{port}", environ)
+        wait_until(lambda: _sees(cleaner, len(lab.gpu_ids)), 30, "the daemon sees all cards")
+        yield cleaner
+
+
+def _sees(cleaner: Cleaner, cards: int) -> bool:
+    try:
+        return [card.state.value for card in cleaner.cards().values()] == ["free"] * cards
+    except OSError:
+        return False

@@ -1,0 +1,282 @@
+"""Cleanup in a real cluster, by a real agent and a real daemon that has only the rights of its account.
+
+The lab's own engine keeps its images on a small disk meanwhile.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kubernetes.client.exceptions import ApiException
+
+from monitor.cleanup.journal import ItemState
+from monitor.cleanup.shown import ShownRun
+from tests.e2e import cleaning as on
+from tests.e2e.cleaning import NODE, Account, Cleaner
+from tests.e2e.scenes import Scene
+from tests.lab.engine import container_pid
+from tests.lab.lab import Lab
+from tests.support import wait_until
+
+MIB = on.MIB
+HIGH, LOW = 0.80, 0.65
+FINALIZER = "lab.test/keep"
+NEVER = "0 0 29 2 *"  # these run when they are asked to
+POLICIES = (
+    {
+        "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
+        "min_age": "1s", "pins": ["harbor.lab/nlp/base*"],
+    },
+    {
+        "kind": "pods", "name": "pods", "mode": "enforce", "announce": "0s", "cron": NEVER,
+        "finished_after": "1s", "keep_newest": 0, "stuck_after": "2s",
+    },
+    {"kind": "gpus", "name": "gpus", "cron": NEVER, "zombie_after": "1s", "notice": "0s"},
+)  # fmt: skip
+RULES = {"pod_stuck_terminating": {"overdue": "2s"}}
+
+
+@pytest.fixture(scope="module")
+def disk(lab: Lab) -> Iterator[Path]:
+    with on.engine_on_small_disk(lab, megabytes=256) as disk:
+        yield disk
+
+
+@pytest.fixture(scope="module")
+def scene(lab: Lab, disk: Path) -> Iterator[Scene]:
+    with Scene(lab, "cleanup") as scene:
+        yield scene
+
+
+@pytest.fixture(scope="module")
+def account(scene: Scene) -> Account:
+    return Account(scene)
+
+
+@pytest.fixture(scope="module")
+def cleaner(lab: Lab, account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cleaner]:
+    directory = tmp_path_factory.mktemp("cleanup")
+    kubeconfig = account.kubeconfig(lab.kubeconfig, directory)
+    with on.cleaning(lab, kubeconfig, directory, POLICIES, RULES) as cleaner:
+        yield cleaner
+
+
+class Pods:
+    """Pods of a test, in the namespace of the scene. They are gone after it."""
+
+    def __init__(self, lab: Lab, namespace: str) -> None:
+        self._lab = lab
+        self._namespace = namespace
+        self.made: list[Any] = []
+
+    def run(self, name: str, **fields: Any) -> Any:
+        """Create a pod; return it when it runs, or is in another phase that is wanted."""
+        self.made.append(self._lab.run_pod(name, namespace=self._namespace, **fields))
+        return self.made[-1]
+
+    def now(self, pod: Any) -> Any | None:
+        """Return a pod as it is now; None if it is gone."""
+        try:
+            return self._lab.cluster.read_pod(pod)
+        except ApiException as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def delete(self, pod: Any) -> None:
+        """Ask for the deletion of a pod."""
+        named = pod.metadata
+        self._lab.cluster.core.delete_namespaced_pod(named.name, named.namespace, _request_timeout=10)
+
+    def keep(self, pod: Any, finalizers: list[str] | None) -> None:
+        """Set the finalizers of a pod."""
+        named, body = pod.metadata, {"metadata": {"finalizers": finalizers}}
+        self._lab.cluster.core.patch_namespaced_pod(named.name, named.namespace, body, _request_timeout=10)
+
+    def clear(self) -> None:
+        for pod in self.made:
+            if (left := self.now(pod)) is not None and left.metadata.finalizers:
+                self.keep(pod, None)
+        self._lab.delete_pods(*self.made)
+
+
+@pytest.fixture
+def pods(lab: Lab, scene: Scene) -> Iterator[Pods]:
+    made = Pods(lab, scene.name)
+    yield made
+    made.clear()
+
+
+def full(pod: Any) -> str:
+    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+
+def planned(cleaner: Cleaner) -> list[str]:
+    """Return which pods would be deleted now."""
+    return [each.name for each in cleaner.plan("pods").items]
+
+
+def kept_by(cleaner: Cleaner) -> dict[str, str]:
+    """Return which pods would be left alone, and what protects each."""
+    return {each.name: each.protection for each in cleaner.plan("pods").kept}
+
+
+def outcomes(shown: ShownRun) -> list[tuple[str, ItemState, str | None]]:
+    """Return what became of each item of a run."""
+    return [(each.item.name, each.state, each.outcome) for each in shown.items]
+
+
+def image(name: str) -> str:
+    return f"harbor.lab/nlp/{name}:1"
+
+
+# What the cluster needs: each image for another reason.
+NEEDED = ("runs", "finished", "waits", "nightly", "serving", "base")
+
+
+def use(lab: Lab, scene: Scene, pods: Pods) -> list[Any]:
+    """Have the cluster need those images, and return the pods that run."""
+    for name in NEEDED:
+        on.load(lab, image(name), megabytes=4)
+    running = [pods.run("runs", image=image("runs")), pods.run("with-gpu", gpus=1)]
+    pods.run("finished", image=image("finished"), command=("echo", "done"), phase="Succeeded")
+    pods.run("waits", image=image("waits"), gpus=9, phase=None)
+
+    def template(name: str) -> dict[str, Any]:
+        spec = {"containers": [{"name": "main", "image": image(name)}], "restartPolicy": "Never"}
+        return {"metadata": {"labels": {"app": name}}, "spec": spec}
+
+    job = {"spec": {"template": template("nightly")}}
+    cron = {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": job}
+    scene.create_here("batch/v1beta1", "cronjobs", "nightly", spec=cron)
+    always = template("serving")
+    always["spec"]["restartPolicy"] = "Always"
+    serving = {"replicas": 0, "selector": {"matchLabels": {"app": "serving"}}, "template": always}
+    scene.create_here("apps/v1", "deployments", "serving", spec=serving)
+    return running
+
+
+def containers(pod: Any) -> list[tuple[str, int, bool]]:
+    """Return which containers a pod has, how often they were started again, and whether they run."""
+    return [
+        (each.container_id, each.restart_count, each.state.running is not None)
+        for each in pod.status.container_statuses
+    ]
+
+
+def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
+    lab: Lab, scene: Scene, disk: Path, cleaner: Cleaner, pods: Pods
+) -> None:
+    running = [lab.cluster.read_pod(pod) for pod in use(lab, scene, pods)]
+    old: list[str] = []
+    while on.used_share(disk) < LOW + 0.01:
+        old.append(image(f"old-{len(old)}"))
+        on.load(lab, old[-1], megabytes=12)
+        on.tag(lab, old[-1], f"{old[-1].removesuffix(':1')}:latest")
+    # The first to come was the last to be used.
+    with on.container_of(lab, old[0]):
+        wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
+    assert on.used_share(disk) < HIGH
+    assert cleaner.history("images") == ()
+
+    on.pour(lab, image("new"), megabytes=40)
+    before, names = on.used_bytes(disk)[0], on.images(lab)
+    assert on.used_share(disk) >= 0.85
+    shown = cleaner.wait_run("images", 0, limit=90)
+    used, available = on.used_bytes(disk)
+
+    assert used <= LOW * (used + available)
+    assert used + 13 * MIB > LOW * (used + available), "it went on below the mark"
+    run = shown.run
+    assert (run.trigger, run.end, run.node) == ("high-water", "low-water", NODE)
+    assert run.before is not None
+    assert run.after is not None
+    assert run.before >= 0.85
+    assert run.after <= LOW
+    assert run.freed_bytes == pytest.approx(before - used, rel=0.05)
+    done = {entry.item.name for entry in shown.items if entry.state is ItemState.DONE}
+    assert done < set(old[1:]), "those that nobody used for the longest time go, and no more than need be"
+    assert {entry.state for entry in shown.items} <= {ItemState.DONE, ItemState.PLANNED}
+    gone = {f"{name.removesuffix(':1')}:{tag}" for name in done for tag in ("1", "latest")}
+    assert on.images(lab) == names - gone
+    assert [containers(lab.cluster.read_pod(pod)) for pod in running] == [containers(pod) for pod in running]
+    # What stayed can be used as before: nothing is there to pull it from.
+    pods.run("nightly-1", image=image("nightly"), container={"imagePullPolicy": "Never"})
+
+
+def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Cleaner, pods: Pods) -> None:
+    pod = pods.run("bert", gpus=1, labels={"userName": "zhang"})
+    card = cleaner.card_of(pod)
+    uuid, index, pid = card.uuid or "", lab.gpu_ids.index(card.uuid or ""), lab.container_pid(pod)
+    cleaner.nvml.process(index, pid)
+    cleaner.becomes(uuid, "busy", pid)
+    with on.left_by(pid) as left:
+        with on.dead_kubelet(lab):
+            lab.cluster.core.delete_namespaced_pod(
+                pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
+            )
+            cleaner.becomes(uuid, "zombie", pid)
+            refused = cleaner.ask("release", NODE, str(index))
+            assert refused.returncode == 1
+            assert "left alone: container-left" in refused.stderr
+            container = pod.status.container_statuses[0].container_id.removeprefix("docker://")
+            assert container_pid(lab.docker_socket, container) == pid, "it still runs"
+
+            on.end_containers(lab, pod)
+            cleaner.nvml.end_process(index, pid)
+            cleaner.nvml.process(index, left.pid)
+            cleaner.becomes(uuid, "zombie", left.pid)
+            wait_until(lambda: cleaner.plan("gpus").items, 10, "what is left of it is planned for")
+            released = cleaner.ask("release", NODE, str(index))
+            assert released.returncode == 0, released.stdout + released.stderr
+            assert left.wait(5) == -signal.SIGTERM
+            cleaner.nvml.end_process(index, left.pid)  # as a driver does
+        (entry,) = cleaner.history("release")[0].items
+        assert (entry.state, entry.outcome) == (ItemState.DONE, "killed")
+        cleaner.becomes(uuid, "free")
+
+
+def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothing_of_it_is_left(
+    lab: Lab, cleaner: Cleaner, pods: Pods
+) -> None:
+    kept, alive, ended = (pods.run(name) for name in ("kept", "alive", "ended"))
+    pods.keep(kept, [FINALIZER])
+    pods.delete(kept)
+    wait_until(partial(cleaner.finds, "pod-stuck-terminating", "finalizer", pod="kept"), 30, "it is reported")
+    with on.dead_kubelet(lab):
+        pods.delete(alive)
+        pods.delete(ended)
+        on.end_containers(lab, ended)
+        wait_until(lambda: planned(cleaner) == [full(ended)], 30, "it is planned")
+        assert kept_by(cleaner) == {full(kept): "finalizer", full(alive): "process-left"}
+        shown = cleaner.run("pods")
+    assert outcomes(shown) == [(full(ended), ItemState.DONE, "forced")]
+    assert pods.now(ended) is None
+    left = pods.now(kept)
+    assert left is not None, "it was forced"
+    assert (left.metadata.uid, left.metadata.finalizers) == (kept.metadata.uid, [FINALIZER])
+    # The next plan leaves it alone as well, and says why.
+    assert kept_by(cleaner)[full(kept)] == "finalizer"
+    assert cleaner.finds("pod-stuck-terminating", "finalizer", pod="kept")
+
+
+def test_without_the_right_to_delete_nothing_is_deleted(cleaner: Cleaner, account: Account, pods: Pods) -> None:
+    pod = pods.run("over", command=("echo", "done"), phase="Succeeded")
+    wait_until(lambda: planned(cleaner) == [full(pod)], 20, "it is planned")
+    account.revoke()
+    try:
+        shown = cleaner.run("pods")
+        assert outcomes(shown) == [(full(pod), ItemState.FAILED, "forbidden")]
+        assert 'cannot delete resource "pods"' in (shown.items[0].message or "")
+        left = pods.now(pod)
+        assert left is not None
+        assert left.metadata.deletion_timestamp is None
+    finally:
+        account.grant()
+    assert outcomes(cleaner.run("pods")) == [(full(pod), ItemState.DONE, "deleted")]
+    wait_until(lambda: pods.now(pod) is None, 10, "it is gone")

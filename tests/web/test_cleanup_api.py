@@ -1,0 +1,168 @@
+"""Cleanup by HTTP: what can be asked, what can be changed, and by whom."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from monitor.cleanup.journal import Entry, ItemState
+from monitor.cleanup.scans import ScanProgress
+from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
+from monitor.web.alerts_api import Tokens
+from monitor.web.app import create_app
+from monitor.web.server import WebServer
+from tests.cleanup.support import NOW, item, plan, run
+from tests.web.test_app import Cluster
+
+TOKEN = "s3cret-t0ken"
+PROGRESS = ScanProgress(policy="data", root="/mnt/share", node="nas-01", started_at=NOW, counts={"entries": 5})
+
+
+class Asked:
+    """Stands for cleanup: notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]:
+        self.asked.append(("plans", policy, lang))
+        if policy == "nonsense":
+            raise ValueError("there is no policy 'nonsense'; there are images")
+        return (show_plan(plan(item()), lang),)
+
+    def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
+        self.asked.append(("history", limit, policy))
+        return (ShownRun(run=run(), items=(Entry(item=item(), place=0, state=ItemState.DONE),)),)
+
+    def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]:
+        self.asked.append(("run", policy, node, by))
+        return ("gpu01",)
+
+    def release(self, node: str, gpu: str, by: str) -> ShownRun:
+        self.asked.append(("release", node, gpu, by))
+        if gpu == "9":
+            raise ValueError("gpu01 has no GPU 9; it has 0, 1")
+        return ShownRun(run=run(policy="release", by=by))
+
+    def restore(self, trash: str, by: str) -> ShownRun:
+        self.asked.append(("restore", trash, by))
+        return ShownRun(run=run(policy="restore"))
+
+    def begin_scan(self, policy: str) -> ScanProgress:
+        self.asked.append(("begin_scan", policy))
+        return PROGRESS
+
+    def scan(self, policy: str) -> ScanProgress:
+        self.asked.append(("scan", policy))
+        return PROGRESS
+
+    def stop_scan(self, policy: str) -> bool:
+        self.asked.append(("stop_scan", policy))
+        return True
+
+
+@contextmanager
+def served(asked: Asked, token: str | None = None) -> Iterator[int]:
+    listening = socket.create_server(("127.0.0.1", 0))
+    web = WebServer(create_app(Cluster(), cleanup=asked, tokens=Tokens(token)), listening)
+    web.start()
+    try:
+        yield web.address[1]
+    finally:
+        web.begin_stop()
+        web.wait_stopped()
+
+
+def ask(
+    port: int, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None
+) -> tuple[int, Any]:
+    """GET, or with a body POST; return status and answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    sent = raw if raw is not None else json.dumps(body).encode() if body is not None else None
+    given = {"Content-Type": "application/json"} | (headers or {})
+    try:
+        connection.request("GET" if sent is None else "POST", path, sent, given)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+READS: list[tuple[str, str, tuple[Any, ...]]] = [
+    ("all plans", "/v1/cleanup/plan", ("plans", None, "en")),
+    ("one plan in Chinese", "/v1/cleanup/plan?policy=images&lang=zh", ("plans", "images", "zh")),
+    ("history", "/v1/cleanup/history", ("history", 50, None)),
+    ("more of it", "/v1/cleanup/history?limit=7&policy=images", ("history", 7, "images")),
+    ("a scan", "/v1/cleanup/scan?policy=data", ("scan", "data")),
+]
+CHANGES: list[tuple[str, str, Any, tuple[Any, ...], int]] = [
+    ("run", "/v1/cleanup/run", {"policy": "images"}, ("run", "images", None, "?@127.0.0.1"), 202),
+    (
+        "run on one node",
+        "/v1/cleanup/run",
+        {"policy": "images", "node": "gpu01", "by": "zhang\n"},
+        ("run", "images", "gpu01", "zhang@127.0.0.1"),
+        202,
+    ),
+    ("release", "/v1/cleanup/release", {"node": "g1", "gpu": 3}, ("release", "g1", "3", "?@127.0.0.1"), 200),
+    ("restore", "/v1/cleanup/restore/t-1", {}, ("restore", "t-1", "?@127.0.0.1"), 200),
+    ("scan", "/v1/cleanup/scan", {"policy": "data"}, ("begin_scan", "data"), 202),
+    ("stop a scan", "/v1/cleanup/scan/stop", {"policy": "data"}, ("stop_scan", "data"), 200),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "asked_for"), [row[1:] for row in READS], ids=[row[0] for row in READS])
+def test_what_can_be_asked(path: str, asked_for: tuple[Any, ...]) -> None:
+    asked = Asked()
+    with served(asked, TOKEN) as port:  # reading needs no token
+        status, answer = ask(port, path)
+    assert (status, asked.asked) == (200, [asked_for])
+    assert answer
+
+
+@pytest.mark.parametrize(("path", "body", "asked_for", "status"), [r[1:] for r in CHANGES], ids=[r[0] for r in CHANGES])
+def test_what_can_be_changed_and_by_whom(path: str, body: Any, asked_for: tuple[Any, ...], status: int) -> None:
+    asked = Asked()
+    with served(asked) as port:
+        assert ask(port, path, body)[0] == status
+        assert asked.asked == [asked_for]
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert ask(port, path, body, form)[0] == 415
+        assert ask(port, path, body, {"Host": "evil.example"})[0] == 403
+        assert ask(port, path, body, {"X-Forwarded-For": "10.0.0.9"})[0] == 403
+    with served(asked, TOKEN) as port:
+        assert ask(port, path, body)[0] == 401
+        assert ask(port, path, body, {"Authorization": "Bearer wrong"})[0] == 401
+        assert len(asked.asked) == 1
+        assert ask(port, path, body, {"Authorization": f"Bearer {TOKEN}"})[0] == status
+
+
+WRONG: list[tuple[str, str, bytes | None, str]] = [
+    ("no such policy", "/v1/cleanup/plan?policy=nonsense", None, "there is no policy"),
+    ("no such language", "/v1/cleanup/plan?lang=tlh", None, "lang is en or zh"),
+    ("no number", "/v1/cleanup/history?limit=x", None, "limit is a number"),
+    ("too many", "/v1/cleanup/history?limit=100000", None, "limit is a number"),
+    ("no JSON", "/v1/cleanup/run", b"{", "not what belongs here"),
+    ("something is missing", "/v1/cleanup/release", b'{"node":"gpu01"}', "`gpu`"),
+    ("of another kind", "/v1/cleanup/run", b'{"policy":5}', "Expected `str`"),
+    ("no such card", "/v1/cleanup/release", b'{"node":"gpu01","gpu":"9"}', "gpu01 has no GPU 9"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "said"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_what_is_asked_wrongly(path: str, body: bytes | None, said: str) -> None:
+    with served(Asked()) as port:
+        status, answer = ask(port, path, raw=body)
+    assert status == 400
+    assert said in answer["error"]
+
+
+def test_too_much_at_once() -> None:
+    with served(Asked()) as port:
+        assert ask(port, "/v1/cleanup/run", raw=b" " * 70_000)[0] == 413

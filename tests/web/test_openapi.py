@@ -1,0 +1,96 @@
+"""The document of the API says what there is: no more, no less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from monitor.report import Report
+from monitor.web.app import create_app
+from monitor.web.audit import DEEDS, Audit
+from monitor.web.auth.doorkeeper import Doorkeeper
+from monitor.web.auth.people import Role
+from monitor.web.auth.settings import AccessSettings
+from monitor.web.guard import Guard
+from monitor.web.openapi import PATH, document, served
+from monitor.web.openapi_table import OPERATIONS
+from tests.support.snapshots import full_snapshot
+from tests.web import test_alerts_api, test_cleanup_api
+from tests.web.test_app import Cluster
+from tests.web.world import Acting, Client, site
+
+READ_ONLY_POSTS = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own record
+
+
+class Reports:
+    """Stands for the report."""
+
+    def report(self, _seconds: float, _by: str) -> Report:
+        raise ValueError("nothing is recorded")
+
+
+def routes_of(app: Any) -> list[BaseRoute]:
+    """Return the routes of an application, whatever is around it."""
+    while not isinstance(app, Starlette):
+        app = getattr(app, "_app", None) or app.app
+    return list(app.routes)
+
+
+@pytest.fixture
+def routes(tmp_path: Path) -> list[BaseRoute]:
+    audit = Audit(str(tmp_path / "audit.db"))
+    guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
+    app = create_app(
+        Cluster(), full_snapshot, test_alerts_api.Asked(), None, test_cleanup_api.Asked(), Reports(), guard
+    )
+    audit.close()
+    return routes_of(app)
+
+
+def test_every_route_is_in_the_table_and_every_row_is_a_route(routes: list[BaseRoute]) -> None:
+    assert sorted(served(routes)) == sorted((each.method, each.path) for each in OPERATIONS)
+
+
+def test_names_are_names() -> None:
+    assert len({each.name for each in OPERATIONS}) == len(OPERATIONS)
+    assert all(each.name.isidentifier() and each.summary.endswith(".") for each in OPERATIONS)
+
+
+def test_every_change_is_written_down() -> None:
+    """What changes something, for whom a role above viewer is needed, has a word in the record."""
+    changes = {(each.method, each.path.partition("{")[0]) for each in OPERATIONS if each.method != "GET"}
+    own = {(each.method, each.path) for each in OPERATIONS if each.name in READ_ONLY_POSTS}
+    assert changes - own == set(DEEDS)
+    assert all(each.role is not Role.VIEWER for each in OPERATIONS if each.method != "GET")
+
+
+def test_only_what_is_served_is_in_the_document() -> None:
+    with site({}) as url:
+        made = Client(url).get(PATH).json
+    assert "/v1/view" in made["paths"]
+    assert PATH in made["paths"]
+    assert "/v1/alerts" not in made["paths"]  # this site has none
+    assert made["openapi"] == "3.1.0"
+
+
+def test_every_reference_leads_somewhere() -> None:
+    made = document((each.method, each.path) for each in OPERATIONS)
+    found: set[str] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            found.update([value["$ref"]] if isinstance(value.get("$ref"), str) else [])
+            for each in value.values():
+                look(each)
+        elif isinstance(value, list):
+            for each in value:
+                look(each)
+
+    look(made)
+    known = {f"#/components/schemas/{name}" for name in made["components"]["schemas"]}
+    assert found <= known
+    assert len(found) > 20

@@ -76,7 +76,8 @@ def run_up(config: Config, out: TextIO) -> int:
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
-        offer_link(guard, web, out)
+        if out.isatty():  # a log is no place for it
+            offer_link(guard, web, out)
     stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, agent.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
@@ -99,7 +100,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...
     web = WebServer(app, listening)
     web.start()
     log.info("page on %s", page_url(web.address))
-    if out is not None or sys.stdout.isatty():  # a log is no place for it
+    if out is not None or sys.stdout.isatty():
         offer_link(guard, web, out or sys.stdout)
     stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)

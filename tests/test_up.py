@@ -47,7 +47,8 @@ def test_up_shows_this_machine_serves_it_and_stops(tmp_path: Path, number: signa
         assert "gpuwarden_collector_up" in get(metrics)[2]
         status, headers, body = get(f"{page}/")
         assert (status, headers["content-security-policy"].partition(";")[0]) == (200, "default-src 'self'")
-        assert "test-node" in body
+        assert "gpuwarden" in body
+        wait_until(lambda: "test-node" in get(f"{page}/")[2], 5, "the page shows the node")
         assert snapshot_of(page).node == "test-node"
         assert get(f"{page}/healthz")[0] == 200
         process.send_signal(number)
@@ -89,7 +90,7 @@ def test_a_hung_collector_does_not_keep_it_from_serving_nor_from_stopping(tmp_pa
             return any(fact.name == "containers" and fact.hung_since for fact in snapshot_of(page).collectors)
 
         wait_until(hung, 5, "the collector hangs")
-        assert "hangs for" in get(f"{page}/")[2]
+        assert "hangs for" in get(f"{page}/nodes/test-node")[2]
         assert snapshot_of(page).disk is not None
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_LIMIT) == 0
@@ -124,7 +125,7 @@ def test_a_port_in_use_is_one_sentence_and_code_1(tmp_path: Path, words: str, se
 
 
 def test_an_address_that_is_not_here(tmp_path: Path) -> None:
-    result = run("daemon", environ=quiet_environment(tmp_path, DAEMON__LISTEN="192.0.2.1:9836"))
+    result = run("daemon", environ=quiet_environment(tmp_path, DAEMON__LISTEN="192.0.2.1:9836", DAEMON__TOKEN="t0ken"))
     assert result.returncode == 1
     assert result.stderr.startswith("gpuwarden: this machine has no address 192.0.2.1; set daemon.listen (or ")
 

@@ -95,8 +95,9 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> boo
     for event in reversed(world.events_of(pod)):
         if event.container in (None, status.name) and event.reason in PULLED:
             return False
-        if event.container == status.name and event.reason == "Failed":
-            return "failed to pull image" in (event.message or "").lower()
+        # It says "Error: ErrImagePull" right after.
+        if event.container == status.name and "failed to pull image" in (event.message or "").lower():
+            return True
     return False
 
 

@@ -132,9 +132,10 @@ class SimNode:
     def add_image(self, name: str, size: int, now: float, last_used: float | None, shared: float = 0.2) -> None:
         """Put an image into the cache; it takes its room on the runtime's disk."""
         digest = hashlib.sha256(name.encode()).hexdigest()
+        first_seen = now if last_used == now else now - 20 * 86400  # what is used for the first time has just come
         self.images[name] = ImageFact(
             id=f"sha256:{digest}", names=(name,), size_bytes=size, unique_bytes=int(size * (1 - shared)),
-            created_at=now - 30 * 86400, first_seen_at=now - 20 * 86400, last_used_at=last_used,
+            created_at=now - 30 * 86400, first_seen_at=first_seen, last_used_at=last_used,
         )  # fmt: skip
         self.runtime_disk.used += size * (1 - shared)
 

@@ -112,6 +112,14 @@ def peer_of(request: Request) -> str:
     return request.client.host if request.client is not None else ""
 
 
+def name_of(request: Request, named: str) -> str:
+    """Return who asks, for the record: by how they are known here, else by the name they gave."""
+    person = _state(request).get("person")
+    if isinstance(person, Person) and person.how in (How.TOKEN, How.SESSION, How.HEADER):
+        return person.name
+    return named
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a name or an address means this machine."""
     if host.lower() in NAMES:

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -23,7 +24,7 @@ from monitor.alert_questions import NewSilence
 from monitor.facts.base import Fact
 from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
 from monitor.units import parse_duration
-from monitor.web.access import RefusedError, check_access
+from monitor.web.access import RefusedError, check_access, name_of
 from monitor.web.answers import json_answer
 from monitor.words import LANGUAGES
 
@@ -116,7 +117,8 @@ class _Views:
 
     async def silence(self, request: Request) -> Response:
         def add(body: bytes) -> Silence:
-            return self._asked.silence(_decoded(body, NewSilence))
+            wanted = _decoded(body, NewSilence)
+            return self._asked.silence(replace(wanted, author=name_of(request, wanted.author)))
 
         return await self._change(request, add, HTTPStatus.CREATED)
 

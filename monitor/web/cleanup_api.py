@@ -18,7 +18,7 @@ from starlette.routing import Route
 from monitor.cleanup.scans import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
-from monitor.web.access import RefusedError, check_access
+from monitor.web.access import RefusedError, check_access, name_of, peer_of
 from monitor.web.answers import json_answer
 from monitor.words import LANGUAGES
 
@@ -111,48 +111,45 @@ class _Views:
 
     async def begin_scan(self, request: Request) -> Response:
         return await self._change(
-            request, WantedScan, lambda wanted, _: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
+            request, WantedScan, lambda wanted: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
         )
 
     async def stop_scan(self, request: Request) -> Response:
-        return await self._change(
-            request, WantedScan, lambda wanted, _: {"stopped": self._asked.stop_scan(wanted.policy)}
-        )
+        return await self._change(request, WantedScan, lambda wanted: {"stopped": self._asked.stop_scan(wanted.policy)})
 
     async def run(self, request: Request) -> Response:
-        def start(wanted: WantedRun, peer: str) -> dict[str, tuple[str, ...]]:
-            return {"started": self._asked.run(wanted.policy, wanted.node, _who(wanted.by, peer))}
+        def start(wanted: WantedRun) -> dict[str, tuple[str, ...]]:
+            return {"started": self._asked.run(wanted.policy, wanted.node, _who(request, wanted.by))}
 
         return await self._change(request, WantedRun, start, HTTPStatus.ACCEPTED)
 
     async def release(self, request: Request) -> Response:
-        def release(wanted: WantedRelease, peer: str) -> ShownRun:
-            return self._asked.release(wanted.node, str(wanted.gpu), _who(wanted.by, peer))
+        def release(wanted: WantedRelease) -> ShownRun:
+            return self._asked.release(wanted.node, str(wanted.gpu), _who(request, wanted.by))
 
         return await self._change(request, WantedRelease, release)
 
     async def restore(self, request: Request) -> Response:
-        def restore(wanted: WantedRestore, peer: str) -> ShownRun:
-            return self._asked.restore(request.path_params["trash"], _who(wanted.by, peer))
+        def restore(wanted: WantedRestore) -> ShownRun:
+            return self._asked.restore(request.path_params["trash"], _who(request, wanted.by))
 
         return await self._change(request, WantedRestore, restore)
 
     async def _change(
-        self, request: Request, form: type[T], change: Callable[[T, str], object], status: HTTPStatus = HTTPStatus.OK
+        self, request: Request, form: type[T], change: Callable[[T], object], status: HTTPStatus = HTTPStatus.OK
     ) -> Response:
         try:
             check_access(request, self._token, SETTING)
             body = await _body(request)
         except RefusedError as refused:
             return json_answer({"error": str(refused)}, refused.status)
-        peer = request.client.host if request.client is not None else "?"
-        return await run_in_threadpool(_answer, lambda: change(_decoded(body or b"{}", form), peer), status)
+        return await run_in_threadpool(_answer, lambda: change(_decoded(body or b"{}", form)), status)
 
 
-def _who(named: str, peer: str) -> str:
-    """Return who wants something, for the record: by the name that was given, and from where."""
-    plain = "".join(letter for letter in named if letter.isprintable())[:LONGEST_NAME]
-    return f"{plain or '?'}@{peer}"
+def _who(request: Request, named: str) -> str:
+    """Return who wants something, for the record, and from where."""
+    plain = "".join(letter for letter in name_of(request, named) if letter.isprintable())[:LONGEST_NAME]
+    return f"{plain or '?'}@{peer_of(request) or '?'}"
 
 
 async def _body(request: Request) -> bytes:

@@ -13,6 +13,7 @@ from tests.browser.conftest import Site, Tab
 from tests.support import wait_until
 
 BEGIN = {outage.name: outage.begin for outage in OUTAGES}
+END = {outage.name: outage.end for outage in OUTAGES}
 SOON = 20_000
 
 
@@ -58,7 +59,7 @@ def test_a_cancelled_release_does_nothing(site: Site, admin: Tab) -> None:
     admin.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     assert (node, index) in zombies(site)
-    site.story.call(OUTAGES[1].end)
+    site.story.call(END["zombie job"])
 
 
 def test_a_viewer_has_nothing_to_press(site: Site, tabs: Callable[..., Tab]) -> None:
@@ -108,8 +109,8 @@ def test_an_admin_silences_and_ends_it(site: Site, admin: Tab) -> None:
     page = admin.page
     page.goto(f"{site.url}/alerts")
     page.get_by_label("Of what").fill("node=gpu06")
-    page.get_by_label("Why").fill("new fans")
-    page.get_by_role("button", name="Silence …").click()
+    page.get_by_label("Why", exact=True).fill("new fans")
+    page.get_by_role("button", name="Silence...").click()
     confirm(page, "Nobody is told about alerts with these labels")
     done(page)
     expect(page.locator("#silences")).to_contain_text("new fans", timeout=SOON)
@@ -118,10 +119,22 @@ def test_an_admin_silences_and_ends_it(site: Site, admin: Tab) -> None:
     expect(page.locator("#silences")).to_contain_text("Nothing is silenced", timeout=SOON)
 
 
-def test_a_full_disk_is_planned_for_and_cleaned(site: Site, admin: Tab) -> None:
+def test_what_fills_a_disk_is_planned_for_and_removed(site: Site, admin: Tab) -> None:
     page = admin.page
     site.story.call(BEGIN["disk filling"])
+    disk = site.story.call(lambda stage: stage.cluster.nodes["gpu04"].runtime_disk)
+    full = disk.used
     page.goto(f"{site.url}/cleanup")
-    expect(page.locator("#runs tbody")).to_contain_text("disk too full", timeout=40_000)
+    item = page.locator("#plans", has_text="harbor.lab/old/experiment")
+    for _ in range(10):
+        if item.is_visible():
+            break
+        page.wait_for_timeout(1000)
+        page.get_by_role("button", name="Plan again").click()
+    page.get_by_role("button", name="Run now").click()
+    confirm(page, "harbor.lab/old/experiment")
+    done(page)
+    expect(page.locator("#runs")).to_contain_text("asked for", timeout=SOON)
+    wait_until(lambda: disk.used < 0.9 * full, 20, "images are gone from the simulated disk")
     admin.shoot("cleanup-run")
-    site.story.call(OUTAGES[4].end)
+    site.story.call(END["disk filling"])

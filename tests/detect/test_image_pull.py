@@ -116,6 +116,7 @@ STARTING = pod(node="gpu-1", statuses=(waiting("ContainerCreating"),))
 FAILED = at_main("Failed", f'Failed to pull image "{IMAGE}": {DNS}', 2)
 EVENTS = [
     ("the event is there before the pod shows it", [FAILED], ["dns"]),
+    ("the kubelet says more, but nothing new", [FAILED, at_main("Failed", "Error: ErrImagePull", 2)], ["dns"]),
     ("it worked since", [FAILED, at_main("Pulled", "Successfully pulled", 1)], []),
     ("it is tried again", [FAILED, at_main("Pulling", "Pulling image", 1)], []),
     ("something else failed", [at_main("Failed", "Error: context deadline exceeded", 2)], []),

@@ -1,9 +1,8 @@
-"""A node whose engine has a small disk, a daemon that cleans it up with the rights of an account, and who watches."""
+"""A daemon that cleans up the lab, with no more rights than its account has, and trouble for it to clean up."""
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import subprocess
 import time
@@ -24,16 +23,12 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
 from tests.e2e.detecting import agent_of
 from tests.e2e.scenes import Scene
-from tests.lab.engine import engine, import_images, remove_containers
+from tests.lab.engine import engine
 from tests.lab.lab import Lab
-from tests.lab.programs import find_programs
 from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, quiet_environment, run, running
-from tests.support.filesystems import ext4_disk
-from tests.support.image_archive import Image, archive, busybox_layer, layer
 
-MIB = 1 << 20
 NODE = "gpu-01"
 QUICK = ("gpu", "gpu_processes", "pod_devices", "containers", "disk", "images")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -45,33 +40,6 @@ DELETING = (
 
 
 # The node
-
-
-@contextmanager
-def engine_on_small_disk(lab: Lab, megabytes: int) -> Iterator[Path]:
-    """Have the lab's engine, of which no pod may run, keep everything on a disk of its own, and give that."""
-    root = lab.docker_socket.parent
-    with ExitStack() as undo:
-        undo.callback(_start, lab)
-        undo.callback((root / "docker.img").unlink, missing_ok=True)
-        _stop(lab)
-        disk = undo.enter_context(ext4_disk(root, "docker", megabytes=megabytes, inodes=16384))
-        undo.callback(_stop, lab)
-        lab.start_component("dockerd")
-        import_images(lab.docker_socket, find_programs()["busybox"])
-        lab.start_component("kubelet")
-        yield disk
-
-
-def _start(lab: Lab) -> None:
-    lab.start_component("dockerd")
-    lab.start_component("kubelet")
-
-
-def _stop(lab: Lab) -> None:
-    lab.stop_component("kubelet")
-    remove_containers(lab.docker_socket)
-    lab.stop_component("dockerd")
 
 
 @contextmanager
@@ -112,61 +80,6 @@ def left_by(pid: int) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-# Images
-
-
-def load(lab: Lab, name: str, megabytes: int) -> None:
-    """Load an image with so many bytes of its own upon a base that all images share."""
-    own = layer({"own": secrets.token_bytes(megabytes * MIB)})
-    with engine(lab.docker_socket) as client:
-        client.load_image(archive((Image(name, (busybox_layer(), own)),)))
-
-
-def tag(lab: Lab, name: str, other: str) -> None:
-    """Give an image one more name."""
-    repository, _, version = other.rpartition(":")
-    with engine(lab.docker_socket) as client:
-        client.tag(name, repository, version)
-
-
-def pour(lab: Lab, name: str, megabytes: int) -> None:
-    """Make an image of one layer, which goes right to its place on the disk: a load would need twice the room."""
-    repository, _, version = name.rpartition(":")
-    content = layer({"own": secrets.token_bytes(megabytes * MIB)})
-    with engine(lab.docker_socket) as client:
-        client.import_image_from_data(content, repository=repository, tag=version)
-
-
-def images(lab: Lab) -> set[str]:
-    """Return the names of all images that the engine has."""
-    with engine(lab.docker_socket) as client:
-        return {name for image in client.images() for name in image["RepoTags"] or ()}
-
-
-@contextmanager
-def container_of(lab: Lab, image: str) -> Iterator[None]:
-    """Run a container of an image, without a pod."""
-    with engine(lab.docker_socket) as client:
-        container = client.create_container(image, host_config=client.create_host_config(network_mode="none"))["Id"]
-        try:
-            client.start(container)
-            yield
-        finally:
-            client.remove_container(container, force=True)
-
-
-def used_share(disk: Path) -> float:
-    """Return how full a disk is, as df says it."""
-    used, available = used_bytes(disk)
-    return used / (used + available)
-
-
-def used_bytes(disk: Path) -> tuple[int, int]:
-    """Return how much of a disk is in use, and how much can still be had."""
-    space = os.statvfs(disk)
-    return (space.f_blocks - space.f_bfree) * space.f_frsize, space.f_bavail * space.f_frsize
-
-
 # The account of the daemon
 
 
@@ -185,10 +98,12 @@ class Account:
     def grant(self) -> None:
         """Let it delete and evict pods."""
         self._bind(self._deleting)
+        wait_until(self._may_delete, 10, "it may delete pods")
 
     def revoke(self) -> None:
         """Let it read only."""
         self._scene.api.delete(f"{RBAC}/clusterrolebindings/{self._deleting}")
+        wait_until(lambda: not self._may_delete(), 10, "it may not delete pods")
 
     def kubeconfig(self, admin: Path, directory: Path) -> Path:
         """Given an administrator's kubeconfig, write one for this account, and return it."""
@@ -199,6 +114,13 @@ class Account:
         own = directory / "kubeconfig"
         own.write_text(yaml.safe_dump(config))
         return own
+
+    def _may_delete(self) -> bool:
+        """Ask the API server, which takes a moment to hear of new rights itself."""
+        wanted = {"verb": "delete", "resource": "pods", "namespace": self._scene.name}
+        spec = {"user": f"system:serviceaccount:{self._scene.name}:gpuwarden", "resourceAttributes": wanted}
+        review = self._scene.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+        return bool(review["status"]["allowed"])
 
     def _role(self, name: str, *rules: Mapping[str, Any]) -> None:
         self._scene.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
@@ -320,7 +242,8 @@ def cleaning(
         "rules": dict(rules),
         "cleanup": {"agents": {"token_file": str(token)}, "policies": list(policies)},
     }
-    config.write_text(yaml.safe_dump({"daemon": daemon}))
+    # At `info` the daemon says something in each cycle, and nobody reads it.
+    config.write_text(yaml.safe_dump({"log_level": "warning", "daemon": daemon}))
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))
         environ = quiet_environment(

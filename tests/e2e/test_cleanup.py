@@ -16,14 +16,13 @@ from kubernetes.client.exceptions import ApiException
 
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.shown import ShownRun
-from tests.e2e import cleaning as on
-from tests.e2e.cleaning import NODE, Account, Cleaner
+from tests.e2e import small_disk
+from tests.e2e.cleaning import NODE, Account, Cleaner, cleaning, dead_kubelet, end_containers, left_by
 from tests.e2e.scenes import Scene
 from tests.lab.engine import container_pid
 from tests.lab.lab import Lab
 from tests.support import wait_until
 
-MIB = on.MIB
 HIGH, LOW = 0.80, 0.65
 FINALIZER = "lab.test/keep"
 NEVER = "0 0 29 2 *"  # these run when they are asked to
@@ -43,7 +42,7 @@ RULES = {"pod_stuck_terminating": {"overdue": "2s"}}
 
 @pytest.fixture(scope="module")
 def disk(lab: Lab) -> Iterator[Path]:
-    with on.engine_on_small_disk(lab, megabytes=256) as disk:
+    with small_disk.engine_on_small_disk(lab, megabytes=256) as disk:
         yield disk
 
 
@@ -62,7 +61,7 @@ def account(scene: Scene) -> Account:
 def cleaner(lab: Lab, account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cleaner]:
     directory = tmp_path_factory.mktemp("cleanup")
     kubeconfig = account.kubeconfig(lab.kubeconfig, directory)
-    with on.cleaning(lab, kubeconfig, directory, POLICIES, RULES) as cleaner:
+    with cleaning(lab, kubeconfig, directory, POLICIES, RULES) as cleaner:
         yield cleaner
 
 
@@ -127,7 +126,7 @@ def kept_by(cleaner: Cleaner) -> dict[str, str]:
 
 
 def outcomes(shown: ShownRun) -> list[tuple[str, ItemState, str | None]]:
-    """Return what became of each item of a run."""
+    """Return what became of each item of a run: its name, how far it is, and the word for that."""
     return [(each.item.name, each.state, each.outcome) for each in shown.items]
 
 
@@ -135,78 +134,89 @@ def image(name: str) -> str:
     return f"harbor.lab/nlp/{name}:1"
 
 
-# What the cluster needs: each image for another reason.
+# What the cluster needs, each image for another reason. They are the oldest.
 NEEDED = ("runs", "finished", "waits", "nightly", "serving", "base")
 
 
 def use(lab: Lab, scene: Scene, pods: Pods) -> list[Any]:
     """Have the cluster need those images, and return the pods that run."""
     for name in NEEDED:
-        on.load(lab, image(name), megabytes=4)
+        small_disk.load(lab, image(name), megabytes=4)
     running = [pods.run("runs", image=image("runs")), pods.run("with-gpu", gpus=1)]
     pods.run("finished", image=image("finished"), command=("echo", "done"), phase="Succeeded")
     pods.run("waits", image=image("waits"), gpus=9, phase=None)
-
-    def template(name: str) -> dict[str, Any]:
-        spec = {"containers": [{"name": "main", "image": image(name)}], "restartPolicy": "Never"}
-        return {"metadata": {"labels": {"app": name}}, "spec": spec}
-
-    job = {"spec": {"template": template("nightly")}}
-    cron = {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": job}
+    cron = {"schedule": "0 3 * * *", "suspend": True, "jobTemplate": {"spec": {"template": template("nightly")}}}
     scene.create_here("batch/v1beta1", "cronjobs", "nightly", spec=cron)
-    always = template("serving")
-    always["spec"]["restartPolicy"] = "Always"
+    always = template("serving", restartPolicy="Always")
     serving = {"replicas": 0, "selector": {"matchLabels": {"app": "serving"}}, "template": always}
     scene.create_here("apps/v1", "deployments", "serving", spec=serving)
-    return running
+    return [lab.cluster.read_pod(pod) for pod in running]
 
 
-def containers(pod: Any) -> list[tuple[str, int, bool]]:
-    """Return which containers a pod has, how often they were started again, and whether they run."""
+def template(name: str, **spec: str) -> dict[str, Any]:
+    """Return what pods that run an image are made from."""
+    containers = [{"name": "main", "image": image(name)}]
+    return {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers, "restartPolicy": "Never"} | spec}
+
+
+def pile_up(lab: Lab, disk: Path) -> list[str]:
+    """Load images that nobody needs until the disk is between its marks, each with two names; return the first ones."""
+    old: list[str] = []
+    while small_disk.used_share(disk) < LOW + 0.01:
+        old.append(image(f"old-{len(old)}"))
+        small_disk.load(lab, old[-1], megabytes=12)
+        small_disk.tag(lab, old[-1], second_name(old[-1]))
+    return old
+
+
+def second_name(name: str) -> str:
+    return name.removesuffix(":1") + ":latest"
+
+
+def containers(lab: Lab, pods: list[Any]) -> list[list[tuple[str, int, bool]]]:
+    """Return which containers each pod has now, how often they were started again, and whether they run."""
     return [
-        (each.container_id, each.restart_count, each.state.running is not None)
-        for each in pod.status.container_statuses
+        [
+            (each.container_id, each.restart_count, each.state.running is not None)
+            for each in now.status.container_statuses
+        ]
+        for now in map(lab.cluster.read_pod, pods)
     ]
 
 
 def test_a_disk_full_of_images_is_back_under_the_low_water_mark_by_itself(
     lab: Lab, scene: Scene, disk: Path, cleaner: Cleaner, pods: Pods
 ) -> None:
-    running = [lab.cluster.read_pod(pod) for pod in use(lab, scene, pods)]
-    old: list[str] = []
-    while on.used_share(disk) < LOW + 0.01:
-        old.append(image(f"old-{len(old)}"))
-        on.load(lab, old[-1], megabytes=12)
-        on.tag(lab, old[-1], f"{old[-1].removesuffix(':1')}:latest")
-    # The first to come was the last to be used.
-    with on.container_of(lab, old[0]):
+    running = use(lab, scene, pods)
+    as_before = containers(lab, running)
+    old = pile_up(lab, disk)
+    with small_disk.container_of(lab, old[0]):  # the first to come is the last to be used
         wait_until(lambda: (seen := cleaner.image(old[0])) and seen.last_used_at, 20, "its use is seen")
-    assert on.used_share(disk) < HIGH
+    assert small_disk.used_share(disk) < HIGH
     assert cleaner.history("images") == ()
 
-    on.pour(lab, image("new"), megabytes=40)
-    before, names = on.used_bytes(disk)[0], on.images(lab)
-    assert on.used_share(disk) >= 0.85
+    small_disk.pour(lab, image("new"), megabytes=40)
+    before, names = small_disk.used_bytes(disk)[0], small_disk.images(lab)
+    assert small_disk.used_share(disk) >= 0.85
     shown = cleaner.wait_run("images", 0, limit=90)
-    used, available = on.used_bytes(disk)
+    used, available = small_disk.used_bytes(disk)
 
     assert used <= LOW * (used + available)
-    assert used + 13 * MIB > LOW * (used + available), "it went on below the mark"
+    assert used + 13 * small_disk.MIB > LOW * (used + available), "it went on below the mark"
+    done = {name for name, state, _ in outcomes(shown) if state is ItemState.DONE}
+    assert done < set(old[1:]), "those that nobody used for the longest time go, and no more than need be"
+    assert {state for _, state, _ in outcomes(shown)} <= {ItemState.DONE, ItemState.PLANNED}
+    assert small_disk.images(lab) == names - done - set(map(second_name, done))
+    assert containers(lab, running) == as_before
+    assert all(runs for pod in as_before for _, _, runs in pod)
+    # What stayed can be used as before, and there is nothing to pull it from.
+    pods.run("nightly-1", image=image("nightly"), container={"imagePullPolicy": "Never"})
+
     run = shown.run
     assert (run.trigger, run.end, run.node) == ("high-water", "low-water", NODE)
-    assert run.before is not None
-    assert run.after is not None
-    assert run.before >= 0.85
-    assert run.after <= LOW
+    assert (run.before or 0) >= 0.85
+    assert run.after == pytest.approx(used / (used + available), abs=0.01)
     assert run.freed_bytes == pytest.approx(before - used, rel=0.05)
-    done = {entry.item.name for entry in shown.items if entry.state is ItemState.DONE}
-    assert done < set(old[1:]), "those that nobody used for the longest time go, and no more than need be"
-    assert {entry.state for entry in shown.items} <= {ItemState.DONE, ItemState.PLANNED}
-    gone = {f"{name.removesuffix(':1')}:{tag}" for name in done for tag in ("1", "latest")}
-    assert on.images(lab) == names - gone
-    assert [containers(lab.cluster.read_pod(pod)) for pod in running] == [containers(pod) for pod in running]
-    # What stayed can be used as before: nothing is there to pull it from.
-    pods.run("nightly-1", image=image("nightly"), container={"imagePullPolicy": "Never"})
 
 
 def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Cleaner, pods: Pods) -> None:
@@ -215,8 +225,8 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
     uuid, index, pid = card.uuid or "", lab.gpu_ids.index(card.uuid or ""), lab.container_pid(pod)
     cleaner.nvml.process(index, pid)
     cleaner.becomes(uuid, "busy", pid)
-    with on.left_by(pid) as left:
-        with on.dead_kubelet(lab):
+    with left_by(pid) as left:
+        with dead_kubelet(lab):
             lab.cluster.core.delete_namespaced_pod(
                 pod.metadata.name, pod.metadata.namespace, grace_period_seconds=0, _request_timeout=10
             )
@@ -227,7 +237,7 @@ def test_a_zombie_is_released_once_its_container_is_gone(lab: Lab, cleaner: Clea
             container = pod.status.container_statuses[0].container_id.removeprefix("docker://")
             assert container_pid(lab.docker_socket, container) == pid, "it still runs"
 
-            on.end_containers(lab, pod)
+            end_containers(lab, pod)
             cleaner.nvml.end_process(index, pid)
             cleaner.nvml.process(index, left.pid)
             cleaner.becomes(uuid, "zombie", left.pid)
@@ -248,10 +258,10 @@ def test_a_pod_stuck_in_terminating_is_forced_only_if_nothing_keeps_it_and_nothi
     pods.keep(kept, [FINALIZER])
     pods.delete(kept)
     wait_until(partial(cleaner.finds, "pod-stuck-terminating", "finalizer", pod="kept"), 30, "it is reported")
-    with on.dead_kubelet(lab):
+    with dead_kubelet(lab):
         pods.delete(alive)
         pods.delete(ended)
-        on.end_containers(lab, ended)
+        end_containers(lab, ended)
         wait_until(lambda: planned(cleaner) == [full(ended)], 30, "it is planned")
         assert kept_by(cleaner) == {full(kept): "finalizer", full(alive): "process-left"}
         shown = cleaner.run("pods")
@@ -273,6 +283,7 @@ def test_without_the_right_to_delete_nothing_is_deleted(cleaner: Cleaner, accoun
         shown = cleaner.run("pods")
         assert outcomes(shown) == [(full(pod), ItemState.FAILED, "forbidden")]
         assert 'cannot delete resource "pods"' in (shown.items[0].message or "")
+        assert "forbidden" in cleaner.ask("history", "pods", "--items").stdout
         left = pods.now(pod)
         assert left is not None
         assert left.metadata.deletion_timestamp is None

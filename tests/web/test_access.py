@@ -7,7 +7,8 @@ from http import HTTPStatus
 import pytest
 from starlette.requests import Request
 
-from monitor.web.access import RefusedError, check_access
+from monitor.web.access import RefusedError, check_access, name_of
+from monitor.web.auth.people import How, Person, Role
 
 TOKEN = "s3cret-t0ken"
 JSON = {"content-type": "application/json"}
@@ -75,3 +76,12 @@ def test_what_has_no_body_needs_no_type() -> None:
 def test_with_a_token_it_is_all_that_counts(authorization: str, expect: HTTPStatus | None) -> None:
     for peer in ("127.0.0.1", "10.0.0.9"):
         assert ask({"host": "gpuwarden.lab", "authorization": authorization}, peer, TOKEN) == expect
+
+
+@pytest.mark.parametrize(
+    ("how", "expect"),
+    [(How.SESSION, "li"), (How.TOKEN, "li"), (How.HEADER, "li"), (How.MACHINE, "zhang"), (How.ANONYMOUS, "zhang")],
+)
+def test_who_is_known_is_not_asked_for_a_name(how: How, expect: str) -> None:
+    scope = {"type": "http", "headers": [], "state": {"person": Person("li", Role.ADMIN, how=how)}}
+    assert name_of(Request(scope), "zhang") == expect

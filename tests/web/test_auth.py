@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,17 @@ from pydantic import ValidationError
 from monitor.config import Config
 from monitor.config_access import AccessConfig
 from monitor.config_file import ConfigError, load
+from monitor.daemon import offer_link
+from monitor.web.app import create_app
 from monitor.web.auth import lockout
+from monitor.web.auth.doorkeeper import Doorkeeper
 from monitor.web.auth.lockout import FORGET, NAME, PEER, Lockout
 from monitor.web.auth.passwords import hash_password, is_right, parse_hash
 from monitor.web.auth.people import Person, Role
+from monitor.web.guard import Guard
+from monitor.web.server import WebServer
 from tests.support.command import command, quiet_environment, run
+from tests.web.test_app import Cluster
 from tests.web.world import PASSWORD, QUICK, TOKENS
 
 GOOD = str(hash_password(PASSWORD, QUICK))
@@ -265,3 +273,14 @@ def test_the_command_line_has_the_token_of_an_admin() -> None:
     assert config.daemon.access.own_token() == TOKENS["admin"]
     with pytest.raises(ValidationError):
         Config.model_validate({"daemon": {"access": {"tokens": [tokens[0], tokens[0]]}}})
+
+
+@pytest.mark.parametrize(("access", "offered"), [({}, True), ({"users": [user()]}, False)])
+def test_a_link_to_act_is_offered_where_nobody_can_sign_in(access: dict[str, Any], offered: bool) -> None:
+    guard = Guard(Doorkeeper(AccessConfig.model_validate(access).settings(None, loopback=True)))
+    out = io.StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        offer_link(guard, WebServer(create_app(Cluster(), guard=guard), listening), out)
+        address = "http://{}:{}".format(*listening.getsockname())
+    assert (f"{address}/login#code=" in out.getvalue()) is offered
+    assert bool(out.getvalue()) is offered

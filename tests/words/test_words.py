@@ -25,7 +25,7 @@ PARTS = (
 )
 # In Chinese without a Chinese word: punctuation, and names.
 ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
-ALIKE |= {"label.gpu", "label.pod", "external"}
+ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid"}
 
 
 @pytest.mark.parametrize("module", [en, zh])

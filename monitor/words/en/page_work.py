@@ -31,7 +31,7 @@ _ALERTS = {
     "silence.until": "Until",
     "silence.who": "By",
     "silence.comment": "Why",
-    "silence.button": "Silence …",
+    "silence.button": "Silence...",
     "silence.will": "Nobody is told about alerts with these labels, {count} of which fire now, until",
     "history.title": "The last 24 hours",
     "history.none": "Nothing has happened.",
@@ -57,7 +57,7 @@ _ALERTS = {
 
 _CLEANUP = {
     "cleanup.plan": "What would go now",
-    "cleanup.planning": "Asking every node and the cluster what is still needed …",
+    "cleanup.planning": "Asking every node and the cluster what is still needed...",
     "cleanup.again": "Plan again",
     "cleanup.no-policy": "No policy is configured: daemon.cleanup.policies says what may be cleaned up.",
     "cleanup.by-owner": "By owner",

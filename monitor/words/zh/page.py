@@ -114,7 +114,7 @@ _OVERVIEW = {
     "disks.used": "已用",
     "disks.left": "剩余",
     "disks.size": "大小",
-    "disks.inodes": "inode",
+    "disks.inodes": "inode 用量",
     "disks.full": "预计写满",
     "disks.on": "{count} 个节点共用",
     "disks.read-only": "只读",

@@ -1,0 +1,162 @@
+"""What pages are made of: the map of a large cluster, charts, and when a disk will be full."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from starlette.requests import Request
+
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import DiskFact
+from monitor.web.context import Sources
+from monitor.web.pages import disks
+from monitor.web.pages.charts import Chart, draw
+from monitor.web.pages.gpumap import RICH, TOGETHER, GpuMap
+from monitor.web.pages.render import Visit, link, with_query
+from tests.web.test_pages import Cluster
+
+NOW = 1_794_873_600.0
+GIB = 1 << 30
+
+
+def visit() -> Visit:
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
+    return Visit(Request(scope), Sources(Cluster()))
+
+
+def view(nodes: int, load: float = 0.4, state: GpuState = GpuState.BUSY) -> ClusterView:
+    names = [f"n{number}" for number in range(nodes)]
+    cards = tuple(
+        GpuView(node=name, state=state, index=index, utilization_ratio=load, since=NOW, holders=(Holder(user="li"),))
+        for name in names
+        for index in range(8)
+    )
+    return ClusterView(at=NOW, nodes=tuple(NodeView(name=name, has_agent=True) for name in names), gpus=cards)
+
+
+def test_a_small_map_names_owners_a_large_one_has_squares() -> None:
+    small, large = GpuMap().sections(visit(), view(RICH)), GpuMap().sections(visit(), view(RICH + 1))
+    assert len(small) == RICH
+    assert small[0].html.count("<b>li</b>") == 8
+    assert len(large) == -(-(RICH + 1) // TOGETHER)
+    assert large[0].html.count("<i class=b1>") == 8 * TOGETHER
+    assert 'data-o="li|li|' in large[0].html
+
+
+LOADS = [(0.26, "b1"), (0.24, "b1"), (0.05, "b0"), (0.30, "b0"), (0.99, "b3"), (0.68, "b3"), (0.60, "b2")]
+
+
+def test_a_square_keeps_its_shade_until_it_clearly_has_another() -> None:
+    made, shades = GpuMap(), []
+    for load, _ in LOADS:
+        section = made.sections(visit(), view(RICH + 1, load))[0]
+        shades.append(re.findall(r"<i class=(\w+)>", section.html)[0])
+    assert shades == [shade for _, shade in LOADS]
+
+
+def test_sections_of_a_map_stay_the_same_while_nothing_changes() -> None:
+    made = GpuMap()
+    first, second = made.sections(visit(), view(60)), made.sections(visit(), view(60))
+    assert all(one is other for one, other in zip(first, second, strict=True))
+    third = made.sections(visit(), view(60, state=GpuState.ZOMBIE))
+    assert not {each.version for each in first} & {each.version for each in third}
+
+
+def test_a_node_that_goes_is_forgotten() -> None:
+    made = GpuMap()
+    made.sections(visit(), view(60))
+    assert [each.own for each in made.sections(visit(), view(50))] == ["map0", "map1", "map2", "map3"]
+
+
+def test_a_chart_has_gaps_where_nothing_is_known() -> None:
+    points = [(NOW - 60.0 * minute, None if 20 < minute < 30 else 0.5) for minute in range(50, 0, -1)]
+    drawn = draw(NOW, "en", Chart("load", points, 1.0, "50%"))
+    assert drawn.count("<polyline") == 2
+    assert "load · 1 h" in drawn
+    assert draw(NOW, "en", Chart("load", [(NOW, None)])) == ""
+    assert "style" not in drawn
+
+
+@pytest.mark.parametrize(("minutes", "span"), [(3, "10 min"), (50, "1 h"), (300, "6 h"), (1200, "1 d"), (5000, "1 d")])
+def test_a_chart_is_as_long_as_what_is_known(minutes: int, span: str) -> None:
+    points = [(NOW - 60.0 * minute, 0.5) for minute in range(minutes, 0, -1)]
+    assert f"load · {span}" in draw(NOW, "en", Chart("load", points))
+
+
+def test_a_chart_does_not_move_with_every_second() -> None:
+    points = [(NOW - 60.0 * minute, minute / 2000) for minute in range(1440, 0, -1)]
+    chart = Chart("load", points, 1.0)
+    assert draw(NOW + 100, "en", chart) == draw(NOW + 101, "en", chart)
+
+
+def growth(*shares: float) -> list[tuple[float, float | None]]:
+    """One value a minute, the last of them now."""
+    return [(NOW - 60.0 * (len(shares) - 1 - place), share) for place, share in enumerate(shares)]
+
+
+FULL = [
+    ("it grows", growth(0.5, 0.6, 0.7, 0.8), 120.0),
+    ("it does not", growth(0.5, 0.5, 0.5, 0.5), None),
+    ("it shrinks", growth(0.8, 0.7, 0.6), None),
+    ("too little is known", growth(0.5, 0.9), None),
+    ("it was emptied since", growth(0.8, 0.9, 0.5, 0.5, 0.5), None),
+    ("it was emptied and grows again", growth(0.9, 0.5, 0.6, 0.7, 0.8), 120.0),
+    ("it takes for ever", growth(*(0.5 + 0.0003 * minute for minute in range(50))), 60 * (0.4853 / 0.0003)),
+    ("nothing is known", [], None),
+]
+
+
+@pytest.mark.parametrize(("what", "points", "seconds"), FULL, ids=[each[0] for each in FULL])
+def test_when_a_disk_is_full(what: str, points: list[tuple[float, float | None]], seconds: float | None) -> None:
+    found = disks.full_in(points, NOW)
+    assert found == (None if seconds is None else pytest.approx(seconds, rel=0.01))
+
+
+def agent(node: str, *facts: DiskFact, silent: bool = False) -> AgentFact:
+    snapshot = NodeSnapshot(node=node, at=NOW, agent_version="1", disk=facts)
+    return AgentFact(target=node, node=node, snapshot=snapshot, silent_since=NOW if silent else None)
+
+
+def disk(mount: str, used: int | None, **more: object) -> DiskFact:
+    left = None if used is None else (100 - used) * GIB
+    size = None if used is None else used * GIB
+    given: dict[str, object] = {"mount": mount, "device": f"dev{mount}", "fstype": "ext4"}
+    return DiskFact(**(given | {"used_bytes": size, "available_bytes": left} | more))  # type: ignore[arg-type]
+
+
+def test_the_fullest_disks_come_first_and_a_share_once() -> None:
+    share = {"device": "nas:/s", "roles": ("nas",)}
+    agents = [
+        agent("a", disk("/", 40), disk("/data", 95), disk("/nas", 60, **share)),
+        agent("b", disk("/", None), disk("/nas", 60, **share)),
+        agent("gone", disk("/", 99), silent=True),
+    ]
+    found = disks.rows(agents, 3)
+    assert [(row.node, row.fact.mount, row.nodes, row.css) for row in found] == [
+        ("b", "/", 1, "unknown"),
+        ("a", "/data", 1, "critical"),
+        ("b", "/nas", 2, "fine"),
+    ]
+
+
+def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
+    note = Note(key="disk-filling.images", values={"seconds": 7200.0})
+    found = Finding(
+        rule="disk-filling",
+        severity=Severity.WARNING,
+        cause="images",
+        labels={"node": "a", "mount": "/data"},
+        headline=note,
+    )
+    rows = disks.rows([agent("a", disk("/", 40), disk("/data", 80))], 5)
+    timed = disks.with_times(rows, disks.told_seconds([found]), {"a": growth(0.5, 0.6, 0.7, 0.8)}, NOW)
+    assert [(row.fact.mount, row.full_in) for row in timed] == [("/data", 7200.0), ("/", None)]
+
+
+def test_addresses_hold_whatever_a_name_holds() -> None:
+    assert link("pods", "a b", "x/../y?z") == "/pods/a%20b/x%2F..%2Fy%3Fz"
+    assert with_query("/pods", user="li&x", node="", queue=None) == "/pods?user=li%26x"

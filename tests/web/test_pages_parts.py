@@ -12,11 +12,13 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeVi
 from monitor.facts.findings import Finding, Note, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
+from monitor.questions import Why
 from monitor.web.context import Sources
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import RICH, TOGETHER, GpuMap
 from monitor.web.pages.render import Visit, link, with_query
+from monitor.web.pages.sparing import MOST, Sparing
 from tests.web.test_pages import Cluster
 
 NOW = 1_794_873_600.0
@@ -160,3 +162,28 @@ def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
 def test_addresses_hold_whatever_a_name_holds() -> None:
     assert link("pods", "a b", "x/../y?z") == "/pods/a%20b/x%2F..%2Fy%3Fz"
     assert with_query("/pods", user="li&x", node="", queue=None) == "/pods?user=li%26x"
+
+
+def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
+    clock, asked = [0.0], list[tuple[str, str]]()
+
+    class Slow(Cluster):
+        def why(self, name: str, namespace: str | None, lang: str) -> Why:
+            asked.append((name, lang))
+            clock[0] += 0.3
+            return super().why(name, namespace, lang)
+
+    sparing = Sparing(Slow(), lambda: clock[0])
+    for at, name, lang in ((0, "a", "en"), (1, "a", "en"), (1, "a", "zh"), (3.2, "a", "en"), (4.5, "a", "en")):
+        clock[0] = max(clock[0], at)
+        assert sparing.why(name, "nlp", lang).name == name
+    assert asked == [("a", "en"), ("a", "zh"), ("a", "en")]
+
+
+def test_explanations_that_nobody_asks_for_any_more_are_forgotten() -> None:
+    clock = [0.0]
+    sparing = Sparing(Cluster(), lambda: clock[0])
+    for number in range(3 * MOST):
+        clock[0] += 1
+        sparing.why(f"pod-{number}", None, "en")
+    assert len(sparing._known) <= MOST

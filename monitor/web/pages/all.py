@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,12 +17,14 @@ from monitor.web.pages.cleanup import CleanupPages
 from monitor.web.pages.overview import Overview
 from monitor.web.pages.render import Visit
 from monitor.web.pages.report import ReportPage
+from monitor.web.pages.sparing import Sparing
 
 Show = Callable[[Visit], Response]
 
 
 def page_routes(sources: Sources) -> list[Route]:
     """Given whom to ask, return the routes of all pages there is something for."""
+    sources = replace(sources, asked=Sparing(sources.asked))
     shown: list[tuple[str, Show]] = [
         ("/", Overview().show),
         ("/nodes", nodes.show_all),

@@ -22,7 +22,7 @@ import docker
 import grpc
 import pytest
 
-from tests.support import need
+from tests.support import need, wait_until
 from tests.support.image_archive import BUSYBOX, Image, archive, busybox_layer, layer
 from tests.support.protos import messages
 
@@ -45,9 +45,16 @@ def frozen(pid: int) -> Iterator[None]:
     """Keep a process from answering: its socket still accepts, as that of a wedged engine does."""
     os.kill(pid, signal.SIGSTOP)
     try:
+        wait_until(lambda: _states(pid) <= {"T", "t"}, 5, "every thread of it has stopped")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def _states(pid: int) -> set[str]:
+    """Return the states that the threads of a process are in."""
+    stats = [task.read_text() for task in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return {stat.rpartition(")")[2].split()[0] for stat in stats}
 
 
 @dataclass

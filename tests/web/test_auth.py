@@ -69,7 +69,7 @@ BROKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))  # made of a hash that is another each time
 def test_what_is_no_hash_is_refused_without_being_repeated(text: str) -> None:
     with pytest.raises(ValueError, match="hash-password") as raised:
         parse_hash(text)

@@ -41,7 +41,10 @@ class CleanupPages:
 
     def plan(self, visit: Visit) -> Response:
         """Show what each policy would do now, on every node where that is anything, and whose it is."""
-        plans = self._asked.plans(visit.query("policy") or None, visit.lang)
+        try:
+            plans = self._asked.plans(visit.query("policy") or None, visit.lang)
+        except ValueError:  # a link to a policy that is not configured any more
+            plans = ()
         told = [plan for plan in plans if plan.items or plan.refused or plan.warnings]
         idle = [plan for plan in plans if plan not in told]
         return visit.fragment("plans", plans=told, idle=idle, shares=_shares(plans), most=ITEMS)

@@ -74,7 +74,7 @@ def test_ten_thousand_levels() -> None:
         assert ground.scanned().files == 3 + 2 * levels
         assert delete(ground, "zhang").finished
         assert os.listdir(ground.root) == []
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_stopped_and_called_again(ground: Ground) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol, TypeVar
 
-import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,7 +19,7 @@ from monitor.acting import ChangedError
 from monitor.acting_plan import Cordon, DeletePods, Outcome, PodName, ReleaseGpu, Uncordon, Wanted
 from monitor.facts.base import Fact
 from monitor.web.access import check_role, peer_of
-from monitor.web.answers import json_answer
+from monitor.web.answers import decoded, json_answer
 from monitor.web.auth.forms import read_body
 from monitor.web.auth.people import Person, Role
 from monitor.words import LANGUAGES
@@ -118,7 +117,7 @@ class _Views:
             lang = request.query_params.get("lang", "en")
             if lang not in LANGUAGES:
                 raise ValueError("lang is en or zh")
-            wish = _decoded(body, form)
+            wish = decoded(body, form)
             wanted = read(wish)
             if wish.dry_run:
                 return json_answer(self._acts.preview(wanted, person, lang))
@@ -128,10 +127,3 @@ class _Views:
             return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
         except ChangedError as changed:
             return json_answer(Changed(error=str(changed), now=changed.now), HTTPStatus.CONFLICT)
-
-
-def _decoded(body: bytes, form: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=form)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"this is not what belongs here: {error}") from None

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Protocol, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -25,7 +24,8 @@ from monitor.facts.base import Fact
 from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
 from monitor.units import parse_duration
 from monitor.web.access import RefusedError, check_access, name_of
-from monitor.web.answers import json_answer
+from monitor.web.answers import answered, decoded, json_answer
+from monitor.web.auth.forms import read_body
 from monitor.words import LANGUAGES
 
 MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
@@ -100,24 +100,24 @@ class _Views:
         self._tokens = tokens
 
     def alerts(self, request: Request) -> Response:
-        return _answer(lambda: self._asked.alerts(_language(request)))
+        return answered(lambda: self._asked.alerts(_language(request)))
 
     def history(self, request: Request) -> Response:
         def read() -> tuple[SaidEvent, ...]:
             since = time.time() - parse_duration(request.query_params.get("since", DAY))
             return self._asked.history(since, _limit(request), _language(request))
 
-        return _answer(read)
+        return answered(read)
 
     def deliveries(self, request: Request) -> Response:
-        return _answer(lambda: self._asked.deliveries(_limit(request)))
+        return answered(lambda: self._asked.deliveries(_limit(request)))
 
     def silences(self, _request: Request) -> Response:
-        return _answer(self._asked.silences)
+        return answered(self._asked.silences)
 
     async def silence(self, request: Request) -> Response:
         def add(body: bytes) -> Silence:
-            wanted = _decoded(body, NewSilence)
+            wanted = decoded(body, NewSilence)
             return self._asked.silence(replace(wanted, author=name_of(request, wanted.author)))
 
         return await self._change(request, add, HTTPStatus.CREATED)
@@ -134,7 +134,7 @@ class _Views:
 
     async def test(self, request: Request) -> Response:
         def send(body: bytes) -> tuple[Tried, ...]:
-            wanted = _decoded(body or b"{}", WantedTest)
+            wanted = decoded(body or b"{}", WantedTest)
             return self._asked.test(wanted.receiver, wanted.rule)
 
         return await self._change(request, send)
@@ -154,39 +154,10 @@ class _Views:
     ) -> Response:
         try:
             check_access(request, *(token or (self._tokens.daemon, "daemon.token")))
-            body = await _body(request)
+            body = await read_body(request, MAX_BODY)
         except RefusedError as refused:
             return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(_answer, lambda: change(body), status)
-
-
-async def _body(request: Request) -> bytes:
-    """Return the body of a request. Raise RefusedError when it is too large, or broken off."""
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > MAX_BODY:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
-            parts.append(part)
-    except ClientDisconnect:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
-    return b"".join(parts)
-
-
-def _answer(ask: Callable[[], object], status: HTTPStatus = HTTPStatus.OK) -> Response:
-    """Return what is asked for, or in which way the question was wrong."""
-    try:
-        return json_answer(ask(), status)
-    except ValueError as error:
-        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-
-
-def _decoded(body: bytes, form: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=form)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"this is not what belongs here: {error}") from None
+        return await run_in_threadpool(answered, lambda: change(body), status)
 
 
 def _language(request: Request) -> str:

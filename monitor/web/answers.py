@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TypeVar
+
 import msgspec
 from starlette.responses import Response
+
+T = TypeVar("T")
 
 # What is shown is true now and for nobody's cache.
 NO_STORE = {"Cache-Control": "no-store"}
@@ -12,3 +18,19 @@ NO_STORE = {"Cache-Control": "no-store"}
 def json_answer(content: object, status: int = 200) -> Response:
     """Given anything that JSON can hold, return it as an answer."""
     return Response(msgspec.json.encode(content), status, NO_STORE, media_type="application/json")
+
+
+def answered(ask: Callable[[], object], status: int = HTTPStatus.OK) -> Response:
+    """Return what is asked for as an answer, or in which way the question was wrong."""
+    try:
+        return json_answer(ask(), status)
+    except ValueError as error:
+        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+
+
+def decoded(body: bytes, form: type[T]) -> T:
+    """Given a body, return what it says. Raise ValueError if it is something else."""
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"this is not what belongs here: {error}") from None

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol, TypeVar
 
-import msgspec
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -19,7 +18,8 @@ from monitor.cleanup.scans import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
 from monitor.web.access import RefusedError, check_access, name_of, peer_of
-from monitor.web.answers import json_answer
+from monitor.web.answers import answered, decoded, json_answer
+from monitor.web.auth.forms import read_body
 from monitor.words import LANGUAGES
 
 MAX_BODY = 64 * 1024
@@ -101,13 +101,13 @@ class _Views:
         self._token = token
 
     def plan(self, request: Request) -> Response:
-        return _answer(lambda: self._asked.plans(request.query_params.get("policy"), _language(request)))
+        return answered(lambda: self._asked.plans(request.query_params.get("policy"), _language(request)))
 
     def history(self, request: Request) -> Response:
-        return _answer(lambda: self._asked.history(_limit(request), request.query_params.get("policy")))
+        return answered(lambda: self._asked.history(_limit(request), request.query_params.get("policy")))
 
     def scan(self, request: Request) -> Response:
-        return _answer(lambda: self._asked.scan(request.query_params.get("policy", "")))
+        return answered(lambda: self._asked.scan(request.query_params.get("policy", "")))
 
     async def begin_scan(self, request: Request) -> Response:
         return await self._change(
@@ -140,43 +140,16 @@ class _Views:
     ) -> Response:
         try:
             check_access(request, self._token, SETTING)
-            body = await _body(request)
+            body = await read_body(request, MAX_BODY)
         except RefusedError as refused:
             return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(_answer, lambda: change(_decoded(body or b"{}", form)), status)
+        return await run_in_threadpool(answered, lambda: change(decoded(body or b"{}", form)), status)
 
 
 def _who(request: Request, named: str) -> str:
     """Return who wants something, for the record, and from where."""
     plain = "".join(letter for letter in name_of(request, named) if letter.isprintable())[:LONGEST_NAME]
     return f"{plain or '?'}@{peer_of(request) or '?'}"
-
-
-async def _body(request: Request) -> bytes:
-    parts, size = [], 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > MAX_BODY:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
-            parts.append(part)
-    except ClientDisconnect:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
-    return b"".join(parts)
-
-
-def _decoded(body: bytes, form: type[T]) -> T:
-    try:
-        return msgspec.json.decode(body, type=form)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"this is not what belongs here: {error}") from None
-
-
-def _answer(ask: Callable[[], object], status: HTTPStatus = HTTPStatus.OK) -> Response:
-    try:
-        return json_answer(ask(), status)
-    except ValueError as error:
-        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
 
 
 def _language(request: Request) -> str:

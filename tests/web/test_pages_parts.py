@@ -30,7 +30,7 @@ def visit() -> Visit:
     return Visit(Request(scope), Sources(Cluster()))
 
 
-def view(nodes: int, load: float = 0.4, state: GpuState = GpuState.BUSY) -> ClusterView:
+def view(nodes: int, load: float | None = 0.4, state: GpuState = GpuState.BUSY) -> ClusterView:
     names = [f"n{number}" for number in range(nodes)]
     cards = tuple(
         GpuView(node=name, state=state, index=index, utilization_ratio=load, since=NOW, holders=(Holder(user="li"),))
@@ -47,6 +47,13 @@ def test_a_small_map_names_owners_a_large_one_has_squares() -> None:
     assert len(large) == -(-(RICH + 1) // TOGETHER)
     assert large[0].html.count("<i class=b1>") == 8 * TOGETHER
     assert 'data-o="li|li|' in large[0].html
+
+
+def test_what_a_card_does_is_a_question_where_nobody_knows() -> None:
+    unknown, idle = (GpuMap().sections(visit(), view(1, load))[0].html for load in (None, 0.0))
+    assert unknown.count("?") - idle.count("?") == 8
+    assert "0%" not in unknown
+    assert idle.count("0%") == 8
 
 
 LOADS = [(0.26, "b1"), (0.24, "b1"), (0.05, "b0"), (0.30, "b0"), (0.99, "b3"), (0.68, "b3"), (0.60, "b2")]

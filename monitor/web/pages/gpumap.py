@@ -156,7 +156,7 @@ def _compact(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[in
     squares = "".join(f"<i class={_letter(gpu, level)}></i>" for gpu, level in zip(cards, levels, strict=True))
     first = cards[0].index if cards else 0
     fields = squares if cards else f"<span class=none>{visit.t('map.no-cards')}</span>"
-    return Markup(  # noqa: S704
+    return Markup(  # noqa: S704  # every name in it is escaped
         f'<div class="node" data-n="{escape(node.name)}" data-i={first} data-o="{owners}" data-t="{times}">'
         f"{name}<span class=cards>{fields}</span>{_count(node, cards)}</div>"
     )
@@ -165,16 +165,21 @@ def _compact(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[in
 def _rich(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[int], name: str) -> Markup:
     fields = "".join(_card(visit, gpu, level) for gpu, level in zip(cards, levels, strict=True))
     fields = fields or f"<span class=none>{visit.t('map.no-cards')}</span>"
-    return Markup(  # noqa: S704
+    return Markup(  # noqa: S704  # every name in it is escaped
         f'<div class="node" data-n="{escape(node.name)}">{name}<span class="cards">{fields}</span>'
         f"{_count(node, cards)}</div>"
     )
 
 
+def _works(gpu: GpuView) -> str:
+    """Return how much a card works; a question mark if that is not known, which is not the same as nothing."""
+    return "?" if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
+
+
 def _card(visit: Visit, gpu: GpuView, level: int) -> str:
     state, who = visit.t(f"state.{gpu.state.value}"), escape(owner(gpu))
     quiet = gpu.state in (GpuState.BUSY, GpuState.FREE)
-    told = percent(gpu.utilization_ratio or 0.0) if gpu.state is GpuState.BUSY else state if who else ""
+    told = _works(gpu) if gpu.state is GpuState.BUSY else state if who else ""
     age = f" <time data-a={int(gpu.since)}></time>" if gpu.since is not None and not quiet else ""
     place = escape(link("gpus", gpu.node, gpu.index))
     return (

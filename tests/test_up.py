@@ -90,7 +90,7 @@ def test_a_hung_collector_does_not_keep_it_from_serving_nor_from_stopping(tmp_pa
             return any(fact.name == "containers" and fact.hung_since for fact in snapshot_of(page).collectors)
 
         wait_until(hung, 5, "the collector hangs")
-        assert "hangs for" in get(f"{page}/nodes/test-node")[2]
+        wait_until(lambda: "hangs for" in get(f"{page}/nodes/test-node")[2], 15, "the page says so")
         assert snapshot_of(page).disk is not None
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_LIMIT) == 0

@@ -1,0 +1,175 @@
+"""Cluster: how many cards do what, who has room, what is wrong now."""
+
+from __future__ import annotations
+
+from dashboards.generate import variables
+from dashboards.generate.findings import findings
+from dashboards.generate.model import Column, Dashboard, Row
+from dashboards.generate.panels import bars, series, stat, table, timeline
+from dashboards.generate.promql import NODE, bottom, by_node, count, one, top, total
+
+WASTED = "idle-held|zombie|orphan|ghost|wedged|phantom"
+
+
+def _cards(selector: str = "") -> str:
+    return one(f"gpuwarden_gpus{{{NODE}{selector}}}", "node", "model", "state")
+
+
+def _number(selector: str) -> str:
+    return total(_cards(selector), _cards())
+
+
+_QUEUE = 'queue=~"$queue"'
+_WAITING = one(f"gpuwarden_queue_waiting_gpus{{{_QUEUE}}}", "queue")
+_READY = one(f"gpuwarden_node_ready{{{NODE}}}", "node")
+_SERVICES = one("gpuwarden_service_up", "service")
+_CRITICAL = one('gpuwarden_findings{severity="critical"}', "rule", "severity")
+_RULES = one("gpuwarden_findings", "rule", "severity")
+_DISK_SHARE = "gpuwarden_disk_used_bytes / (gpuwarden_disk_used_bytes + gpuwarden_disk_available_bytes)"
+
+NOW = Row(
+    "cluster.now",
+    (
+        stat("cluster.gpus", f"sum({_cards()})"),
+        stat("cluster.free", _number(',state="free"'), look="wanted"),
+        stat("cluster.wasted", _number(f',state=~"{WASTED}"'), look="tolerated"),
+        stat("cluster.faulty", _number(',state=~"faulty|unknown"'), look="never"),
+        stat("cluster.waiting", f"sum({_WAITING})", look="tolerated"),
+        stat("cluster.nodes-down", count(f"{_READY} == 0", _READY), look="never"),
+        stat("cluster.critical", total(_CRITICAL, _RULES), look="never"),
+        stat("cluster.services-down", count(f"{_SERVICES} == 0", _SERVICES), look="never"),
+    ),
+)
+
+FINDINGS = Row("cluster.findings", (findings("cluster.findings", 'explained="false"'),))
+
+GPUS = Row(
+    "cluster.gpus",
+    (
+        series(
+            "cluster.states",
+            (f"sum by (state) ({_cards()})", "{{state}}"),
+            stacked=True,
+            series_colours="state",
+        ),
+        bars("cluster.states-now", (f"sum by (state) ({_cards()})", "{{state}}"), series_colours="state"),
+        bars(
+            "cluster.by-user",
+            (f"topk(15, {one('gpuwarden_user_gpus', 'user')} > 0)", "{{user}}"),
+            link="user",
+        ),
+        table(
+            "cluster.by-model",
+            [
+                one("gpuwarden_free_gpus", "model"),
+                one("gpuwarden_free_gpus_largest_on_one_node", "model"),
+                f"sum by (model) ({_cards()})",
+            ],
+            [
+                Column("model", "model"),
+                Column("C", "gpus"),
+                Column("A", "free", "wanted"),
+                Column("B", "largest-on-one-node", "wanted"),
+            ],
+            width=10,
+            sort_by=("gpus", True),
+        ),
+        table(
+            "cluster.queues",
+            [
+                one(f"gpuwarden_queue_used_gpus{{{_QUEUE}}}", "queue"),
+                one(f"gpuwarden_queue_capacity_gpus{{{_QUEUE}}}", "queue"),
+                one(f"gpuwarden_queue_free_gpus{{{_QUEUE}}}", "queue"),
+                _WAITING,
+            ],
+            [
+                Column("queue", "queue", link="queue"),
+                Column("A", "used"),
+                Column("B", "capacity"),
+                Column("C", "free", "wanted"),
+                Column("D", "waiting", "tolerated"),
+            ],
+            width=14,
+            sort_by=("waiting", True),
+        ),
+        series(
+            "cluster.queue-used", (one(f"gpuwarden_queue_used_gpus{{{_QUEUE}}}", "queue"), "{{queue}}"), stacked=True
+        ),
+        series("cluster.queue-waiting", (_WAITING, "{{queue}}"), stacked=True, link="queue"),
+    ),
+)
+
+NODES = Row(
+    "cluster.nodes",
+    (
+        table(
+            "cluster.nodes",
+            [
+                _READY,
+                one(f"gpuwarden_node_schedulable{{{NODE}}}", "node"),
+                one(f"gpuwarden_node_agent_silent{{{NODE}}}", "node"),
+                f"sum by (node) ({_cards()})",
+                one(f"gpuwarden_node_requested_gpus{{{NODE}}}", "node"),
+                one(f"gpuwarden_node_free_gpus{{{NODE}}}", "node"),
+                by_node("gpuwarden_gpu_utilization_ratio", how="avg"),
+                by_node("gpuwarden_gpu_temperature_celsius"),
+                by_node("1 - gpuwarden_host_memory_available_bytes / gpuwarden_host_memory_total_bytes"),
+                by_node(_DISK_SHARE),
+            ],
+            [
+                Column("node", "node", link="node-gpus"),
+                Column("A", "ready", "ready", width=90),
+                Column("B", "scheduling", "schedulable", width=90),
+                Column("C", "agent", "silent", width=90),
+                Column("D", "gpus", width=70),
+                Column("E", "requested", width=90),
+                Column("F", "free", "wanted", width=80),
+                Column("G", "utilization", "share"),
+                Column("H", "hottest", "celsius", width=90),
+                Column("I", "memory", "share-memory"),
+                Column("J", "fullest-disk", "share-disk"),
+            ],
+            height=12,
+            sort_by=("node", False),
+        ),
+        series(
+            "cluster.node-utilization",
+            (bottom(by_node("gpuwarden_gpu_utilization_ratio", how="avg"), 60), "{{node}}"),
+            look="share",
+            link="node-gpus",
+        ),
+        series(
+            "cluster.node-load",
+            (top(by_node("gpuwarden_host_load1 / gpuwarden_host_cpus"), 60), "{{node}}"),
+            look="share-load",
+            link="node-gpus",
+        ),
+    ),
+)
+
+TREND = Row(
+    "cluster.trend",
+    (
+        series(
+            "cluster.by-severity",
+            (f"sum by (severity) ({_RULES})", "{{severity}}"),
+            stacked=True,
+            series_colours="severity",
+        ),
+        bars("cluster.by-rule", (f"sort_desc(sum by (rule) ({_RULES}) > 0)", "{{rule}}"), look="tolerated", width=12),
+    ),
+)
+
+SERVICES = Row(
+    "cluster.services",
+    (
+        timeline("cluster.services", _SERVICES, "{{service}}", "up"),
+        series(
+            "cluster.probe-duration",
+            (one("gpuwarden_service_probe_duration_seconds", "service"), "{{service}}"),
+            look="seconds-probe",
+        ),
+    ),
+)
+
+DASHBOARD = Dashboard("cluster", (variables.NODE, variables.QUEUE), (NOW, FINDINGS, GPUS, NODES, TREND, SERVICES))

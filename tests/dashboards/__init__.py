@@ -1,0 +1,1 @@
+"""The dashboards, against Grafana's model, the metrics that there are, and Prometheus' own parser."""

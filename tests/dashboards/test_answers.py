@@ -1,0 +1,90 @@
+"""Every query in a real Prometheus that has every metric: it is understood, can join, and finds something."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dashboards.expressions import Expression, expressions
+from tests.dashboards.history import openmetrics
+from tests.support import free_port, need, wait_until
+from tests.support.command import running
+from tests.support.snapshots import AT
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prometheus that has the history and scrapes nothing."""
+    need(shutil.which("promtool") is not None and shutil.which("prometheus") is not None, "Debian package prometheus")
+    directory = tmp_path_factory.mktemp("prometheus")
+    (directory / "history.txt").write_text(openmetrics(), encoding="utf-8")
+    (directory / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
+    filled = subprocess.run(
+        ["promtool", "tsdb", "create-blocks-from", "openmetrics", "history.txt", "data"],
+        cwd=directory, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert filled.returncode == 0, filled.stderr
+    address = f"127.0.0.1:{free_port()}"
+    line = [
+        "prometheus", "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=50y",
+        f"--web.listen-address={address}", "--log.level=error",
+    ]  # fmt: skip
+    with running(line, {"HOME": str(directory)}, directory, subprocess.DEVNULL):
+        wait_until(lambda: _ready(address), 30, "Prometheus is ready")
+        yield address
+
+
+def _ready(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/-/ready", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _ask(address: str, expr: str) -> Any:
+    body = urllib.parse.urlencode({"query": expr, "time": AT}).encode()
+    try:
+        with urllib.request.urlopen(f"http://{address}/api/v1/query", body, timeout=10) as answer:
+            return json.load(answer)["data"]["result"]
+    except urllib.error.HTTPError as error:
+        return json.load(error)["error"]
+
+
+def test_every_query_finds_something(prometheus: str) -> None:
+    asked = {query: _ask(prometheus, query.expr) for query in expressions()}
+    refused = {_shown(query): found for query, found in asked.items() if isinstance(found, str)}
+    assert refused == {}
+    assert [_shown(query) for query, found in asked.items() if not found] == []
+
+
+def test_replicas_of_the_daemon_do_not_double_the_figures(prometheus: str) -> None:
+    (gpus,) = (query for query in expressions() if (query.dashboard, query.panel) == ("gpuwarden-cluster", "GPUs"))
+    assert _ask(prometheus, gpus.expr)[0]["value"][1] == "1"
+
+
+def test_choosing_another_node_or_user_leaves_them_out(prometheus: str) -> None:
+    everything = dict.fromkeys(("node", "gpu", "user", "queue", "namespace", "mount", "receiver"), ".*")
+    everything |= {"__rate_interval": "1m", "__range": "6h", "__interval": "15s"}
+
+    def found(**choice: str) -> list[dict[str, str]]:
+        for query in expressions(everything | choice):
+            if (query.dashboard, query.panel) == ("gpuwarden-gpus", "Utilisation"):
+                return [each["metric"] for each in _ask(prometheus, query.expr)]
+        raise AssertionError
+
+    assert found(user="li.lei", node="gpu-01") == [{"node": "gpu-01", "gpu": "0", "pod": "bert-0"}]
+    assert found(user="han.meimei") == []
+    assert found(node="gpu-02") == []  # the daemon knows of no card there
+
+
+def _shown(query: Expression) -> str:
+    return f"{query.dashboard}: {query.panel} {query.ref}"

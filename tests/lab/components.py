@@ -105,6 +105,7 @@ def _controller_manager(layout: Layout, ports: Ports, programs: Programs) -> lis
         f"--bind-address={LOOPBACK}",
         f"--secure-port={ports.controller_manager}",
         f"--service-account-private-key-file={layout.service_account_key}",
+        f"--root-ca-file={layout.ca}",  # published in every namespace, for pods that speak to the API server
     ]
 
 

@@ -131,6 +131,10 @@ class Lab:
         return f"{LOOPBACK}:{self._state.ports.registry}"
 
     @property
+    def api_address(self) -> str:
+        return f"{LOOPBACK}:{self._state.ports.apiserver}"
+
+    @property
     def gpu_ids(self) -> tuple[str, ...]:
         return self._state.gpu_ids
 

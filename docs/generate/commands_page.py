@@ -1,0 +1,56 @@
+"""The page of commands, out of click."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from docs.generate.tables import code, intro, table
+from monitor.cli import main
+
+NOTHING = "\u2013"
+
+
+def page() -> str:
+    """Return the page."""
+    return intro("commands", "en") + "".join(
+        _section(path, command) for path, command in commands(main, ("gpuwarden",))
+    )
+
+
+def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield every command that does something, with its words, in the order of the alphabet."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    for name in sorted(command.commands):
+        yield from commands(command.commands[name], (*path, name))
+
+
+def _section(path: tuple[str, ...], command: click.Command) -> str:
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    usage = " ".join((*path, *(_argument(each) for each in arguments), *(["[OPTIONS]"] if options else [])))
+    text = f"\n## {' '.join(path)}\n\n{code(usage)}\n\n{_sentence(command)}\n"
+    return text + (
+        "\n" + table(("option", "default", "meaning"), [_option(each) for each in options]) if options else ""
+    )
+
+
+def _argument(argument: click.Argument) -> str:
+    name = argument.human_readable_name
+    return name if argument.required else f"[{name}]"
+
+
+def _option(option: click.Option) -> tuple[str, str, str]:
+    value = "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
+    choices = f" ({', '.join(map(str, option.type.choices))})" if isinstance(option.type, click.Choice) else ""
+    required = "required" if option.required else NOTHING
+    default = code(str(option.default)) if option.show_default and option.default is not None else required
+    names = ", ".join(sorted(option.opts, key=len))
+    return code(names + value), default, (option.help or "") + choices
+
+
+def _sentence(command: click.Command) -> str:
+    return " ".join((command.help or "").split())

@@ -1,0 +1,62 @@
+# ruff: noqa: RUF001  # Chinese has its own punctuation
+"""The page of metrics: those of the agent, as a full snapshot renders them, and those of the daemon, by its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import Metric
+
+from docs.generate.tables import code, intro, table, word
+from monitor import exposition
+from monitor.agent.metrics import PIECES
+from monitor.metric_family import Name
+from tests.support.snapshots import full_snapshot
+
+HEAD = {"en": ("metric", "type", "labels", "meaning"), "zh": ("指标", "类型", "标签", "含义")}
+SIDES = {
+    "en": {"agent": "Agent", "daemon": "Daemon"},
+    "zh": {"agent": "agent 的指标", "daemon": "daemon 的指标"},
+}
+PROCESS = {
+    "en": "Also `process_*` (CPU seconds, resident memory, open files) of the daemon's process, by prometheus-client.",
+    "zh": "另有 daemon 进程自身的 `process_*`（CPU 时间、常驻内存、打开的文件），由 prometheus-client 提供。",
+}
+
+
+def page(lang: str) -> str:
+    """Given a language, return the page."""
+    parts = [intro("metrics", lang)]
+    for side, areas in (("agent", agent_areas()), ("daemon", daemon_areas())):
+        parts.append(f"\n## {SIDES[lang][side]}\n")
+        for area, names in areas:
+            parts.append(f"\n### {word('areas.tsv', f'{side}.{area}', lang)}\n\n")
+            parts.append(table(HEAD[lang], [_line(name, lang) for name in names]))
+    return "".join(parts) + f"\n{PROCESS[lang]}\n"
+
+
+def _line(name: Name, lang: str) -> tuple[str, ...]:
+    meaning = name.help if lang == "en" else word("metrics.tsv", name.name, "en")
+    return code(name.name), name.kind, ", ".join(map(code, name.labels)) or "–", meaning
+
+
+def agent_areas() -> Iterator[tuple[str, list[Name]]]:
+    """Yield the areas of the agent, each with its metrics as they are on a node where everything is known."""
+    snapshot = full_snapshot()
+    for _, render in PIECES:
+        yield render.__module__.rpartition(".")[2], [_name(family) for family in render(snapshot) if family.samples]
+
+
+def _name(family: Metric) -> Name:
+    labels = dict.fromkeys(label for sample in family.samples for label in sample.labels)
+    return Name(family.samples[0].name, family.type, family.documentation, tuple(labels))
+
+
+def daemon_areas() -> Iterator[tuple[str, list[Name]]]:
+    """Yield the areas of the daemon, each with its metrics."""
+    listed = set()
+    for module in exposition.MODULES:
+        names = [name for each in module.TABLES for name in each.names()]
+        listed.update(names)
+        yield module.__name__.rpartition(".")[2], names
+    yield "rest", [name for name in exposition.catalogue() if name not in listed]

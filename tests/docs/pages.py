@@ -1,0 +1,70 @@
+"""What users read, taken apart: pages, their fenced blocks with the mark before each, headings, links."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENGLISH = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+CHINESE = (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs" / "zh").glob("*.md")))
+# In English only: for developers, and what is made of the command line's own help.
+ONE_LANGUAGE = {"decisions.md", "commands.md", "performance.md"}
+_FENCE = re.compile(r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block. `mark` is the comment right before it."""
+
+    page: Path
+    kind: str
+    text: str
+    mark: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}: {self.text.splitlines()[0] if self.text else '(empty)'}"
+
+
+def blocks(page: Path) -> list[Block]:
+    return [
+        Block(page, found["kind"], found["text"], found["mark"] or "")
+        for found in _FENCE.finditer(page.read_text(encoding="utf-8"))
+    ]
+
+
+def every_block(kinds: tuple[str, ...]) -> list[Block]:
+    return [block for page in (*ENGLISH, *CHINESE) for block in blocks(page) if block.kind in kinds]
+
+
+def prose(page: Path) -> str:
+    """Return a page without its fenced blocks and comments."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+
+
+def headings(page: Path) -> list[tuple[int, str]]:
+    return [(len(signs), text) for signs, text in re.findall(r"^(#+) (.+)$", prose(page), flags=re.MULTILINE)]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page, as GitHub makes them of headings; equal ones are numbered."""
+    seen: dict[str, int] = {}
+    found = set()
+    for _, text in headings(page):
+        slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        number = seen.get(slug, 0)
+        seen[slug] = number + 1
+        found.add(f"{slug}-{number}" if number else slug)
+    return found
+
+
+def links(page: Path) -> list[str]:
+    bare = re.sub(r"`[^`\n]*`", "", prose(page))
+    return re.findall(r"\[[^\]\n]*\]\(([^)\s]+)\)", bare)
+
+
+def twin(page: Path) -> Path:
+    """Given an English page, return the Chinese one."""
+    return ROOT / "README.zh-CN.md" if page.name == "README.md" else page.parent / "zh" / page.name

@@ -1,0 +1,32 @@
+"""Every configuration that users are shown is accepted as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from monitor.config_file import load
+from tests.docs.pages import Block, every_block
+
+EXAMPLES = {block.text: block for block in every_block(("yaml", "yml"))}
+ADDRESS = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=s3cret"
+# What is in a file of its own: an address for url_file, else any token; each file another one.
+_FILES = re.compile(r"\b(\w*_file): ([^\s},]+)")
+
+
+@pytest.mark.parametrize("block", EXAMPLES.values(), ids=str)
+def test_a_configuration_is_accepted(block: Block, tmp_path: Path) -> None:
+    def with_a_file(found: re.Match[str]) -> str:
+        file = tmp_path / Path(found[2]).name
+        file.write_text(ADDRESS if found[1] == "url_file" else f"{file.name}-{'x' * 20}")
+        return f"{found[1]}: {file}"
+
+    config = tmp_path / "gpuwarden.yml"
+    config.write_text(_FILES.sub(with_a_file, block.text), encoding="utf-8")
+    load(str(config), {})
+
+
+def test_there_are_many() -> None:
+    assert len(EXAMPLES) > 60

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.plot import Bar, Plot
 from bench.process import Cost, measure, running
 from bench.report import Goal, Report
 from tests.nvml import FakeNvml
@@ -70,7 +71,20 @@ def run() -> Report:
         Goal("agent_growth_8_to_64", many.cpu_ms / ours_8.cpu_ms, 8.0, "CPU with 64 cards / with 8 cards"),
     )
     how = (__doc__ or "").partition("\n\n")[2].strip()
-    return Report("agent", "The agent's cost on a node", how, goals, (("What each costs", COLUMNS, rows),))
+    pairs = (("8 processes", ours_8, nvitop_8), ("64 processes", ours_64, nvitop_64))
+    plot = Plot(
+        "What watching a node costs",
+        "ms of CPU in 15 s",
+        [
+            *((what, _beside(ours, theirs)) for what, ours, theirs in pairs),
+            ("no GPU", (Bar("node_exporter", node.cpu_ms, ours=False),)),
+        ],
+    )
+    return Report("agent", "The agent's cost on a node", how, goals, (("What each costs", COLUMNS, rows),), plot)
+
+
+def _beside(ours: Cost, theirs: Cost) -> tuple[Bar, Bar]:
+    return Bar("gpuwarden agent", ours.cpu_ms), Bar("nvitop-exporter", theirs.cpu_ms, ours=False)
 
 
 def row(name: str, cost: Cost) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from tempfile import TemporaryDirectory
 from bench.alert_hook import Hook, hook
 from bench.alert_pods import Pods, Witness, some_lab, witness
 from bench.alert_prometheus import DEFAULT, TUNED, prometheus
+from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
 from monitor.alert.store import FILE, Store, What
@@ -107,7 +108,9 @@ def run() -> Report:
         ("Seconds from failure to message", COLUMNS, rows),
         ("Where the time of gpuwarden goes", STAGES, stages(courses)),
     )
-    return Report("alert", "From a failed pull to the message", how, goals, tables)
+    medians = [Bar(NAMES[who], median(course.arrived[who] for course in courses), ours=who == OURS) for who in NAMES]
+    plot = Plot("From a failed pull to the message, median", "s", (("", medians),))
+    return Report("alert", "From a failed pull to the message", how, goals, tables, plot)
 
 
 def row(name: str, seconds: Sequence[float]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 
+from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.in_use import InUse
@@ -70,6 +71,17 @@ def run() -> Report:
             ("Scan", ("files", "scan s", "find s", "memory MiB"), rows),
             ("Delete", ("files", "purge s", "rm -rf s"), [(f"{LARGE:,}", f"{purge:.1f}", f"{removal:.1f}")]),
         ],
+        plot=Plot(
+            "Datasets: scan and delete",
+            "s",
+            [
+                *(
+                    (f"scan, {files:,} files", (Bar("gpuwarden", each["scan"]), Bar("find", each["find"], ours=False)))
+                    for files, each in ((SMALL, small), (LARGE, large))
+                ),
+                (f"delete, {LARGE:,} files", (Bar("gpuwarden", purge), Bar("rm -rf", removal, ours=False))),
+            ],
+        ),
     )
 
 

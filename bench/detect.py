@@ -25,6 +25,7 @@ import msgspec
 
 from bench.cluster_data import GPUS, write
 from bench.cold import pages
+from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.cluster import decode
 from monitor.cluster.identity import identify
@@ -83,6 +84,11 @@ def run() -> Report:
         how=" ".join((__doc__ or "").split("\n\n")[1].split()),
         goals=goals,
         tables=[("Each rule alone", ("rule", "CPU ms"), rows), ("Found", ("finding", "count"), counts)],
+        plot=Plot(
+            f"One look by all {len(RULES)} rules",
+            "s of CPU",
+            (("", [Bar(f"{nodes:,} nodes", each["detect"]) for nodes, each in found.items()]),),
+        ),
     )
 
 

@@ -29,6 +29,7 @@ import psutil
 
 from bench.cluster_data import write
 from bench.detect import BEAT, NOW, Facts, read, worlds
+from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.alert_questions import AlertQuestions
 from monitor.alerting import Alerting, Sources
@@ -44,7 +45,7 @@ from monitor.web.app import create_app
 from monitor.web.context import Parts
 from monitor.web.server import WebServer
 
-LARGE, SMALL = 1000, 6
+LARGE, SMALL = 1000, 100
 PAGES, UPDATES, WARM = 40, 40, 5
 VIEWS = 6
 CHANGED = 0.005  # of the cards, in state
@@ -66,7 +67,15 @@ def run() -> Report:
     keys = ("median", "p95", "bytes", "plain", "cpu", "update_ms", "update")
     rows = [(str(nodes), *(f"{each[key]:.0f}" for key in keys)) for nodes, each in found.items()]
     how = (__doc__ or "").partition("\n\n")[2].strip()
-    return Report("page", "The page", how, goals, [("Overview", columns, rows)])
+    plot = Plot(
+        "The overview in a browser",
+        "ms",
+        [
+            (what, [Bar(f"{nodes:,} nodes", each[key]) for nodes, each in found.items()])
+            for what, key in (("whole page, 95th percentile", "p95"), ("an update, CPU", "cpu"))
+        ],
+    )
+    return Report("page", "The page", how, goals, [("Overview", columns, rows)], plot)
 
 
 def measure(directory: Path, nodes: int) -> dict[str, float]:

@@ -11,9 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.plot import Plot, svg
+
 HERE = Path(__file__).parent
 RESULTS_JSON = HERE / "results.json"
 RESULTS_MD = HERE / "RESULTS.md"
+PLOTS = HERE / "plots"
+HEAD = """# Measured
+
+Written by `make bench`; do not edit. Ratios are the claim: seconds differ from machine to machine.
+"""
+FIGURE = re.compile(r"^\| `[^`]+` \|.*$", re.MULTILINE)
+COLUMNS = ("figure", "value", "goal", "", "meaning")
 
 
 @dataclass(frozen=True)
@@ -34,13 +43,14 @@ class Goal:
 
 @dataclass(frozen=True)
 class Report:
-    """One benchmark's section: goals, and tables as (heading, columns, rows)."""
+    """One benchmark's section: goals, tables as (heading, columns, rows), and a plot of what matters."""
 
     name: str
     title: str
     how: str
     goals: Sequence[Goal]
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = field(default_factory=tuple)
+    plot: Plot | None = None
 
 
 def write(report: Report) -> None:
@@ -48,17 +58,30 @@ def write(report: Report) -> None:
     figures = json.loads(RESULTS_JSON.read_text()) if RESULTS_JSON.exists() else {}
     figures |= {goal.key: goal.value for goal in report.goals}
     RESULTS_JSON.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n")
-    text = RESULTS_MD.read_text() if RESULTS_MD.exists() else "# Measured\n\nWritten by `make bench`; do not edit.\n"
-    start, end = f"<!-- {report.name} -->", f"<!-- end {report.name} -->"
-    text = re.sub(f"\n*{start}.*?{end}\n*", "\n", text, flags=re.DOTALL).rstrip("\n")
-    RESULTS_MD.write_text(f"{text}\n\n{start}\n{section(report)}{end}\n")
+    if report.plot is not None:
+        PLOTS.mkdir(exist_ok=True)
+        (PLOTS / f"{report.name}.svg").write_text(svg(report.plot), encoding="utf-8")
+    text = RESULTS_MD.read_text(encoding="utf-8") if RESULTS_MD.exists() else ""
+    RESULTS_MD.write_text(with_section(text, report.name, section(report)), encoding="utf-8")
+
+
+def with_section(text: str, name: str, new: str) -> str:
+    """Given the results and a section's new text, return the results with it, and all figures in one table first."""
+    sections = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->", text, flags=re.DOTALL))
+    sections[name] = new
+    rows = [row for each in sections.values() for row in FIGURE.findall(each)]
+    table = "\n".join([*_table(COLUMNS, ())[:2], *rows])
+    body = "\n".join(f"<!-- {each} -->\n{sections[each]}<!-- end {each} -->\n" for each in sections)
+    return f"{HEAD}\n## All figures\n\n{table}\n\n{body}"
 
 
 def section(report: Report) -> str:
     """Given a report, return it as Markdown."""
     lines = [f"## {report.title}", "", f"{machine()}", "", report.how, ""]
+    if report.plot is not None:
+        lines += [f"![{report.plot.title}](plots/{report.name}.svg)", ""]
     lines += _table(
-        ("figure", "value", "goal", "", "meaning"),
+        COLUMNS,
         [(f"`{g.key}`", _number(g.value), _goal(g), _verdict(g), g.meaning) for g in report.goals],
     )
     for heading, columns, rows in report.tables:

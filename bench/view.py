@@ -32,6 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench import cluster_data
+from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 
 FULL, TENTH = 1000, 100  # nodes
@@ -110,7 +111,21 @@ def run() -> Report:
         ("Following: one process, CPU as a share of one core", COLUMNS_LIVE, [each.row() for each in following]),
     )
     how = (__doc__ or "").partition("\n\n")[2].strip()
-    return Report("view", "The view of 10,000 pods and 8,000 cards", how, goals, tables)
+    typed_bar = Bar("typed client models: decode only", _cold(typed), ours=False)
+    plot = Plot(
+        "From Kubernetes' answer to what can be looked at",
+        "s of CPU",
+        (
+            ("1,000 pods", (Bar("gpuwarden: decode and join", _cold(small)),)),
+            ("10,000 pods", (Bar("gpuwarden: decode and join", _cold(ours)), typed_bar)),
+            ("a cycle of all nodes", (Bar("100 nodes", small["cycle"]), Bar("1,000 nodes", ours["cycle"]))),
+        ),
+    )
+    return Report("view", "The view of 10,000 pods and 8,000 cards", how, goals, tables, plot)
+
+
+def _cold(found: Figures) -> float:
+    return float(found["pods"] + found["nodes"] + found.get("join", 0.0))
 
 
 # Cold

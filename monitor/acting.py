@@ -27,11 +27,13 @@ from monitor.acting_plan import (
     plan_release,
     shown,
 )
+from monitor.cleanup.execute import LEASE_LOST
 from monitor.cleanup.model import Plan
 from monitor.cleanup.shown import ShownRun
 from monitor.cluster.kube_writes import WriteState, Written
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
+from monitor.leading import Alone, Leading, NotLeadingError
 from monitor.web.access import RefusedError
 from monitor.web.auth.people import Person, Role
 from monitor.words import say
@@ -102,7 +104,8 @@ class Hands:
 class Acts:
     """Shows and does what people ask for. For use from any thread."""
 
-    def __init__(self, cluster: Cluster, hands: Hands, record: Recording) -> None:
+    def __init__(self, cluster: Cluster, hands: Hands, record: Recording, leading: Leading | None = None) -> None:
+        self._leading = leading or Alone()
         self._cluster = cluster
         self._hands = hands
         self._record = record
@@ -114,15 +117,16 @@ class Acts:
     def perform(
         self, wanted: Wanted, person: Person, lang: str, *, expect: str | None = None, peer: str = ""
     ) -> Outcome:
-        """Do it, and return what became of each step. Raise as `preview` does.
+        """Do it, and return what became of each step. Raise as `preview` does, or NotLeadingError.
 
         Raise ChangedError, with nothing done, if `expect` is given and is not what would happen.
         """
         try:
+            self._leading.check()
             planned = self._plan(wanted, person)
             if expect is not None and expect != planned.digest:
                 raise ChangedError(shown(planned, lang, dry_run=True))
-        except (ValueError, RefusedError, ChangedError) as error:
+        except (ValueError, RefusedError, ChangedError, NotLeadingError) as error:
             self._record.write(person, peer, wanted.action, wanted.about, "refused", str(error))
             raise
         targets = " ".join(step.target for step in planned.steps)
@@ -190,6 +194,8 @@ class Acts:
             run = self._hands.releasing.release(wanted.node, wanted.gpu, by, keys)
         except ValueError as error:
             return dict.fromkeys(keys, Written(WriteState.REFUSED, "changed", str(error)))
+        except NotLeadingError as error:
+            return dict.fromkeys(keys, _left(error))
         became = {
             entry.item.id: Written(WriteState(entry.state), entry.outcome or entry.state, entry.message)
             for entry in run.items
@@ -202,12 +208,24 @@ class Acts:
             return Written(WriteState.DONE, "gone")
         if self._hands.pods is None:
             return Written(WriteState.FAILED, "failed", "there is no Kubernetes here")
+        try:
+            self._leading.check()  # before each: many take their time
+        except NotLeadingError as error:
+            return _left(error)
         return self._hands.pods.delete(step.pod.namespace, step.pod.name, step.pod.uid)
 
     def _cordon(self, step: Asked, *, cordoned: bool) -> Written:
         if self._hands.nodes is None:
             return Written(WriteState.FAILED, "failed", "there is no Kubernetes here")
+        try:
+            self._leading.check()
+        except NotLeadingError as error:
+            return _left(error)
         return self._hands.nodes.cordon(step.target, cordoned=cordoned)
+
+
+def _left(error: NotLeadingError) -> Written:
+    return Written(WriteState.LATER, LEASE_LOST, str(error))
 
 
 def _check_count(count: int, most: int, what: str) -> None:

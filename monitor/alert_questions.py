@@ -61,6 +61,8 @@ class AlertQuestions:
 
     def silence(self, wanted: NewSilence) -> Silence:
         """Add a silence, and return it. Raise ValueError in plain words."""
+        if self._alerting.leading.shared:
+            raise ValueError("with daemon.lease other replicas would not know of it; silence it in Alertmanager")
         silence = make_silence(wanted, secrets.token_hex(4), self._now())
         self._alerting.store.add_silence(silence)
         return silence

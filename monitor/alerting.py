@@ -24,18 +24,21 @@ from monitor.alert.receivers.all import build
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, Store
+from monitor.alert.traffic import Traffic
 from monitor.alert.way import Way
 from monitor.config_alerts import AlertsConfig
 from monitor.detect.all import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding
+from monitor.leading import Alone, Leading, NotLeadingError
 
 log = logging.getLogger(__name__)
 BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
 SILENCES_LIMIT = 5.0  # an Alertmanager that does not answer delays the start by no more
 RULE_NAMES = (*(rule.rule for rule in RULES), *OWN_RULES)
 CALLED_NOTE = "callback"
+LONGEST_TOLD = 96 * 1024  # of the 256 KiB that a Lease holds
 DIGEST_NOTE = "digest"
 NO_RECEIVERS = (
     "nobody is told of alerts: no receiver is configured; for a WeCom group write "
@@ -61,23 +64,26 @@ class Alerting:
         page: str,
         see: Callable[[], Sources],
         now: Callable[[], float] = time.time,
+        leading: Leading | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raise ValueError, in words for a user, if a file that is needed is gone."""
         self._config = config
         self._see = see
         self._now = now
+        self._monotonic = monotonic  # for how long: a clock that is set must not make it look as if nobody looked
+        self.leading = leading or Alone()
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
-        self._routes = config.real_routes()
+        self._routes = config.real_routes(shared=self.leading.shared)
         self._windows = config.windows()
         self._digest = _digest(config, self.settings)
         self._foreign = _foreign_silences(config)
-        self._heartbeat = _heartbeat(config, lambda: self._looked)
+        self._heartbeat = _heartbeat(config, lambda: self._looked, self.leading.holds)
         self.store = Store(os.path.join(state, FILE))
         self._post = PostOffice(self.store, [build(settings) for settings in self.settings], now)
         self.desk = AlertDesk(self.store, self._post, self.policy, config.rules.timings(), config.group_by, now)
-        self._started_at = now()
-        self._looked: float | None = None  # by the monotonic clock
-        self._looked_at: float | None = None
+        self._started = monotonic()
+        self._looked: float | None = None  # by the monotonic clock, as the start
         self._findings: tuple[Finding, ...] = ()
         self._calling = threading.Lock()
         self._stopping = threading.Event()
@@ -86,7 +92,7 @@ class Alerting:
     def start(self) -> None:
         if not self.settings:
             log.warning(NO_RECEIVERS)
-        self._started_at = self._now()
+        self._started = self._monotonic()
         if self._foreign is not None:
             self._foreign.ask()  # before anything is told that is silenced there
             self._foreign.start()
@@ -107,7 +113,7 @@ class Alerting:
 
     def found(self, findings: tuple[Finding, ...]) -> None:
         """Take in what a look has found."""
-        self._looked, self._looked_at = time.monotonic(), self._now()
+        self._looked = self._monotonic()
         self._findings = findings
         self._pass_on(findings)
 
@@ -124,18 +130,38 @@ class Alerting:
         """Return the silences: our own, and those of the Alertmanager that is configured."""
         return (*self.store.silences(self._now()), *(self._foreign.silences if self._foreign is not None else ()))
 
+    def traffic(self) -> tuple[Traffic, ...]:
+        """Return what becomes of messages, for each receiver."""
+        return self._post.traffic()
+
     def call(self, body: bytes) -> int:
-        """Take in what an Alertmanager tells, and return how many messages that makes. Raise ValueError."""
+        """Take in what an Alertmanager tells, and return how many messages that makes. Raise ValueError.
+
+        Of several replicas one answers: what it was told it writes on the lease, for the next. Raise NotLeadingError.
+        """
         payload = callback.read_payload(body)
+        self.leading.check()
         ours = Ours(self.desk.book.alerts, RULE_NAMES, self._config.cluster)
         with self._calling:  # two replicas may call at the same moment
             result = called(payload, self._config.called_back(), self._told(), ours, self._now())
             if result.notifications:
-                self.desk.send(result.notifications, {CALLED_NOTE: msgspec.json.encode(result.told)})
+                note = msgspec.json.encode(result.told)
+                self.desk.send(result.notifications, {CALLED_NOTE: note})
+                self._tell_replicas(note)
         return len(result.notifications)
 
+    def _tell_replicas(self, note: bytes) -> None:
+        if len(note) > LONGEST_TOLD:
+            log.warning("what Alertmanager told is too much for the lease; another replica might tell it again")
+            return
+        try:
+            self.leading.put_told(note.decode())
+        except NotLeadingError as error:  # it is on its way, and that is what counts
+            log.warning("what was told could not be written down for other replicas: %s", error)
+
     def _told(self) -> TheTold:
-        note = self.store.note(CALLED_NOTE)
+        shared = self.leading.told()
+        note = self.store.note(CALLED_NOTE) if shared is None else shared.encode()
         try:
             return msgspec.json.decode(note, type=TheTold) if note is not None else TheTold()
         except msgspec.MsgspecError as error:
@@ -143,28 +169,30 @@ class Alerting:
             return TheTold()
 
     def _pass_on(self, findings: tuple[Finding, ...]) -> None:
-        seen = self._see()
+        seen, now, monotonic = self._see(), self._now(), self._monotonic()
         sight = Sight(
-            started_at=self._started_at,
-            looked_at=self._looked_at,
+            started_at=now - (monotonic - self._started),
+            looked_at=now - (monotonic - self._looked) if self._looked is not None else None,
             sources=seen.sources,
             agents=seen.agents,
             trouble=self.store.trouble,
         )
-        self.desk.found(with_own(findings, sight, self._now()))
+        self.desk.found(with_own(findings, sight, now))
 
     def _keep_watch(self) -> None:
         while not self._stopping.wait(BEAT):
             try:
                 self._look_after_the_looks()
                 self._send_digest()
+            except NotLeadingError as error:
+                log.warning("the summary is left to another replica: %s", error)
             except Exception:  # whatever is odd about one of them, alerts go on
                 log.exception("looking after alerts")
 
     def _look_after_the_looks(self) -> None:
         """If nobody looks any more, say so; what was found is then as last seen."""
-        looked = self._looked_at if self._looked_at is not None else self._started_at
-        if abs(self._now() - looked) >= AFTER:
+        looked = self._looked if self._looked is not None else self._started
+        if self._monotonic() - looked >= AFTER:
             self._pass_on(tuple(msgspec.structs.replace(finding, held=True) for finding in self._findings))
 
     def _send_digest(self) -> None:
@@ -176,7 +204,9 @@ class Alerting:
         if last is None or last > now:  # the first time, or the clock was wrong then
             self.desk.send((), {DIGEST_NOTE: repr(now).encode()})
             return
-        if is_due(self._digest, last, now):
+        last = max(last, self.leading.record().marks.get(DIGEST_NOTE, 0.0))
+        if self.leading.holds() and is_due(self._digest, last, now):
+            self.leading.mark(DIGEST_NOTE, now)
             events = self.store.history(last)
             news = summaries(self._digest, events, self.desk.book.alerts.values(), last, now)
             self.desk.send(news, {DIGEST_NOTE: repr(now).encode()})
@@ -205,8 +235,10 @@ def _foreign_silences(config: AlertsConfig) -> AlertmanagerSilences | None:
     return AlertmanagerSilences(way, token)
 
 
-def _heartbeat(config: AlertsConfig, looked_at: Callable[[], float | None]) -> Heartbeat | None:
+def _heartbeat(
+    config: AlertsConfig, looked_at: Callable[[], float | None], ours: Callable[[], bool]
+) -> Heartbeat | None:
     given = config.heartbeat
     if given is None:
         return None
-    return Heartbeat(Way(url=given.address, timeout=min(10.0, given.interval)), given.interval, looked_at)
+    return Heartbeat(Way(url=given.address, timeout=min(10.0, given.interval)), given.interval, looked_at, ours)

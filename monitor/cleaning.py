@@ -13,6 +13,7 @@ from monitor.alerting import Alerting
 from monitor.cleanup.agent_client import Access, ActionClient
 from monitor.cleanup.asked import release_policy
 from monitor.cleanup.execute import Executor
+from monitor.cleanup.figures import Cleaned
 from monitor.cleanup.gather import Gatherer, Sources, mounting
 from monitor.cleanup.hands import Reach, RealHands
 from monitor.cleanup.journal import FILE, Entry, ItemState, Journal
@@ -34,8 +35,10 @@ from monitor.database import DatabaseError
 from monitor.detect.base import OwnDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
+from monitor.leading import Alone, Leading
 
 log = logging.getLogger(__name__)
+MOST_RUNS = 500  # of our own, among which a run is looked for
 OWN_FOR = 2 * 3600.0  # for how long what was deleted may still explain what is missing
 
 
@@ -71,10 +74,12 @@ class Cleaning:
         outgoing: Outgoing,
         now: Callable[[], float] = time.time,
         look: float | None = None,
+        leading: Leading | None = None,
     ) -> None:
         """Raise ValueError, in words for a user, if a file that is needed is gone or a receiver is not known."""
         self._policies = {policy.name: policy for policy in policies}
         self._now = now
+        self._leading = leading = leading or Alone()
         self._cluster = cluster
         self._stopping = stopping = threading.Event()
         _check_receivers(policies, outgoing.address())
@@ -87,12 +92,12 @@ class Cleaning:
         self._scanner = Scanner(client, self._surroundings(), seen, now)
         recheck = Recheck(gatherer, self._policies, release_policy(policies))
         pods = PodWrites(api) if api is not None else None
-        reach = Reach(self._target, gatherer.needs, recheck, pods, harbors)
-        executor = Executor(journal, RealHands(client, reach, journal, stopping, now), stopping, now)
+        reach = Reach(self._target, gatherer.needs, recheck, pods, harbors, leading.holds)
+        executor = Executor(journal, RealHands(client, reach, journal, stopping, now), stopping, now, leading)
         postbox = Postbox(journal, outgoing)
         crew = Crew(journal, gatherer, executor, self._scanner, postbox, self._level, harbors)
-        self._runner = Runner(policies, crew, tried, now)
-        parts = Parts(journal, gatherer, executor, self._runner, self._asked_all)
+        self._runner = Runner(policies, crew, tried, now, leading)
+        parts = Parts(journal, gatherer, executor, self._runner, self._asked_all, leading)
         self._service = CleanupService(policies, parts, stopping, now, *([look] if look is not None else []))
 
     def start(self) -> None:
@@ -114,15 +119,17 @@ class Cleaning:
         return tuple(ShownRun(run=run, items=self._journal.entries(run.id)) for run in runs)
 
     def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]:
-        """Have a policy run now, on one node or wherever it applies; return where. Raise ValueError."""
+        """Have a policy run now, on one node or wherever it applies; return where. Raise ValueError.
+
+        Like everything here that acts, raise NotLeadingError if another replica does.
+        """
         chosen = self._named(policy)
         nodes = self._gatherer.nodes(chosen)
         if node is not None:
             if node not in nodes:
                 raise ValueError(f"{policy} does not apply to {node}, or no agent of it is known")
             nodes = (node,)
-        for each in nodes:
-            self._service.submit(chosen, each, "asked", by)
+        self._service.begin(chosen, nodes, "asked", by)
         return tuple(each or "cluster" for each in nodes)
 
     def release_plan(self, node: str, gpu: str) -> Plan:
@@ -131,10 +138,12 @@ class Cleaning:
 
     def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> ShownRun:
         """Release a card at once; `only` these items, if they are given. Raise ValueError in plain words."""
+        self._leading.check()
         return _shown(lambda: self._runner.release(node, gpu, by, only))
 
     def restore(self, trash: str, by: str) -> ShownRun:
         """Put something back from the trash. Raise ValueError in plain words."""
+        self._leading.check()
         return _shown(lambda: self._runner.restore(trash, by))
 
     def begin_scan(self, policy: str) -> ScanProgress:
@@ -174,6 +183,10 @@ class Cleaning:
         """Return from when on it is known what was cleaned up; None if that is always."""
         return self._journal.kept_since()
 
+    def cleaned(self) -> Cleaned:
+        """Return how much was done since this process began."""
+        return self._journal.figures.cleaned(self._policies, self._journal.last_runs())
+
     def scans(self) -> tuple[tuple[str, ScanFact], ...]:
         """Return the last scan of each root of datasets, with its node."""
         datasets = [each for each in self._policies.values() if isinstance(each, DatasetPolicy)]
@@ -187,7 +200,18 @@ class Cleaning:
         except DatabaseError as error:  # whoever looks for losses goes on looking
             log.error("what was deleted lately is not known: %s", error)
             return ()
-        return tuple(each for entry in entries if (each := _deletion(entry)) is not None)
+        own = [each for entry in entries if (each := _deletion(entry)) is not None]
+        return (*own, *self._deleted_by_others())
+
+    def _deleted_by_others(self) -> tuple[OwnDeletion, ...]:
+        """Return what other replicas deleted lately, or are deleting."""
+        since = self._now() - OWN_FOR
+        runs = [(node, ran) for _, node, ran in self._leading.record().all_runs() if node and ran.id and ran.bytes]
+        lately = [(node, ran) for node, ran in runs if (ran.ended_at or ran.at) >= since]
+        known = {run.id for run in self._journal.runs(MOST_RUNS)} if lately else frozenset()
+        return tuple(
+            OwnDeletion(node, ran.path, ran.bytes, ran.at, ran.ended_at) for node, ran in lately if ran.id not in known
+        )
 
     def _surroundings(self) -> Surroundings:
         gatherer = self._gatherer
@@ -204,6 +228,7 @@ class Cleaning:
         kube, poller = self._cluster.kube, self._cluster.poller
         if kube is not None and not kube.wait_settled(0.0):
             return False
+        poller.update_targets()
         return all(fact.received_at or fact.failures for fact in poller.facts())
 
     def _named(self, policy: str) -> Policy:

@@ -24,6 +24,7 @@ from monitor.cli_base import (
     load_config,
 )
 from monitor.cli_cleanup import cleanup
+from monitor.cli_doctor import doctor
 from monitor.cli_report import report
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def main() -> None:
 main.add_command(alerts)
 main.add_command(cleanup)
 main.add_command(report)
+main.add_command(doctor)
 main.add_command(hash_password)
 main.add_command(login_link)
 

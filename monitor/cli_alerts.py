@@ -139,12 +139,12 @@ def test(receiver: str | None, rule: str | None, config_path: str | None, as_jso
 
     if not config.daemon.alerts.receivers:
         raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
-    tried = asked(lambda: _test(config, receiver, rule))
+    tried = asked(lambda: send_test(config, receiver, rule))
     _show({"results": tried}, as_json, overview_alerts.tried_table(tried))
     sys.exit(0 if all(each.ok for each in tried) else PROBLEM_FOUND)
 
 
-def _test(config: Config, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
     """Have the daemon send, because its network and its proxies are what counts; send from here if there is none."""
     from monitor.alert_questions import send_samples
     from monitor.ask import NoDaemonError, call_daemon

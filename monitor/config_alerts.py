@@ -165,10 +165,15 @@ class AlertsConfig(Section):
                 raise ValueError(f"{name!r} is an Alertmanager: it would be told what it tells us, for ever")
         return callback
 
-    def real_routes(self) -> tuple[Route, ...]:
-        """Return the routes. What meets none of them goes to everybody: no alert is lost for want of a route."""
+    def real_routes(self, *, shared: bool = False) -> tuple[Route, ...]:
+        """Return the routes. What meets none of them goes to everybody: no alert is lost for want of a route.
+
+        If it is `shared` by replicas that all find the same, everybody is Alertmanager, which tells the others once.
+        """
         routes = tuple(route.route(self.timezone) for route in self.routes)
-        return (*routes, Route(receivers=tuple(named(self.receivers))))
+        known = named(self.receivers).items()
+        everybody = (name for name, each in known if not shared or each.real_kind == "alertmanager")
+        return (*routes, Route(receivers=tuple(everybody)))
 
     def windows(self) -> tuple[Window, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)

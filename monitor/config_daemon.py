@@ -15,6 +15,8 @@ from monitor.config_access import AccessConfig
 from monitor.config_agent import default_state_dir
 from monitor.config_alerts import AlertsConfig
 from monitor.config_cleanup import CleanupConfig
+from monitor.config_lease import LeaseConfig, Name, fits_the_rest, pod_namespace
+from monitor.config_prometheus import PrometheusConfig
 from monitor.config_report import ReportConfig, goes_somewhere
 from monitor.config_rules import RulesConfig
 from monitor.config_services import ServiceConfig, parse_service, unlike_names
@@ -42,10 +44,14 @@ class AgentsTlsConfig(Section):
 
 
 class AgentsConfig(SecretSection):
-    """How agents are found and asked. `static` names them; otherwise pods with the label are them."""
+    """How agents are found and asked. `static` names them; otherwise pods with the label are them.
+
+    They get our token and are believed, and a label can be given to any pod: so they are looked for in one namespace.
+    """
 
     static: tuple[Address, ...] = ()
     label: str = "app.kubernetes.io/name=gpuwarden-agent"
+    namespace: Name | None = Field(default_factory=pod_namespace)
     port: Annotated[int, Field(ge=1, le=65535)] = 9835
     interval: Span = 10.0
     limit: Span = 5.0
@@ -126,6 +132,7 @@ class DaemonConfig(SecretSection):
     state: AbsolutePath = Field(default_factory=default_state_dir)
     cycle: Span = 15.0
     agents: AgentsConfig = AgentsConfig()
+    prometheus: PrometheusConfig | None = None
     kubernetes: KubernetesConfig = KubernetesConfig()
     gpu_resource: Annotated[str, Field(min_length=1)] = "nvidia.com/gpu"
     gpu: LimitsConfig = LimitsConfig()
@@ -137,5 +144,7 @@ class DaemonConfig(SecretSection):
     cleanup: CleanupConfig = CleanupConfig()
     report: ReportConfig | None = None
     access: AccessConfig = AccessConfig()
+    lease: LeaseConfig | None = None
 
+    _lease_fits_the_rest = field_validator("lease")(fits_the_rest)
     _report_goes_somewhere = field_validator("report")(goes_somewhere)

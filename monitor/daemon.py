@@ -26,8 +26,10 @@ from monitor.cluster.services import ServiceProbes
 from monitor.config import Config
 from monitor.config_types import Listen
 from monitor.facts import NodeSnapshot
+from monitor.leading import Alone, Leading, Led, lead
 from monitor.questions import Questions, make_cluster
 from monitor.record.service import Record
+from monitor.scraping import Scraped
 from monitor.signals import StopSignal
 from monitor.watch import FindingsWatch, Listener, WatchSettings
 from monitor.web.access import is_loopback
@@ -66,19 +68,21 @@ def run_up(config: Config, out: TextIO) -> int:
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
     cluster = follow(config, str(Listen(host=reached_at(host), port=port)))
-    alerting = alert_about(config, cluster, listening)
+    leading = one_of_several(config, cluster)
+    alerting = alert_about(config, cluster, listening, leading)
     cleaning = clean_up(config, cluster, alerting)
     watch = watch_over(config, cluster, alerting.found, cleaning)
     record = record_all(config, cluster, alerting, cleaning)
-    guard = guard_over(config, let_in, cluster, cleaning)
+    guard = guard_over(config, let_in, cluster, cleaning, leading)
     web = WebServer(page_about(config, cluster, watch, alerting, cleaning, record, guard, agent.snapshot), listening)
     web.start()
+    leading.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
         announce(agent, web, out)
         if out.isatty():  # a log is no place for it
             offer_link(guard, web, out)
-    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, agent.stop, cluster.stop, guard.close)
+    stops = (watch.stop, record.stop, cleaning.stop, leading.stop, alerting.stop, agent.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
 
@@ -91,18 +95,20 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
     cluster = follow(config)
-    alerting = alert_about(config, cluster, listening)
+    leading = one_of_several(config, cluster)
+    alerting = alert_about(config, cluster, listening, leading)
     cleaning = clean_up(config, cluster, alerting)
     watch = watch_over(config, cluster, alerting.found, cleaning)
     record = record_all(config, cluster, alerting, cleaning)
-    guard = guard_over(config, let_in, cluster, cleaning)
+    guard = guard_over(config, let_in, cluster, cleaning, leading)
     app = page_about(config, cluster, watch, alerting, cleaning, record, guard, links=links)
     web = WebServer(app, listening)
     web.start()
+    leading.start()
     log.info("page on %s", page_url(web.address))
     if out is not None or sys.stdout.isatty():
         offer_link(guard, web, out or sys.stdout)
-    stops = (watch.stop, record.stop, cleaning.stop, alerting.stop, cluster.stop, guard.close)
+    stops = (watch.stop, record.stop, cleaning.stop, leading.stop, alerting.stop, cluster.stop, guard.close)
     return serve_until_stopped(stop, web, *stops)
 
 
@@ -116,14 +122,24 @@ def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
     return cluster
 
 
-def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket) -> Alerting:
+def one_of_several(config: Config, cluster: LiveCluster) -> Led | Alone:
+    """Return who agrees with other replicas on the one that acts, where there are some. Raise StartError."""
+    wanted = config.daemon.lease
+    if wanted is None:
+        return Alone()
+    if cluster.api is None:
+        raise StartError("daemon.lease needs Kubernetes, and there is none; set daemon.kubernetes, or remove the lease")
+    return lead(cluster.api, wanted.namespace, wanted.name, wanted.duration)
+
+
+def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket, leading: Leading) -> Alerting:
     """Begin to keep alerts and to send. Raise StartError if a file that a receiver needs cannot be read."""
 
     def see() -> Sources:
         return Sources(cluster.view.sources, cluster.poller.facts())
 
     try:
-        alerting = Alerting(config.daemon.alerts, config.daemon.state, linked_url(listening), see)
+        alerting = Alerting(config.daemon.alerts, config.daemon.state, linked_url(listening), see, leading=leading)
     except ValueError as error:
         raise StartError(f"daemon.alerts: {error}") from None
     alerting.start()
@@ -135,7 +151,8 @@ def clean_up(config: Config, cluster: LiveCluster, alerting: Alerting) -> Cleani
     daemon = config.daemon
     try:
         access = daemon.cleanup.agents.access(config.agent.actions.read_token(), daemon.agents.settings().tls)
-        cleaning = Cleaning(daemon.cleanup.settings(), access, daemon.state, cluster, Outbox(alerting))
+        outbox, leading = Outbox(alerting), alerting.leading
+        cleaning = Cleaning(daemon.cleanup.settings(), access, daemon.state, cluster, outbox, leading=leading)
     except ValueError as error:
         raise StartError(f"daemon.cleanup: {error}") from None
     cleaning.start()
@@ -180,8 +197,18 @@ def page_about(
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
     questions = Questions(cluster, daemon.gpu_resource, found=lambda: watch.findings)
-    parts = Parts(cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links)
-    return create_app(questions, own_node, AlertQuestions(alerting), tokens, cleaning, record.reports, guard, parts)
+    leading = alerting.leading
+    parts = Parts(
+        cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links,
+        leading.state if leading.shared else None,
+    )  # fmt: skip
+    scraped = Scraped(
+        cluster, watch, alerting, cleaning, daemon.gpu_resource, daemon.alerts.cluster,
+        leading.holds if leading.shared else None,
+    )  # fmt: skip
+    metrics = scraped.exposition()
+    asked = AlertQuestions(alerting)
+    return create_app(questions, own_node, asked, tokens, cleaning, record.reports, guard, parts, metrics.render)
 
 
 def who_is_let_in(config: Config) -> AccessSettings:
@@ -193,14 +220,16 @@ def who_is_let_in(config: Config) -> AccessSettings:
         raise StartError(f"daemon.access: {error}") from None
 
 
-def guard_over(config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning) -> Guard:
+def guard_over(
+    config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning, leading: Leading
+) -> Guard:
     """Return what stands around the page, with the record of what is done by it."""
     audit = Audit(os.path.join(config.daemon.state, AUDIT_FILE))
     kube, api = cluster.kube, cluster.api
     hands = Hands(cleaning)
     if kube is not None and api is not None:
         hands = Hands(cleaning, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
-    return Guard(Doorkeeper(let_in), audit, Acts(cluster, hands, audit))
+    return Guard(Doorkeeper(let_in), audit, Acts(cluster, hands, audit, leading))
 
 
 def offer_link(guard: Guard, web: WebServer, out: TextIO) -> None:

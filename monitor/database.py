@@ -229,6 +229,18 @@ class Session:
             return self._repeat(another, statement, values)
 
 
+def ask_file(path: str, mode: str, *statements: str) -> list[Row]:
+    """Given a file that others may be using, and how it is opened (`ro`, `rwc`), return the last statement's rows.
+
+    For who wants to know how a file fares without becoming its user. Raise DatabaseError.
+    """
+    rows: list[Row] = []
+    with closing(_connect(f"file:{quote(path)}?mode={mode}", uri=True)) as file:
+        for statement in statements:
+            rows = file.execute(statement).fetchall()
+    return rows
+
+
 class _NewerError(Exception):
     """The file was written by a newer program."""
 

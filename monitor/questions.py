@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.kube import NoClusterError, connect
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules
@@ -20,6 +21,7 @@ from monitor.facts.findings import Finding
 from monitor.overview_findings import SaidFinding, say_findings
 
 WELL = (Status.RUNNING, Status.FINISHED)
+STORE_MISSES = 4  # so many looks into a metrics store may bring no news of a node before its facts count as stale
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,31 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
     agents = tuple(str(address) for address in daemon.agents.static)
     if own_agent is not None:
         agents = (*agents, own_agent)
-    elif not agents and api is None:
+    elif not agents and api is None and daemon.prometheus is None:
         agents = (str(config.agent.listen),)  # the one node there can be without Kubernetes is this one
     poll = daemon.agents.settings()
     settings = ClusterSettings(
         poll=replace(poll, token=poll.token or config.agent.read_token()),
         agents=agents,
         agent_label=daemon.agents.label,
+        agent_namespace=daemon.agents.namespace,
         agent_port=daemon.agents.port,
         resource=daemon.gpu_resource,
-        limits=daemon.gpu.limits(),
+        limits=state_limits(config),
         rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
         cycle=daemon.cycle,
         state=state,
+        prometheus=daemon.prometheus.settings() if daemon.prometheus is not None else None,
     )
     return LiveCluster(settings, api, why_none)
+
+
+def state_limits(config: Config) -> StateLimits:
+    """Return when a card's facts count as what. A store that is asked rarely does not make them stale."""
+    limits, store = config.daemon.gpu.limits(), config.daemon.prometheus
+    return (
+        limits if store is None else replace(limits, stale_after=max(limits.stale_after, STORE_MISSES * store.interval))
+    )
 
 
 def world_of(cluster: LiveCluster, resource: str) -> World:

@@ -19,6 +19,7 @@ from monitor.detect.all import RULES
 from monitor.detect.base import Limits, OwnDeletion, Rule, Situation
 from monitor.detect.engine import History, detect
 from monitor.facts.findings import Finding
+from monitor.facts.services import ServiceFact
 from monitor.questions import world_of
 from monitor.statefile import StateFile
 
@@ -43,6 +44,14 @@ class WatchSettings:
     first_look: float = FIRST_LOOK
 
 
+@dataclass(frozen=True)
+class Look:
+    """When it was looked, and how many seconds that took."""
+
+    at: float
+    seconds: float
+
+
 Listener = Callable[[tuple[Finding, ...]], None]
 
 
@@ -52,7 +61,7 @@ def history_file(directory: str) -> StateFile[History]:
 
 
 class FindingsWatch:
-    """Looks between start() and stop(). `findings` are those of the last look; None before the first.
+    """Looks between start() and stop(). `findings` are those of the last look, `last`; None before the first.
 
     `on_look` is told what each look has found, when that cannot be forgotten any more: a finding that is held only
     because it was there before would otherwise be gone after a crash, while an alert about it is not.
@@ -79,6 +88,7 @@ class FindingsWatch:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep_looking, name="findings", daemon=True)
         self.findings: tuple[Finding, ...] | None = None
+        self.last: Look | None = None
 
     def start(self) -> None:
         self._history = self._memory.load()
@@ -93,6 +103,7 @@ class FindingsWatch:
 
     def look(self) -> tuple[Finding, ...]:
         """Look once, and return what is found."""
+        began = time.monotonic()
         situation = Situation(
             world=world_of(self._cluster, self._settings.resource),
             now=self._now(),
@@ -102,7 +113,17 @@ class FindingsWatch:
         found = detect(self._settings.rules, self._settings.limits, situation, self._history)
         self._log(found.findings)
         self._history, self.findings = found.history, found.findings
+        self.last = Look(situation.now, time.monotonic() - began)
         return found.findings
+
+    def services(self) -> tuple[ServiceFact, ...]:
+        """Return how each service fares that has been looked at."""
+        return self._probes.facts()
+
+    def rules(self) -> tuple[str, ...]:
+        """Return the rules that are looked for."""
+        limits = self._settings.limits
+        return tuple(each.rule for each in self._settings.rules if each.rule not in limits or limits[each.rule].enabled)
 
     def _keep_looking(self) -> None:
         self._wait_for_facts()

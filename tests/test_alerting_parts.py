@@ -48,7 +48,10 @@ class Made:
 
     def _make(self) -> Alerting:
         config = Config.model_validate({"daemon": {"alerts": self._alerts}}).daemon.alerts
-        return Alerting(config, str(self._state), "http://page", lambda: Sources(self.sources), self.clock.time)
+        return Alerting(
+            config, str(self._state), "http://page", lambda: Sources(self.sources), self.clock.time,
+            monotonic=self.clock.monotonic,
+        )  # fmt: skip
 
     def restart(self) -> None:
         self.alerting.store.close()
@@ -144,6 +147,21 @@ def test_that_nobody_looks_any_more_is_an_alert_and_ends_nothing(tmp_path: Path,
     assert made.firing() == {"disk-full|node=n1": True, "monitor-blind|service=monitor/detection": False}
     made.alerting.found((finding("n1"),))
     assert made.firing()["disk-full|node=n1"] is False
+
+
+@pytest.mark.parametrize("seconds", [3600.0, -3600.0])
+def test_a_clock_that_is_set_does_not_look_as_if_nobody_looked(
+    tmp_path: Path, close: list[Made], seconds: float
+) -> None:
+    made = make(close, tmp_path)
+    made.clock.advance(61.0)
+    made.alerting.found((finding("n1"),))
+    made.clock.set(seconds)
+    made.alerting._look_after_the_looks()
+    assert made.firing() == {"disk-full|node=n1": False}
+    made.clock.advance(61.0)
+    made.alerting._look_after_the_looks()
+    assert made.firing() == {"disk-full|node=n1": True, "monitor-blind|service=monitor/detection": False}
 
 
 def test_what_cannot_be_seen_is_an_alert(tmp_path: Path, close: list[Made]) -> None:

@@ -18,6 +18,7 @@ _RECORD_SIZE = 16384  # a read into less than a record needs fails, and would fa
 _MOST_READS = 200_000  # several times the largest log: a kernel that writes faster than this reads must not hold us
 _FACILITY_SHIFT = 3
 _MICROSECONDS = 1_000_000
+_MOST_DIGITS = 20  # of 64 bits
 
 
 class KernelMessage(NamedTuple):
@@ -101,10 +102,14 @@ def parse_record(line: str) -> Record | None:
     """Given a line, return the record that it begins, or None when it begins none of the kernel's own."""
     head, _, text = line.partition(";")
     fields = head.split(",")
-    if len(fields) < 4 or not all(field.isdecimal() for field in fields[:3]):
+    if len(fields) < 4 or not all(_is_number(field) for field in fields[:3]):
         return None
     priority, sequence, microseconds = (int(field) for field in fields[:3])
     if priority >> _FACILITY_SHIFT != 0:
         return None
     # A message of several lines is one record, with its line breaks escaped.
     return Record(sequence, microseconds / _MICROSECONDS, text.replace("\\x0a", "\n"))
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _MOST_DIGITS

@@ -92,7 +92,7 @@ def read_payload(body: bytes) -> Payload:
 def called(payload: Payload, receivers: Iterable[str], before: TheTold, ours: Ours, now: float) -> Called:
     """Given a call, whom it is for and what was told before, return what is to be told now."""
     told = {(each.receiver, each.group): each for each in before.told}
-    subjects = [_subject(alert, ours, now) for alert in payload.alerts]
+    subjects = _one_each(_subject(alert, ours, now) for alert in payload.alerts)
     notifications = []
     for receiver in receivers:
         key = receiver, f"{EXTERNAL}|{payload.group_key}"
@@ -160,19 +160,39 @@ def _id(receiver: str, group: str, reason: Reason, before: Told | None, subjects
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
+def _one_each(subjects: Iterable[Subject]) -> list[Subject]:
+    """Return each once: to Alertmanager, one that became worse is another alert. What fires counts, and the worst."""
+    found: dict[str, Subject] = {}
+    for each in subjects:
+        known = found.get(each.fingerprint)
+        found[each.fingerprint] = each if known is None else min(known, each, key=_weight)
+    return list(found.values())
+
+
+def _weight(subject: Subject) -> tuple[bool, int]:
+    return subject.phase is not Phase.FIRING, SEVERITY_RANK[subject.finding.severity]
+
+
 def _subject(alert: CalledAlert, ours: Ours, now: float) -> Subject:
-    """Return a called alert. One of ours goes by our own name for it, and is what we know of it."""
+    """Return a called alert. One of ours goes by our own name for it, and is told as we know it.
+
+    Another replica may have seen sooner that it is worse: then what is called counts.
+    """
     over = alert.status == "resolved"
     finding = _finding(alert, ours)
     fingerprint = fingerprint_of(finding) if finding.rule in ours.rules else alert.fingerprint
     own = ours.alerts.get(fingerprint)
     return Subject(
         fingerprint=fingerprint,
-        finding=own.finding if own is not None else finding,
+        finding=own.finding if own is not None and _same(own.finding, finding) else finding,
         phase=Phase.RESOLVED if over else Phase.FIRING,
         since=min(alert.starts_at.timestamp(), now),
         resolved_at=min(alert.ends_at.timestamp(), now) if over and alert.ends_at is not None else None,
     )
+
+
+def _same(own: Finding, called: Finding) -> bool:
+    return (own.severity, own.cause) == (called.severity, called.cause)
 
 
 def _finding(alert: CalledAlert, ours: Ours) -> Finding:

@@ -48,6 +48,7 @@ class AlertDesk:
         self._lock = threading.Lock()
         self._book = Book()
         self._findings: tuple[Finding, ...] | None = None
+        self.findings: tuple[Finding, ...] | None = None  # as alerts were last made of them; None before the first look
         self._looked_at = 0.0  # of the monotonic clock
         self._prune_at = 0.0
         self._stopping = threading.Event()
@@ -130,6 +131,7 @@ class AlertDesk:
         # What was found a while ago proves neither that it is still there nor that something else is over.
         if time.monotonic() - self._looked_at < FRESH:
             findings += self._post.troubles()
+            self.findings = findings
             alerts = advance(alerts, findings, self._timings, self._group_by, now)
         decision = decide(Book(alerts, before.told), self._policy_of(), now)
         changed = changes(before.alerts, alerts)

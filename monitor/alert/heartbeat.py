@@ -26,7 +26,15 @@ def alive(looked_at: float | None, interval: float, now: float) -> bool:
 class Heartbeat:
     """Asks an address every `interval` seconds between start() and stop(). `looked_at` is by the monotonic clock."""
 
-    def __init__(self, way: Way, interval: float, looked_at: Callable[[], float | None]) -> None:
+    def __init__(
+        self,
+        way: Way,
+        interval: float,
+        looked_at: Callable[[], float | None],
+        ours: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Of several replicas, the one that `ours` says it of is heard: without it, none is, and that is the alarm."""
+        self._ours = ours
         self._way = way
         self._interval = interval
         self._looked_at = looked_at
@@ -44,7 +52,9 @@ class Heartbeat:
     def _keep_on(self) -> None:
         while not self._stopping.is_set():
             wait = self._interval
-            if alive(self._looked_at(), self._interval, time.monotonic()):
+            if not self._ours():
+                wait = min(1.0, wait)
+            elif alive(self._looked_at(), self._interval, time.monotonic()):
                 self._say(self._beat())
             elif self._looked_at() is None:
                 wait = min(1.0, wait)  # the first look is about to come

@@ -158,6 +158,15 @@ class Outbox:
         rows = self._database.select("SELECT body FROM health ORDER BY receiver")
         return tuple(msgspec.json.decode(body, type=Health) for (body,) in rows)
 
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Return how many notifications are waiting, or parked, by receiver and which of the two."""
+        query = """
+            SELECT outbox.receiver, CASE parcels.state WHEN 'parked' THEN 'parked' ELSE 'waiting' END, count(*)
+            FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel
+            WHERE outbox.parcel IS NULL OR parcels.state != 'sent' GROUP BY 1, 2
+        """
+        return {(receiver, state): count for receiver, state, count in self._database.select(query)}
+
     def unsent(self, receiver: str) -> int:
         """Return how many notifications have not arrived yet, and are not parked."""
         query = f"SELECT count(*) {UNSENT} AND outbox.receiver = ?"

@@ -18,6 +18,7 @@ AFTER = 60.0  # seconds for which something has to be out of sight
 SILENT = 120.0  # seconds after which an agent that nobody has asked any more is out of sight too
 KUBERNETES_DOWN = "service-down|service=kubernetes"
 CORE = ("pods", "nodes")
+STORE = "prometheus"  # the source of all agents' facts, where they are not asked themselves
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,11 @@ def _blind(sight: Sight, now: float) -> Iterator[Finding]:
     if sight.trouble is not None:
         yield _finding("state", "state", sight.trouble, None, now)
     yield from _kubernetes(sight, now)
-    yield from _agents(sight.agents, now)
+    store = next((each for each in sight.sources if each.name == STORE), None)
+    if store is None or store.ok:
+        yield from _agents(sight.agents, now)
+    elif now - _since(store, sight) >= AFTER:
+        yield _finding(STORE, STORE, store.why or "?", _since(store, sight), now)
     looked = sight.started_at if sight.looked_at is None else sight.looked_at
     if now - looked >= AFTER:
         yield _finding("detection", "detection", "the rules have not run", looked, now)
@@ -71,7 +76,7 @@ def _blind(sight: Sight, now: float) -> Iterator[Finding]:
 
 def _kubernetes(sight: Sight, now: float) -> Iterator[Finding]:
     """Yield what of Kubernetes is out of sight; all of it is one finding. Not to have any is no loss."""
-    lost = [each for each in sight.sources if not each.ok and each.name not in ("kubernetes", "agents")]
+    lost = [each for each in sight.sources if not each.ok and each.name not in ("kubernetes", "agents", STORE)]
     lost = [each for each in lost if now - _since(each, sight) >= AFTER]
     if any(each.name in CORE for each in lost):
         why = "; ".join(dict.fromkeys(each.why or "?" for each in lost))

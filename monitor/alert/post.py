@@ -17,6 +17,7 @@ from monitor.alert.model import Notification, Parcel, Subject
 from monitor.alert.outbox import Outbox
 from monitor.alert.receivers.base import DeliveryError, Receiver
 from monitor.alert.store import Store
+from monitor.alert.traffic import Tally, Traffic
 from monitor.alert.turns import OpenParcel, next_turn
 from monitor.facts.findings import Finding, Note, Severity
 
@@ -85,6 +86,21 @@ class PostOffice:
         found = [self._trouble(health, now) for health in self._outbox.health() if health.receiver in self._receivers]
         return tuple(finding for finding in found if finding is not None)
 
+    def traffic(self) -> tuple[Traffic, ...]:
+        """Return what becomes of messages, for each receiver."""
+        counts, health = self._outbox.counts(), {each.receiver: each for each in self._outbox.health()}
+        return tuple(
+            Traffic(
+                receiver=name,
+                waiting=counts.get((name, "waiting"), 0),
+                parked=counts.get((name, "parked"), 0),
+                outcomes=dict(mailer.tally.outcomes),
+                took=mailer.tally.took,
+                failing_since=health[name].failing_since if name in health else None,
+            )
+            for name, mailer in self._mailers.items()
+        )
+
     def _trouble(self, health: Health, now: float) -> Finding | None:
         since = health.parked_at
         if since is not None and (health.parked > 0 or now - since < SHOW_PARKED):
@@ -127,6 +143,7 @@ class Mailer:
         self._jitter = jitter
         self._still_firing: StillFiring = lambda _: ()
         self._remind_at = 0.0  # of the monotonic clock
+        self.tally = Tally()
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"post {receiver.name}", daemon=True)
@@ -189,13 +206,16 @@ class Mailer:
         else:
             if health.failures:
                 log.info("receiver %s takes messages again", parcel.receiver)
+            self.tally.sent(parcel.notifications, self._now())
             self._outbox.sent(parcel, answer, self._now())
 
     def _note_failure(self, parcel: OpenParcel, health: Health, error: DeliveryError) -> None:
         if not error.retryable:
             log.error("receiver %s refused a message for good, it is parked: %s", parcel.receiver, error)
+            self.tally.parked()
             self._outbox.parked(parcel, str(error), self._now())
             return
+        self.tally.failed()
         wait = delay(parcel.failures + 1, self._jitter(), error.after)
         rest = delay(health.failures + 1, self._jitter(), error.after)
         level = logging.DEBUG if health.failures else logging.WARNING

@@ -183,14 +183,18 @@ class Store:
                 """,
                 (old, KEEP_ROWS),
             )
+            # Two statements: one for both would go through all parcels for each row, and everybody waits meanwhile.
+            session.run(
+                "DELETE FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open' AND done_at < ?)",
+                (old,),
+            )
             session.run(
                 """
-                DELETE FROM outbox WHERE parcel IN (
-                    SELECT id FROM parcels WHERE state != 'open' AND (
-                        done_at < ?
-                        OR outbox.place <= (SELECT place FROM outbox ORDER BY place DESC LIMIT 1 OFFSET ?)))
+                DELETE FROM outbox
+                WHERE place <= (SELECT place FROM outbox ORDER BY place DESC LIMIT 1 OFFSET ?)
+                AND parcel IN (SELECT id FROM parcels WHERE state != 'open')
                 """,
-                (old, KEEP_ROWS),
+                (KEEP_ROWS,),
             )
             session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
 

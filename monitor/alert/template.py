@@ -46,6 +46,8 @@ def check_template(text: str) -> None:
         _template(text)
     except TemplateSyntaxError as error:
         raise ValueError(f"line {error.lineno}: {error.message}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def render_template(

@@ -121,7 +121,8 @@ def _exported(root: str, disk: DiskFact | None) -> str | None:
     if disk is None or ":/" not in disk.device:
         return None
     below = _relative(_plain(root), _plain(disk.mount))
-    return _plain(f"{disk.device.partition(':')[2]}/{below}") if below is not None else None
+    # A server may have colons in its name: an IPv6 address, monitors with their ports.
+    return _plain(f"{disk.device.partition(':/')[2]}/{below}") if below is not None else None
 
 
 def _relative(path: str, root: str) -> str | None:

@@ -21,9 +21,11 @@ from monitor.cleanup.level import Level
 from monitor.cleanup.model import Item, Plan, Risk
 from monitor.cleanup.policy import Caps
 from monitor.facts.actions import PurgeTrash, TrashUnit
+from monitor.leading import ALONE, Alone, Leading
 
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
+LEASE_LOST = "lease-lost"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class _Progress:
     items: int
     level: Level | None
     ends_at: float  # of the monotonic clock
+    term: int  # of this replica's time of acting
     failed: int = 0
 
 
@@ -69,12 +72,18 @@ class Executor:
     """Runs plans. One run at a time for each policy and node."""
 
     def __init__(
-        self, journal: Journal, hands: Hands, stopping: threading.Event, now: Callable[[], float] = time.time
+        self,
+        journal: Journal,
+        hands: Hands,
+        stopping: threading.Event,
+        now: Callable[[], float] = time.time,
+        leading: Leading | None = None,
     ) -> None:
         self._journal = journal
         self._hands = hands
         self._stopping = stopping
         self._now = now
+        self._leading = leading or Alone()
         self._left_open = journal.open_runs()
         self._busy: set[tuple[str, str | None]] = set()
         self._lock = threading.Lock()
@@ -98,21 +107,23 @@ class Executor:
         self._journal.begin(run, plan)
         return run
 
-    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None) -> Run:
+    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None, term: int = ALONE) -> Run:
         """Do what of a plan may be done now, and return how that went. The report is up to the caller.
 
-        Raise StoppedError if the daemon is stopped before its end.
+        It was begun in a `term` of acting, and ends with that. Raise StoppedError if the daemon is stopped before.
         """
         now = self._now()
         items = [item for item in plan.items if ready(item, now)]
         run = changed(run, before=level.share if level is not None else None)
         entries = self._journal.begin(run, plan, items)
-        progress = _Progress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60)
+        progress = _Progress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60, term)
         end = "done"
         for entry in entries:
             stop = self._why_stop(progress, entry.item)
             if stop is not None:
                 end = stop
+                if stop == LEASE_LOST:
+                    self._leave(progress, entries[entry.place :])
                 break
             self._do(progress, entry)
         if level is not None:
@@ -136,6 +147,8 @@ class Executor:
         caps, run = progress.caps, progress.run
         if self._stopping.is_set():
             raise StoppedError
+        if self._leading.term() != progress.term:
+            return LEASE_LOST
         if time.monotonic() >= progress.ends_at:
             return "minutes"
         if caps.bytes is not None and run.freed_bytes >= caps.bytes:
@@ -148,6 +161,11 @@ class Executor:
         if reached is None:
             return "unmeasured"
         return "low-water" if reached else None
+
+    def _leave(self, progress: _Progress, entries: tuple[Entry, ...]) -> None:
+        """Write down that items were not done because another replica acts now."""
+        for entry in entries:
+            progress.run = self._ended(progress.run, entry, Done(ItemState.LATER, LEASE_LOST))
 
     def _do(self, progress: _Progress, entry: Entry) -> None:
         if self._journal.trouble is not None and entry.item.risk is not Risk.LOW:

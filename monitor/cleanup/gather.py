@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -51,6 +51,51 @@ class Sources:
     registry: Callable[[str], tuple[Item, ...] | None]  # by policy: what the last dry run of its Harbor would do
 
 
+class Told(Mapping[str, AgentFact]):
+    """Agents by node, each asked when it is looked up, and once."""
+
+    def __init__(self, ask: Callable[[str], AgentFact | None], known: Iterable[str]) -> None:
+        self._ask = ask
+        self._nodes = frozenset(known)
+        self._told: dict[str, AgentFact | None] = {}
+
+    def __getitem__(self, node: str) -> AgentFact:
+        if node not in self._told:
+            self._told[node] = self._ask(node) if node in self._nodes else None
+        fact = self._told[node]
+        if fact is None:
+            raise KeyError(node)
+        return fact
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._nodes))
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+class Fresh(Mapping[str, NodeSnapshot]):
+    """Of agents, what those that speak now say, by node."""
+
+    def __init__(self, agents: Mapping[str, AgentFact], now: float) -> None:
+        self._agents = agents
+        self._now = now
+
+    def __getitem__(self, node: str) -> NodeSnapshot:
+        fact = self._agents[node]
+        if fact.snapshot is None or fact.silent_since is not None or fact.received_at is None:
+            raise KeyError(node)
+        if self._now - fact.received_at > FRESH:
+            raise KeyError(node)
+        return fact.snapshot
+
+    def __iter__(self) -> Iterator[str]:
+        return (node for node in self._agents if node in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Gatherer:
     """Makes plans."""
 
@@ -86,17 +131,14 @@ class Gatherer:
         """Return what is known of the agents, by node."""
         return {fact.node: fact for fact in self._from.cluster.poller.facts() if fact.node is not None}
 
+    @property
+    def told(self) -> Told:
+        """Return what agents say themselves, by node: what is planned is planned from that."""
+        return Told(self._from.cluster.first_hand, self.agents())
+
     def snapshots(self) -> dict[str, NodeSnapshot]:
-        """Return what the agents that speak now say, by node."""
-        now = self._now()
-        return {
-            node: fact.snapshot
-            for node, fact in self.agents().items()
-            if fact.snapshot is not None
-            and fact.silent_since is None
-            and fact.received_at is not None
-            and now - fact.received_at <= FRESH
-        }
+        """Return what the agents that speak now say, by node, as far as it is known without asking anybody."""
+        return dict(Fresh(self.agents(), self._now()))
 
     def needs(self, node: str) -> Needs:
         """Return what the cluster needs on a node, read now: for whoever is about to remove something."""
@@ -114,14 +156,14 @@ class Gatherer:
         return needs_of(node, self.pods(), templates.found, unknown)
 
     def _without_kubernetes(self, node: str) -> Needs:
-        fact = self.agents().get(node)
+        fact = self.told.get(node)
         containers = (fact.snapshot.containers if fact and fact.snapshot else None) or ()
         # A kubelet's node, and nobody to ask what its cluster needs.
         return Needs({}, ("kubernetes",)) if any(each.pod_uid for each in containers) else Needs({})
 
     def reading(self, policy: Policy, node: str | None) -> Reading | None:
         """Return how far the disk of a policy is from its low-water mark, as its agent last read it."""
-        fact = self.agents().get(node or "")
+        fact = self.told.get(node or "")
         if fact is None or fact.snapshot is None or fact.received_at is None:
             return None
         disk = disk_for(policy, fact.snapshot)
@@ -143,7 +185,7 @@ class Gatherer:
             policy=policy,
             view=self._from.cluster.view,
             pods={pod.uid: pod for pod in self.pods()},
-            snapshots=self.snapshots(),
+            snapshots=Fresh(self.told, self._now()),
             now=self._now(),
             notices=self._from.journal.notices(policy.name),
             tried=self._from.journal.tried(),
@@ -154,7 +196,7 @@ class Gatherer:
         return self._from.needs.volumes() if self._from.needs is not None else Volumes()
 
     def _images(self, policy: ImagePolicy, node: str) -> Plan:
-        now, fact = self._now(), self.agents().get(node)
+        now, fact = self._now(), self.told.get(node)
         if fact is None or fact.snapshot is None:
             return refuse(Subject(policy, now, node), "images-unknown", node=node)
         return plan_images(policy, fact.snapshot, self._needs_to_plan(node), now, self._refused(now))
@@ -163,7 +205,7 @@ class Gatherer:
         now, scanned = self._now(), self._from.scanned(policy.name)
         if scanned is None:
             return refuse(Subject(policy, now, policy.node), "not-scanned", root=policy.root, node=policy.node)
-        fact = self.agents().get(policy.node)
+        fact = self.told.get(policy.node)
         disk = disk_for(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
         ground = Ground(disk, scanned.trash, self._refused(now))
         notices = self._from.journal.notices(policy.name)
@@ -173,7 +215,7 @@ class Gatherer:
         now = self._now()
         if not self._pods_known():
             return refuse(Subject(policy, now), "kubernetes-unseen")
-        grounds = Grounds(policy, now, self.agents(), self._from.cluster.identities())
+        grounds = Grounds(policy, now, self.told, self._from.cluster.identities())
         return plan_pods(self.pods(), grounds)
 
     def _gpus(self, policy: GpuPolicy) -> Plan:

@@ -67,11 +67,16 @@ def _remains(scene: Scene, gpu: GpuView, holder: Holder, after: float) -> Iterat
     for process in scene.processes(gpu, holder.pod_uid):
         runs = scene.container_runs(process, gpu.node)
         if runs and pod is not None:
-            yield Grip(gpu, "zombie", since, early or _ending(pod), holder, pod)
+            yield Grip(gpu, "zombie", since, early or _elsewhere(pod, (gpu,)) or _ending(pod), holder, pod)
             continue
         covered = early or (Cover("container-left", (process.container_id or "")[:12]) if runs else None)
         covered = covered or (Cover("unknown") if runs is None or process.started_at is None else None)
         yield Grip(gpu, "zombie", since, covered, holder, pod, process)
+
+
+def _elsewhere(pod: PodFact, cards: tuple[GpuView, ...]) -> Cover | None:
+    """Return that a node speaks of a pod that is not its own: nobody loses a pod by the word of another's node."""
+    return next((Cover("unknown", gpu.node) for gpu in cards if gpu.node != pod.node), None)
 
 
 def _ending(pod: PodFact) -> Cover | None:
@@ -93,7 +98,7 @@ def idle_pods(scene: Scene) -> Iterator[Grip]:
         pod = scene.pods.get(uid)
         since = max([each.idle_since or 0.0 for each in idle] + [started_at(pod) if pod else scene.now])
         covered = (
-            (Cover("unknown") if pod is None else None)
+            (Cover("unknown") if pod is None else _elsewhere(pod, cards))
             or scene.exempted(holder)
             or (Cover("terminating") if pod is not None and pod.deletion_at is not None else None)
             or _working(scene, cards)

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace as changed
 
 from monitor.cleanup.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute import Done, StoppedError
+from monitor.cleanup.execute import LEASE_LOST, Done, StoppedError
 from monitor.cleanup.journal import Entry, ItemState, Journal, Run
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
 from monitor.cleanup.needs import Needs, forms
@@ -51,6 +51,7 @@ LIMITS: dict[type, float] = {
     ScanDatasets: 24 * HOUR,
 }
 TRIES, LONGEST_REST = 5, 60.0
+NOT_OURS = Done(ItemState.LATER, LEASE_LOST)
 _STATES = {
     ActionState.DONE: ItemState.DONE,
     ActionState.REFUSED: ItemState.REFUSED,
@@ -76,6 +77,7 @@ class Reach:
     recheck: Callable[[Run, Item], str | None]
     pods: PodWrites | None = None
     harbors: Mapping[str, Harbor] = field(default_factory=dict)  # by policy
+    holds: Callable[[], bool] = lambda: True  # whether this replica may still act
 
 
 class RealHands:
@@ -102,6 +104,8 @@ class RealHands:
             if against is not None:
                 return Done(ItemState.REFUSED, against)
             act = item.act
+            if not self._reach.holds():
+                return NOT_OURS
             if isinstance(act, PodWrite):
                 return self._pod(item, act)
             if isinstance(act, RegistryWrite):
@@ -151,6 +155,8 @@ class RealHands:
         """Have an agent act. One that is too busy is asked again, under the same id: it did not take it."""
         for _ in range(TRIES):
             now = self._now()
+            if not self._reach.holds():  # what is needed was read meanwhile, and that may have taken its time
+                return NOT_OURS
             asked = ActionRequest(
                 id=request, issued_at=now, expires_at=now + GOOD_FOR, policy=run.policy, plan=run.id, action=act
             )
@@ -254,7 +260,7 @@ def _trash_id(fact: ActionFact) -> str | None:
         return None
     try:
         return msgspec.json.decode(raw, type=TrashFact).id
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         log.error("an agent says something odd of its trash: %s", error)
         return None
 

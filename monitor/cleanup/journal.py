@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from monitor.alert.model import Notification
+from monitor.cleanup.figures import Figures
 from monitor.cleanup.model import Item, Plan
 from monitor.database import Database, Row, Session
 from monitor.facts.base import Fact
@@ -111,6 +112,7 @@ class Journal:
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
+        self.figures = Figures()
         with self._database.transaction() as session:
             session.run("INSERT OR IGNORE INTO notes VALUES ('journal', ?)", (secrets.token_hex(8),))
 
@@ -137,6 +139,8 @@ class Journal:
                 (KEEP_RUNS,),
             )
             session.run("DELETE FROM items WHERE run NOT IN (SELECT id FROM runs) AND trash IS NULL")
+        if run.state is RunState.PLANNED:  # that is all there is to it
+            self.figures.run_ended(run.policy, run.end, run.freed_bytes)
         return entries
 
     def write(self, run: Run, entry: Entry) -> None:
@@ -144,12 +148,19 @@ class Journal:
         with self._database.transaction() as session:
             _put_run(session, run)
             _put_entry(session, run.id, entry)
+        if entry.ended_at is not None:
+            self.figures.item_ended(run.policy, entry.state)
 
     def end(self, run: Run, messages: Iterable[Notification] = ()) -> None:
         """Write down that a run is over, and what is told of it."""
         with self._database.transaction() as session:
             _put_run(session, run)
             _put_messages(session, messages)
+        self.figures.run_ended(run.policy, run.end, run.freed_bytes)
+
+    def last_runs(self) -> dict[str, float]:
+        """Return when the last run of each policy began."""
+        return dict(self._database.select("SELECT policy, max(started_at) FROM runs GROUP BY policy"))
 
     def open_runs(self) -> tuple[Run, ...]:
         """Return the runs that were begun and never ended, oldest first."""

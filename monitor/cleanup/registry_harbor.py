@@ -28,6 +28,7 @@ ENDED = ("Success", "Error", "Stopped")
 FIRST_LOOK, SLOWEST_LOOK = 0.2, 10.0
 PAGE = 25  # what one answer holds is limited
 MANY = 100
+MOST_PAGES = 1000
 
 T = TypeVar("T")
 
@@ -177,13 +178,12 @@ class Harbor:
 
     def _all(self, path: str, form: type[T], query: dict[str, str], size: int) -> Iterator[T]:
         """Yield everything of a list, page by page."""
-        page = 1
-        while True:
+        for page in range(1, MOST_PAGES + 1):
             items = self._get(path, list[form], {**query, "page": str(page), "page_size": str(size)})  # type: ignore[valid-type]
             yield from items
             if len(items) < size:
                 return
-            page += 1
+        raise HarborError(f"{path} has more than {MOST_PAGES} pages")
 
     def _get(self, path: str, form: type[T], query: dict[str, str] | None = None) -> T:
         way = self._way(path + (f"?{urlencode(query)}" if query else ""))
@@ -192,7 +192,7 @@ class Harbor:
             return msgspec.json.decode(reply.body or b"null", type=form)
         except DeliveryError as error:
             raise HarborError(str(error)) from None
-        except (msgspec.MsgspecError, UnicodeError) as error:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise HarborError(f"{way.host} answered {path} with something else: {error}") from None
 
     def _way(self, path: str) -> Way:
@@ -226,7 +226,7 @@ def _password(path: str | None) -> str:
 def _parameters(raw: _Collection) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(raw.job_parameters or "{}")
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -241,5 +241,5 @@ def _collected(raw: _Collection, status: str) -> Collection:
 def _epoch(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0

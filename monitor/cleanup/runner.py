@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,9 +15,9 @@ import msgspec
 from monitor.cleanup.asked import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
 from monitor.cleanup.choose import Subject, refuse
 from monitor.cleanup.due import Permission, permission
-from monitor.cleanup.execute import Executor
+from monitor.cleanup.execute import LEASE_LOST, Executor
 from monitor.cleanup.gather import Gatherer
-from monitor.cleanup.journal import Entry, Journal, Run, RunState, new_id
+from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
 from monitor.cleanup.level import Level, Read
 from monitor.cleanup.model import Item, Mode, Plan
 from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, Policy, RegistryPolicy
@@ -25,10 +26,13 @@ from monitor.cleanup.registry_harbor import Harbor, HarborError
 from monitor.cleanup.registry_plan import tried
 from monitor.cleanup.reports import announcement, dry_run_report, notices, refusal_report, report
 from monitor.cleanup.scans import ScanError, Scanner
-from monitor.facts.actions import TrashUnit
+from monitor.cluster.lease_record import Ran
+from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
+from monitor.leading import Alone, Leading, NotLeadingError
 
 log = logging.getLogger(__name__)
 SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
+DELETES = (RemoveImage, PruneBuildCache, PurgeTrash)
 _ENDS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
 
 
@@ -65,7 +69,9 @@ class Runner:
         crew: Crew,
         tried: dict[str, tuple[Item, ...]],  # what the last dry run of each policy's Harbor would do is kept here
         now: Callable[[], float] = time.time,
+        leading: Leading | None = None,
     ) -> None:
+        self._leading = leading or Alone()
         self._policies = policies
         self._crew = crew
         self._tried = tried
@@ -76,26 +82,35 @@ class Runner:
         self._crew.postbox.forward()
 
     def run(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
-        """Run a policy on a node; None if it runs there already. Raise StoppedError or DatabaseError."""
+        """Run a policy on a node; None if it runs there already.
+
+        Raise StoppedError, DatabaseError or NotLeadingError.
+        """
         crew = self._crew
         if not crew.executor.claim(policy.name, node):
             return None
         try:
+            term = self._leading.begin(policy.name, (node,), Ran(self._now(), trigger))
             plan = self._refused_look(policy) or crew.gatherer.plan(policy, node)
             run = self._new(policy.name, policy.kind, policy.mode, trigger, node, by)
-            announced = crew.journal.announced_at(policy.name, policy.fingerprint)
-            may = permission(policy, announced, self._now())
-            if plan.refused is not None:
-                return self._only_noted(policy, run, plan, "refused")
-            if may is Permission.ANNOUNCE:
-                self._announce(policy)
-            if may is not Permission.ACT:
-                return self._only_noted(policy, run, plan, _ENDS[may])
-            self._tell_owners(policy, plan)
-            return self._act(policy, run, plan)
+            run = self._carried_out(policy, run, plan, term)
+            self._over(run)
+            return run
         finally:
             crew.executor.release(policy.name, node)
             self.forward()
+
+    def _carried_out(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
+        """Do with a plan what may be done with it, and return how that went."""
+        may = permission(policy, self._announced_at(policy), self._now())
+        if plan.refused is not None:
+            return self._only_noted(policy, run, plan, "refused")
+        if may is Permission.ANNOUNCE:
+            self._announce(policy)
+        if may is not Permission.ACT:
+            return self._only_noted(policy, run, plan, _ENDS[may])
+        self._tell_owners(policy, plan)
+        return self._act(policy, run, plan, term)
 
     def close(self, run: Run) -> None:
         """Close a run that was interrupted, and tell of it."""
@@ -110,8 +125,7 @@ class Runner:
         """
         if isinstance(policy, (DatasetPolicy, RegistryPolicy)) or policy.mode is not Mode.ENFORCE:
             return
-        announced = self._crew.journal.announced_at(policy.name, policy.fingerprint)
-        if permission(policy, announced, self._now()) is Permission.ANNOUNCE:
+        if permission(policy, self._announced_at(policy), self._now()) is Permission.ANNOUNCE:
             self._announce(policy)
 
     def release_plan(self, node: str, gpu: str) -> Plan:
@@ -132,12 +146,28 @@ class Runner:
 
     def restore(self, trash: str, by: str) -> Result:
         """Put something back from the trash. Raise ValueError in plain words, or BusyError."""
+        found = self._put_there(trash) or self._seen_there(trash)
+        if found is None:
+            raise ValueError(f"nothing was put into a trash under the id {trash}; see gpuwarden cleanup history")
+        root, node, name = found
+        plan = restore_plan(trash, root, node, name, by, self._now())
+        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, "asked", node, by), plan, Caps())
+
+    def _put_there(self, trash: str) -> tuple[str, str, str] | None:
+        """Return root, node and name of what this replica has put into a trash."""
         entry = self._crew.journal.trashed(trash)
         if entry is None or not isinstance(entry.item.act, TrashUnit) or entry.item.node is None:
-            raise ValueError(f"nothing was put into a trash under the id {trash}; see gpuwarden cleanup history")
-        item = entry.item
-        plan = restore_plan(trash, entry.item.act.root, entry.item.node, item.name, by, self._now())
-        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, "asked", item.node, by), plan, Caps())
+            return None
+        return entry.item.act.root, entry.item.node, entry.item.name
+
+    def _seen_there(self, trash: str) -> tuple[str, str, str] | None:
+        """Return root, node and name of what a scan saw in a trash: another replica may have put it there."""
+        for policy in self._policies:
+            scanned = self._crew.scanner.last(policy.name) if isinstance(policy, DatasetPolicy) else None
+            for each in scanned.trash if scanned is not None else ():
+                if each.id == trash and each.state == "trashed" and isinstance(policy, DatasetPolicy):
+                    return each.root, policy.node, each.path
+        return None
 
     def _asked(self, run: Run, plan: Plan, caps: Caps) -> Result:
         crew = self._crew
@@ -147,25 +177,49 @@ class Runner:
         if not crew.executor.claim(run.policy, run.node):
             raise BusyError(f"a {run.policy} is under way on {run.node}")
         try:
-            run = crew.executor.run(run, plan, caps, None)
+            term = self._leading.begin(run.policy, (run.node,), Ran(run.started_at, run.trigger))
+            run = crew.executor.run(run, plan, caps, None, term)
             entries = crew.journal.entries(run.id)
             crew.journal.end(run, report(None, run, entries, crew.postbox.address()))
+            self._over(run)
             return Result(run, entries)
         finally:
             crew.executor.release(run.policy, run.node)
             self.forward()
 
-    def _act(self, policy: Policy, run: Run, plan: Plan) -> Run:
+    def _act(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
         crew = self._crew
+        self._warn(policy, run, plan)
         level = None
         if policy.when.low is not None and isinstance(policy, (ImagePolicy, DatasetPolicy)):
             waiting = self._in_trash(policy) if isinstance(policy, DatasetPolicy) else 0
             level = crew.level(lambda: crew.gatherer.reading(policy, run.node), waiting)
-        run = crew.executor.run(run, plan, policy.caps, level)
+        run = crew.executor.run(run, plan, policy.caps, level, term)
         entries = [entry for entry in crew.journal.entries(run.id) if entry.ended_at is not None]
         crew.journal.end(run, report(policy, run, entries, crew.postbox.address()))
         crew.journal.put_note(_told(policy.name, run.node), "")
         return run
+
+    def _warn(self, policy: Policy, run: Run, plan: Plan) -> None:
+        """Let other replicas know what is about to be deleted, so that they do not take it for a loss."""
+        deleted = [item for item in plan.items if isinstance(item.act, DELETES)]
+        if deleted:
+            path = policy.root if isinstance(policy, DatasetPolicy) else None
+            size = sum(item.frees_bytes or 0 for item in deleted)
+            ran = Ran(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
+            with suppress(NotLeadingError):  # then nothing is done, and that is written down with each item
+                self._leading.begin(policy.name, (run.node,), ran)
+
+    def _over(self, run: Run) -> None:
+        """Let other replicas know that a run is over; one that lost the lease is left to them."""
+        if run.end != LEASE_LOST:
+            self._leading.end(run.policy, run.node, self._now(), _deleted(self._crew.journal.entries(run.id)))
+
+    def _announced_at(self, policy: Policy) -> float | None:
+        """Return when a policy, as it is now, was first announced by any replica."""
+        own = self._crew.journal.announced_at(policy.name, policy.fingerprint)
+        others = self._leading.record().marks.get(_announced(policy))
+        return min((each for each in (own, others) if each is not None), default=None)
 
     def _in_trash(self, policy: DatasetPolicy) -> int:
         scanned = self._crew.scanner.last(policy.name)
@@ -202,6 +256,8 @@ class Runner:
         if not messages:
             log.warning("%s will act, and there is nobody to announce that to: no receiver is configured", policy.name)
         crew.journal.announce(policy.name, policy.fingerprint, messages, now)
+        with suppress(NotLeadingError):  # then it is announced again, by another replica
+            self._leading.mark(_announced(policy), now)
 
     def _tell_owners(self, policy: Policy, plan: Plan) -> None:
         """Tell owners of what will be done to what is theirs. What nobody could be told of stays untouched."""
@@ -241,6 +297,16 @@ class Runner:
             id=new_id("run"), policy=policy, kind=kind, mode=mode, trigger=trigger, node=node, by=by,
             started_at=self._now(), state=RunState.RUNNING,
         )  # fmt: skip
+
+
+def _announced(policy: Policy) -> str:
+    return f"announced {policy.name} {policy.fingerprint}"
+
+
+def _deleted(entries: Iterable[Entry]) -> int:
+    """Return how many bytes these items have deleted: what went into a trash is still there."""
+    done = (each for each in entries if each.state is ItemState.DONE and isinstance(each.item.act, DELETES))
+    return sum(each.freed_bytes or 0 for each in done)
 
 
 def _told(policy: str, node: str | None) -> str:

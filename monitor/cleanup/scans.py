@@ -187,6 +187,6 @@ def _result(fact: ActionFact) -> tuple[ScanFact, tuple[TrashFact, ...]]:
         trash = msgspec.json.decode(fact.result.get("trash", b"[]"), type=tuple[TrashFact, ...])
     except KeyError:
         raise ScanError("the agent does not remember the result any more") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ScanError(f"the agent says something odd: {error}") from None
     return scan, trash

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -23,8 +23,10 @@ from monitor.cleanup.gather import Gatherer
 from monitor.cleanup.journal import Journal
 from monitor.cleanup.policy import Policy
 from monitor.cleanup.runner import Runner
+from monitor.cluster.lease_record import Ran
 from monitor.database import DatabaseError
 from monitor.facts.node import NodeSnapshot
+from monitor.leading import Leading, NotLeadingError
 
 log = logging.getLogger(__name__)
 CREW = 9  # runs at the same time, on different nodes, and one that looks around
@@ -32,8 +34,9 @@ FAREWELL = 0.7  # seconds that the end waits for what is under way: the next pro
 LOOK = 15.0  # seconds between two looks at the disks
 GRACE = 3600  # seconds by which a run may be late
 SETTLE = 30.0  # the longest that the first look waits until every agent was asked
-RESUMED = "resumed"
+CRON, MADE_UP, RESUMED, HIGH_WATER = "cron", "made-up", "resumed", "high-water"
 FIRED = "fired"
+ATTENTIVE = 0.25  # seconds between two looks at whether this replica has become the one that acts
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Parts:
     executor: Executor
     runner: Runner
     settled: Callable[[], bool]  # whether every agent and the API server were asked once
+    leading: Leading
 
 
 class CleanupService:
@@ -81,23 +85,36 @@ class CleanupService:
         self._parts.journal.close()
 
     def submit(self, policy: Policy, node: str | None, trigger: str, by: str | None = None) -> None:
-        """Have a policy run on a node, on another thread."""
-        self._crew.submit(lambda: self._run_safely(policy, node, trigger, by))
+        """Have a policy run on a node, on another thread, unless this replica's time of acting is over by then."""
+        leading = self._parts.leading
+        term = leading.term()
 
-    def submit_all(self, policy: Policy, trigger: str, by: str | None = None) -> tuple[str | None, ...]:
-        """Have a policy run wherever it applies, and return where."""
-        nodes = self._parts.gatherer.nodes(policy)
+        def run() -> None:
+            if leading.term() == term:  # else whoever acts now has begun it anew
+                self._run_safely(policy, node, trigger, by)
+
+        self._crew.submit(run)
+
+    def begin(self, policy: Policy, nodes: Sequence[str | None], trigger: str, by: str | None = None) -> None:
+        """Have a policy run on these nodes. Raise NotLeadingError if this replica may not.
+
+        All of it is known to other replicas before any of it begins.
+        """
+        now, by_crontab = self._now(), trigger in (CRON, MADE_UP)
+        self._parts.leading.begin(policy.name, nodes, Ran(now, trigger), _cron(policy) if by_crontab else None)
+        if by_crontab:
+            self._parts.journal.put_note(_cron(policy), repr(now))
         for node in nodes:
             self.submit(policy, node, trigger, by)
-        return nodes
 
     def look(self) -> None:
         """Look whether a disk is too full, and whether a policy has yet to be announced; pass on messages."""
-        snapshots = self._parts.gatherer.snapshots()
-        for run in self._due(snapshots):
-            self.submit(self._policies[run[0]], run[1], "high-water")
-        for policy in self._policies.values():
-            self._parts.runner.announce_early(policy)
+        if self._parts.leading.holds():
+            snapshots = self._parts.gatherer.snapshots()
+            for run in self._due(snapshots):
+                self.submit(self._policies[run[0]], run[1], HIGH_WATER)
+            for policy in self._policies.values():
+                self._parts.runner.announce_early(policy)
         self._parts.runner.forward()
 
     def _due(self, snapshots: dict[str, NodeSnapshot]) -> list[tuple[str, str]]:
@@ -120,31 +137,75 @@ class CleanupService:
         try:
             self._recover()
             for policy in self._policies.values():
-                self._make_up(policy)
+                if self._parts.leading.shared:
+                    self._count_from_now(policy)
+                else:
+                    self._make_up(policy)
         except StoppedError:
             return
         except Exception:  # whatever is odd about the past, the schedule is kept
             log.exception("closing what the last process left open")
         self._schedule()
+        if self._parts.leading.shared:
+            self._wait_for_our_turn()
+
+    def _wait_for_our_turn(self) -> None:
+        """Each time that this replica becomes the one that acts, go on where the last one ended."""
+        known: int | None = None
+        while not self._stopping.wait(ATTENTIVE):
+            term = self._parts.leading.term()
+            if term is None or term == known:
+                continue
+            known = term
+            try:
+                self._take_over()
+            except NotLeadingError as error:
+                log.warning("cleanup waits: %s", error)
+            except Exception:  # whatever is odd about the past, the schedule is kept
+                log.exception("taking over from another replica")
+
+    def _take_over(self) -> None:
+        """Begin anew what was under way, keep to pauses, and make up what no replica has begun."""
+        begun = tuple(self._parts.leading.record().all_runs())
+        pauses = [(policy, node, ran.at) for policy, node, ran in begun if ran.trigger in (HIGH_WATER, RESUMED)]
+        self._parts.journal.put_note(FIRED, msgspec.json.encode([each for each in pauses if each[1]]).decode())
+        for name, node, ran in begun:
+            policy = self._policies.get(name)
+            if ran.is_open and policy is not None and ran.trigger != RESUMED:
+                log.warning(
+                    "%s on %s was interrupted in another replica and is begun anew", name, node or "the cluster"
+                )
+                self.submit(policy, node, RESUMED)
+        for policy in self._policies.values():
+            self._make_up(policy)
+        self._look_safely()
 
     def _recover(self) -> None:
         for run in self._parts.executor.recover():
             self._parts.runner.close(run)
             log.warning("the run %s of %s was interrupted and is closed", run.id, run.policy)
             policy = self._policies.get(run.policy)
-            if policy is not None and run.trigger != RESUMED:  # one that ends the process each time is not begun again
+            # One that ends the process each time is not begun again; and where there are replicas, one of them has.
+            if policy is not None and run.trigger != RESUMED and not self._parts.leading.shared:
                 self.submit(policy, run.node, RESUMED, run.by)
         self._parts.runner.forward()
+
+    def _count_from_now(self, policy: Policy) -> None:
+        """The first time that a policy is met, what it would have done before is no business of anybody."""
+        if self._parts.journal.note(_cron(policy)) is None:
+            self._parts.journal.put_note(_cron(policy), repr(self._now()))
 
     def _make_up(self, policy: Policy) -> None:
         if policy.when.cron is None:
             return
-        name, now = f"cron {policy.name}", self._now()
-        noted = self._parts.journal.note(name)
-        last = min(float(noted), now) if noted is not None else now
-        self._parts.journal.put_note(name, repr(now))
+        now = self._now()
+        noted = self._parts.journal.note(_cron(policy))
+        begun = self._parts.leading.record().marks.get(_cron(policy), 0.0)
+        last = min(max(float(noted), begun), now) if noted is not None else now
         if fires_in(policy.when.cron, policy.when.timezone, last, now):
-            self.submit_all(policy, "made-up")
+            self.begin(policy, self._parts.gatherer.nodes(policy), MADE_UP)
+        else:
+            self._parts.journal.put_note(_cron(policy), repr(now))
 
     def _schedule(self) -> None:
         for policy in self._policies.values():
@@ -166,9 +227,12 @@ class CleanupService:
             self._look_safely()
 
     def _fire(self, policy: Policy) -> None:
-        if not self._stopping.is_set():
-            self._parts.journal.put_note(f"cron {policy.name}", repr(self._now()))
-            self.submit_all(policy, "cron")
+        if self._stopping.is_set() or not self._parts.leading.holds():
+            return
+        try:
+            self.begin(policy, self._parts.gatherer.nodes(policy), CRON)
+        except NotLeadingError as error:  # whoever acts next makes it up
+            log.warning("%s does not run: %s", policy.name, error)
 
     def _look_safely(self) -> None:
         if self._stopping.is_set() or not self._looking.acquire(blocking=False):
@@ -185,10 +249,17 @@ class CleanupService:
             self._parts.runner.run(policy, node, trigger, by)
         except StoppedError:
             return
+        except NotLeadingError as error:
+            log.warning("%s does not run: %s", policy.name, error)
         except DatabaseError as error:
             log.error("%s: the journal cannot be written, so nothing is done: %s", policy.name, error)
         except Exception:  # one policy that breaks must not keep the others from running
             log.exception("cleanup %s on %s", policy.name, node)
+
+
+def _cron(policy: Policy) -> str:
+    """Return under which name it is remembered up to when the crontab of a policy was kept to."""
+    return f"cron {policy.name}"
 
 
 def _decoded_fired(known: str | None) -> list[tuple[str, str, float]]:

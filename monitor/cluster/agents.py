@@ -27,6 +27,8 @@ SLOWEST = 8  # a silent agent is asked at least every so many intervals
 FIRST_SPREAD = 1.0  # somebody has just started the daemon and is waiting
 LOOK_FOR_TARGETS = 5.0
 LONGEST_ERROR = 500
+SET = 1.0  # seconds from which on a difference of the two clocks means that one was set
+_decode = msgspec.json.Decoder(NodeSnapshot).decode
 
 Fetch = Callable[[str], bytes]
 Targets = Mapping[str, str | None]  # "host:port" -> the node's name, where it is known
@@ -51,6 +53,7 @@ class _Watched:
     node: str | None
     phase: float  # which moment of an interval is its own, from 0 to 1
     fact: AgentFact
+    clock: float  # by how much the time of day was ahead of the monotonic clock when the fact was noted
 
 
 _Lane = queue.SimpleQueue[_Watched | None]
@@ -71,8 +74,8 @@ class AgentPoller:
         self._http = HttpFetch(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
-        self._decode = msgspec.json.Decoder(NodeSnapshot).decode
         self._watched: dict[str, _Watched] = {}
+        self._names: dict[str, str] = {}  # target -> what it calls its node, where nobody else has said
         self._due: list[tuple[float, str, _Watched]] = []  # a heap; a target is in it, in a lane, or being asked
         self._prompt: _Lane = queue.SimpleQueue()
         self._slow: _Lane = queue.SimpleQueue()
@@ -103,9 +106,11 @@ class AgentPoller:
         self._http.close()
 
     def facts(self) -> tuple[AgentFact, ...]:
-        """Return what is known of every agent, in a stable order."""
+        """Return what is known of every agent, in a stable order; its times by the clock as it is set now."""
+        clock = _clock()
         with self._changed:
-            return tuple(self._watched[target].fact for target in sorted(self._watched))
+            known = [self._watched[target] for target in sorted(self._watched)]
+            return tuple(_set_by(each.fact, clock - each.clock) for each in known)
 
     def update_targets(self) -> None:
         """Take up new targets and forget those that are gone, or have become another node's."""
@@ -117,6 +122,7 @@ class AgentPoller:
                 for target, known in self._watched.items()
                 if target in wanted and wanted[target] == known.node
             }
+            self._names = {target: name for target, name in self._names.items() if target in self._watched}
             self._due = [entry for entry in self._due if self._is_watched(entry[2])]
             heapq.heapify(self._due)
             for target in wanted.keys() - self._watched.keys():
@@ -125,7 +131,7 @@ class AgentPoller:
 
     def _take_up(self, target: str, node: str | None, spread: float | None) -> None:
         fact = AgentFact(target=target, node=node)
-        new = _Watched(target, node, random.random(), fact)  # noqa: S311  # spreads load, keeps no secret
+        new = _Watched(target, node, random.random(), fact, _clock())  # noqa: S311  # spreads load, keeps no secret
         now = time.monotonic()
         due = self._next_moment(new, now) if spread is None else now + new.phase * spread
         self._watched[target] = new
@@ -168,7 +174,7 @@ class AgentPoller:
             with self._changed:
                 if not self._is_watched(one):
                     continue
-                one.fact = fact
+                one.fact, one.clock = fact, _clock()
             self._tell(fact)
             with self._changed:
                 if self._is_watched(one):
@@ -178,29 +184,36 @@ class AgentPoller:
     def _ask(self, one: _Watched) -> AgentFact:
         """Ask one agent and return what is known of it after that."""
         began, wall = time.monotonic(), time.time()
+        before = _set_by(one.fact, _clock() - one.clock)
         try:
-            snapshot = self._understand(self._fetch(one.target))
+            snapshot = understand(self._fetch(one.target))
+            node = one.node or self._own_name(one.target, snapshot.node)
+            if snapshot.node != node:  # whatever is planned from it must not be done to the node that it says it is
+                snapshot = msgspec.structs.replace(snapshot, node=node)
         except AgentError as error:
-            return _failed(one.fact, wall, str(error))
+            return _failed(before, wall, str(error))
         except Exception as error:  # whatever an odd agent provokes, the others are still to be asked
             log.exception("asking the agent at %s", one.target)
-            return _failed(one.fact, wall, type(error).__name__)
+            return _failed(before, wall, type(error).__name__)
         return AgentFact(
             target=one.target,
-            node=one.node or snapshot.node,
+            node=node,
             snapshot=snapshot,
             received_at=time.time(),
             latency_seconds=time.monotonic() - began,
         )
 
-    def _understand(self, body: bytes) -> NodeSnapshot:
-        """Given what an agent sent, return the snapshot that it is. Raise AgentError if it is none."""
-        try:
-            return self._decode(body)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise AgentError(f"sent no snapshot: {error}") from error
-        except UnicodeError as error:  # its message quotes what was sent
-            raise AgentError("sent no snapshot: the text is not UTF-8") from error
+    def _own_name(self, target: str, name: str) -> str:
+        """Given what an agent calls its node, return that. Raise AgentError if another agent spoke for that node first.
+
+        Which of the two lies cannot be known; but nobody takes a name away from one that has it.
+        """
+        with self._changed:
+            other = next((each for each, taken in self._names.items() if taken == name and each != target), None)
+            if other is not None:
+                raise AgentError(f"says that it is on the node of {other}")
+            self._names[target] = name
+        return name
 
     def _tell(self, fact: AgentFact) -> None:
         try:
@@ -215,7 +228,36 @@ class AgentPoller:
         return now - (now - one.phase * interval) % interval + moments * interval
 
 
+def understand(body: bytes) -> NodeSnapshot:
+    """Given what an agent sent, return the snapshot that it is. Raise AgentError if it is none."""
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise AgentError(f"sent no snapshot: {error}") from error
+    except UnicodeError as error:  # its message quotes what was sent
+        raise AgentError("sent no snapshot: the text is not UTF-8") from error
+
+
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:
     return msgspec.structs.replace(
         fact, silent_since=fact.silent_since or now, error=error[:LONGEST_ERROR], failures=fact.failures + 1
+    )
+
+
+def _clock() -> float:
+    """Return by how much the time of day is ahead of the monotonic clock: it changes only when somebody sets it."""
+    return time.time() - time.monotonic()
+
+
+def _set_by(fact: AgentFact, seconds: float) -> AgentFact:
+    """Return the fact as if the clock had always been as it is since it was set by so much: nobody is silent for that.
+
+    A machine that is woken up or gets its time from elsewhere may jump by hours.
+    """
+    if abs(seconds) < SET:
+        return fact
+    return msgspec.structs.replace(
+        fact,
+        received_at=fact.received_at + seconds if fact.received_at is not None else None,
+        silent_since=fact.silent_since + seconds if fact.silent_since is not None else None,
     )

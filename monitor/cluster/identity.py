@@ -96,7 +96,7 @@ def _annotation(value: str | None, field: str) -> str | None:
         return value
     try:
         found = _Object.decode(value).get(field)
-    except msgspec.MsgspecError:  # anybody may write anything there
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # anybody may write anything there
         return None
     return found if isinstance(found, str) else None
 

@@ -56,6 +56,11 @@ class Stream:
     def __init__(self, response: Any) -> None:
         self._response = response
 
+    def header(self, name: str) -> str | None:
+        """Return a header of the answer."""
+        value = self._response.headers.get(name)
+        return None if value is None else str(value)
+
     def read(self) -> bytes:
         """Return the whole body. Raise LostError if it breaks off."""
         with _losses():
@@ -213,7 +218,7 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
     settings = client.Configuration()
     settings.connection_pool_maxsize = 32  # one watch a resource, and a list beside it
     settings.socket_options = list(KEEPALIVE)
-    in_cluster = kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ
+    in_cluster = _in_cluster(kubeconfig, context)
     try:
         if in_cluster:
             loader.load_incluster_config(client_configuration=settings)
@@ -225,6 +230,23 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
     except Exception as error:  # the library raises whatever its parser, the file system or a plugin raised
         where = "the pod's service account" if in_cluster else kubeconfig or "$KUBECONFIG or ~/.kube/config"
         raise NoClusterError(f"no credentials for a cluster in {where}: {error}") from error
+
+
+def context_name(kubeconfig: str | None, context: str | None) -> str | None:
+    """Given where credentials are, return the name of the context; None for the pod's own. Raise NoClusterError."""
+    from kubernetes import config  # as above
+
+    loader: Any = config
+    if _in_cluster(kubeconfig, context):
+        return None
+    try:
+        return context or str(loader.list_kube_config_contexts(kubeconfig)[1]["name"])
+    except Exception as error:  # as above
+        raise NoClusterError(f"no context in {kubeconfig or '$KUBECONFIG or ~/.kube/config'}: {error}") from error
+
+
+def _in_cluster(kubeconfig: str | None, context: str | None) -> bool:
+    return kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def _seconds(retry_after: str | None) -> float | None:

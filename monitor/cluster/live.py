@@ -23,6 +23,8 @@ from monitor.cluster.kube import KubeApi
 from monitor.cluster.kube_watch import KubeWatch
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import PlatformRule, to_keep
+from monitor.cluster.prometheus import PrometheusNodes, PrometheusSettings
+from monitor.cluster.prometheus_first_hand import FirstHand
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.store import Change
 from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
@@ -52,6 +54,8 @@ class ClusterSettings:
     rules: tuple[PlatformRule, ...]
     cycle: float
     state: str | None = None
+    agent_namespace: str | None = None  # where pods with the label are agents; None: everywhere
+    prometheus: PrometheusSettings | None = None  # where node facts come from, if not from the agents themselves
 
 
 class LiveCluster:
@@ -62,7 +66,12 @@ class LiveCluster:
         self._no_kubernetes = no_kubernetes
         self.api = api
         self.kube = KubeWatch(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
-        self.poller = AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
+        self.poller: AgentPoller | PrometheusNodes = (
+            AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
+            if settings.prometheus is None
+            else PrometheusNodes(settings.prometheus, self._targets, on_answer=self._agent_changed)
+        )
+        self._direct = FirstHand(settings.poll, self.poller.facts) if settings.prometheus is not None else None
         self._file = MemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
         self._forget_at = time.monotonic() + RETURN
@@ -91,6 +100,8 @@ class LiveCluster:
             self._stopping = True
             self._changed.notify_all()
         self.poller.stop()
+        if self._direct:
+            self._direct.close()
         if self._file:
             self._file.stop()
         if self.kube:
@@ -125,7 +136,7 @@ class LiveCluster:
             return self.view
 
     def _look_around(self, facts: Sequence[AgentFact]) -> Surroundings:
-        agents = agent_sources(facts)
+        agents = agent_sources(facts, self.poller.source() if isinstance(self.poller, PrometheusNodes) else None)
         if self.kube is None:
             return Surroundings(sources=(*kube_sources(None, self._no_kubernetes), *agents))
         sources = self.kube.sources()
@@ -134,6 +145,12 @@ class LiveCluster:
             sources=(*kube_sources(sources), *agents),
             pods_known=any(source.resource == "pods" and source.state == "synced" for source in sources),
         )
+
+    def first_hand(self, node: str) -> AgentFact | None:
+        """Return what a node's agent says itself: now, if it is not asked all the time anyway."""
+        if self._direct is not None:
+            return self._direct.ask(node)
+        return next((fact for fact in self.poller.facts() if fact.node == node), None)
 
     def identities(self) -> dict[str, Identity]:
         """Return whose each pod is. Those in the view have been asked already."""
@@ -164,7 +181,10 @@ class LiveCluster:
         return {
             _address(pod.pod_ip, settings.agent_port): pod.node
             for pod in self.kube.pods.snapshot().items
-            if _has_label(pod, settings.agent_label) and pod.pod_ip and pod.phase == "Running"
+            if _has_label(pod, settings.agent_label)
+            and settings.agent_namespace in (None, pod.namespace)
+            and pod.pod_ip
+            and pod.phase == "Running"
         }
 
     def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Services that speak HTTP: any page, Harbor with its components, a registry. The only importer of `requests` here.
+"""Services that speak HTTP: any page, Harbor with its components, a registry. The only probe that uses `requests`.
 
 No proxy is asked, no credentials are sent, redirects are followed only on the same host, and of a body only the
 beginning is read.

@@ -26,8 +26,14 @@ def kube_sources(sources: Sequence[SourceFact] | None, why_none: str | None = No
     return tuple(views)
 
 
-def agent_sources(agents: Iterable[AgentFact]) -> tuple[SourceView, ...]:
-    """Given the agents, return whether there are any, and which are silent."""
+def agent_sources(agents: Iterable[AgentFact], store: SourceView | None = None) -> tuple[SourceView, ...]:
+    """Given the agents, return whether there are any, and which are silent.
+
+    `store` is the one that they are known from, where they are not asked themselves. If that is out of sight, nothing
+    can be said of the agents.
+    """
+    if store is not None:
+        return (store, *agent_sources(agents)) if store.ok else (store,)
     agents = list(agents)
     if not agents:
         return (SourceView(name="agents", ok=False, why="no agent was found; start one on each node"),)

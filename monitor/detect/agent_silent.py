@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.sight import agents_by_node, label, unseen, without_kubernetes
+from monitor.detect.sight import agents_by_node, label, store_unseen, unseen, without_kubernetes
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -34,8 +34,9 @@ class _Look:
     after: dict[str, float]
 
     def since(self, subject: str) -> float:
-        """Return since when this is amiss: since it was first noticed."""
-        return self.after.setdefault(subject, self.before.get(subject, self.situation.now))
+        """Return since when this is amiss: since it was first noticed, and never later than now if a clock was set."""
+        now = self.situation.now
+        return self.after.setdefault(subject, min(now, self.before.get(subject, now)))
 
 
 def detect(situation: Situation, memory: Any) -> Detected:
@@ -43,6 +44,8 @@ def detect(situation: Situation, memory: Any) -> Detected:
     look = _Look(situation, memory if isinstance(memory, dict) else {}, {})
     if not without_kubernetes(situation) and unseen(situation, "pods", "nodes"):
         return Detected(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
+    if store_unseen(situation):
+        return Detected(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
     agents = agents_by_node(situation.world)
     findings = [*_silent(look, agents.items()), *_missing(look, agents), *_collectors(look, agents.items())]
     blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}

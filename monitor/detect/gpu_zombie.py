@@ -50,7 +50,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     for each in held:
         limits: Limits = situation.limits.of(cards.card_labels(each.gpu, each.holder))
         limit = limits.terminating_after if each.cause == TERMINATING else limits.finished_after
-        if situation.now - since[each.key] >= limit:
+        if situation.now - since[each.key] >= limit and _said_since(each.gpu, since[each.key], reports):
             findings.append(_finding(each, since[each.key], situation.now, reports))
     return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
 
@@ -77,6 +77,12 @@ def _cause(gpu: GpuView, holder: Holder, pod: PodFact | None) -> tuple[str, floa
     if pod.phase in ("Succeeded", "Failed"):
         return FINISHED, seen
     return TERMINATING, pod.deletion_at if pod.deletion_at is not None else seen
+
+
+def _said_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]) -> bool:
+    """Return whether the node has spoken since then: what it said before does not prove that anything remains."""
+    agent = reports.get(gpu.node)
+    return agent is None or agent.received_at is None or agent.received_at > since
 
 
 def _finding(held: _Held, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:

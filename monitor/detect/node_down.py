@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.sight import agents_by_node, label, unseen
+from monitor.detect.sight import agents_by_node, label, store_unseen, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -39,7 +39,8 @@ def detect(situation: Situation, memory: Any) -> Detected:
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
     if unseen(situation, "nodes"):
         return Detected(memory=remembered, blind=(Scope(labels={}),))
-    findings, changes, agents = [], {}, agents_by_node(situation.world)
+    findings, changes = [], {}
+    agents = {} if store_unseen(situation) else agents_by_node(situation.world)
     for node in situation.world.nodes:
         limits: Limits = situation.limits.of({"node": node.name})
         kept = _changes(node, remembered.get(node.name), limits, situation.now)

@@ -48,7 +48,8 @@ def detect(situation: Situation, memory: Any) -> Detected:
             failing |= {fact.name: before[fact.name]} if fact.name in before else {}
         elif not fact.ok:
             began = fact.failing_since if fact.failing_since is not None else fact.at
-            since = failing[fact.name] = min(began, before.get(fact.name, began))
+            # A clock that was set back makes nobody wait for its old time.
+            since = failing[fact.name] = min(began, before.get(fact.name, began), situation.now)
             if situation.now - since >= limits.after:
                 findings.append(_finding(fact, labels, since, situation.now))
     return Detected(findings=tuple(findings), memory=failing, blind=tuple(blind))

@@ -28,6 +28,12 @@ def unseen(situation: Situation, *resources: str) -> bool:
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
+def store_unseen(situation: Situation) -> bool:
+    """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
+    view = situation.world.view
+    return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)
+
+
 def agents_by_node(world: World) -> dict[str, AgentFact]:
     """Return the agent that speaks for each node: of several, the one that was heard last."""
     ordered = sorted(world.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))

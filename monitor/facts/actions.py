@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.facts.base import Fact
+from monitor.facts.base import Fact, Figure, Whole
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):
@@ -29,7 +29,7 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     names: tuple[str, ...] = ()
     keep_names: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
-    min_age_seconds: float
+    min_age_seconds: Figure
     protect_stopped: bool = True
 
 
@@ -37,16 +37,16 @@ class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"
     """Remove what builds left behind and nobody used for so long."""
 
     runtime: str
-    unused_seconds: float
+    unused_seconds: Figure
 
 
 class KillProcess(Action, frozen=True, kw_only=True, tag="kill-process"):
     """End a process that holds a card and belongs to no pod: TERM, then KILL. Another start time is another process."""
 
-    pid: int
-    started_at: float
+    pid: Whole
+    started_at: Figure
     gpu: str
-    grace_seconds: float = 10.0
+    grace_seconds: Figure = 10.0
 
 
 class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
@@ -55,7 +55,7 @@ class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
     root: str
     pattern: str
     files: bool = False
-    entries_per_second: int | None = None
+    entries_per_second: Whole | None = None
 
 
 class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
@@ -65,7 +65,7 @@ class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
     path: str
     device: int
     inode: int
-    newest: float
+    newest: Figure
     policy: str
 
 
@@ -80,7 +80,7 @@ class PurgeTrash(Action, frozen=True, kw_only=True, tag="purge-trash"):
     """Delete for good what has been in the trash of a root for so long."""
 
     root: str
-    older_than_seconds: float
+    older_than_seconds: Figure
 
 
 AnyAction = RemoveImage | PruneBuildCache | KillProcess | ScanDatasets | TrashUnit | RestoreUnit | PurgeTrash
@@ -90,8 +90,8 @@ class ActionRequest(Fact, frozen=True, kw_only=True):
     """One action. `id` is used once; before `issued_at` and after `expires_at` it is refused."""
 
     id: str
-    issued_at: float
-    expires_at: float
+    issued_at: Figure
+    expires_at: Figure
     policy: str
     plan: str
     action: AnyAction
@@ -112,12 +112,12 @@ class ActionFact(Fact, frozen=True, kw_only=True):
     id: str
     kind: str
     state: ActionState
-    started_at: float
-    finished_at: float | None = None
+    started_at: Figure
+    finished_at: Figure | None = None
     outcome: str | None = None
     message: str | None = None
-    freed_bytes: int | None = None
-    progress: dict[str, int] = msgspec.field(default_factory=dict)
+    freed_bytes: Whole | None = None
+    progress: dict[str, Whole] = msgspec.field(default_factory=dict)
     result: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
@@ -129,8 +129,8 @@ class ActionsFact(Fact, frozen=True, kw_only=True):
     """
 
     enabled: bool
-    done: dict[str, int] = msgspec.field(default_factory=dict)
-    failed: dict[str, int] = msgspec.field(default_factory=dict)
-    refused: dict[str, int] = msgspec.field(default_factory=dict)
-    refused_at: float | None = None
+    done: dict[str, Whole] = msgspec.field(default_factory=dict)
+    failed: dict[str, Whole] = msgspec.field(default_factory=dict)
+    refused: dict[str, Whole] = msgspec.field(default_factory=dict)
+    refused_at: Figure | None = None
     running: tuple[str, ...] = ()

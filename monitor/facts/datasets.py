@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from monitor.facts.base import Fact
+from monitor.facts.base import Fact, Figure, Whole
 
 Kind = Literal["dir", "file"]
 
@@ -40,7 +40,7 @@ class UseFact(Fact, frozen=True, kw_only=True):
     """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown, when that cannot be told."""
 
     how: str
-    pid: int | None = None
+    pid: Whole | None = None
 
 
 class UnitFact(Fact, frozen=True, kw_only=True):
@@ -56,18 +56,18 @@ class UnitFact(Fact, frozen=True, kw_only=True):
     kind: Kind
     device: int
     inode: int
-    owner_uid: int
+    owner_uid: Whole
     owner: str | None = None
-    allocated_bytes: int
-    apparent_bytes: int
-    files: int
-    newest_atime: float | None = None
-    newest_mtime: float
-    newest_ctime: float
+    allocated_bytes: Whole
+    apparent_bytes: Whole
+    files: Whole
+    newest_atime: Figure | None = None
+    newest_mtime: Figure
+    newest_ctime: Figure
     pinned: bool = False
     in_use_by: tuple[UseFact, ...] | None = None  # None: nobody has looked
     errors: tuple[str, ...] = ()
-    failures: int = 0
+    failures: Whole = 0
 
 
 class ScanFact(Fact, frozen=True, kw_only=True):
@@ -77,16 +77,16 @@ class ScanFact(Fact, frozen=True, kw_only=True):
     """
 
     root: str
-    started_at: float
-    finished_at: float
+    started_at: Figure
+    finished_at: Figure
     units: tuple[UnitFact, ...] = ()
-    left_out: int = 0
-    entries: int = 0
+    left_out: Whole = 0
+    entries: Whole = 0
     atime_usable: bool | None = None
     read_only: bool = False
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: int = 0
+    failures: Whole = 0
 
 
 class TrashFact(Fact, frozen=True, kw_only=True):
@@ -98,11 +98,11 @@ class TrashFact(Fact, frozen=True, kw_only=True):
     kind: Kind
     device: int
     inode: int
-    owner_uid: int
+    owner_uid: Whole
     owner: str | None = None
-    allocated_bytes: int
-    files: int
-    trashed_at: float
+    allocated_bytes: Whole
+    files: Whole
+    trashed_at: Figure
     policy: str
     state: str
 
@@ -111,8 +111,8 @@ class PurgeFact(Fact, frozen=True, kw_only=True):
     """One purge of an entry. `deleted` counts files and directories; `finished` is False while anything is left."""
 
     id: str
-    deleted: int
+    deleted: Whole
     finished: bool
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: int = 0
+    failures: Whole = 0

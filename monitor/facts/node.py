@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from monitor.facts.actions import ActionsFact
-from monitor.facts.base import Fact
+from monitor.facts.base import Fact, Few, Figure, Many, Whole
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.storage import (
     DiskFact,
@@ -28,12 +30,12 @@ class CollectorFact(Fact, frozen=True, kw_only=True):
 
     name: str
     outcome: str
-    interval_seconds: float
-    runs: int = 0
-    failures: int = 0
-    duration_seconds: float | None = None
-    succeeded_at: float | None = None
-    hung_since: float | None = None
+    interval_seconds: Figure
+    runs: Whole = 0
+    failures: Whole = 0
+    duration_seconds: Figure | None = None
+    succeeded_at: Figure | None = None
+    hung_since: Figure | None = None
     message: str | None = None
 
 
@@ -41,25 +43,25 @@ class NodeSnapshot(Fact, frozen=True, kw_only=True):
     """One node. A part that is None is not known right now (never read, stale, or absent); () is known to be empty."""
 
     node: str
-    at: float
+    at: Figure
     agent_version: str
-    schema: int = SCHEMA
+    schema: Whole = SCHEMA
     boot_id: str | None = None
-    collectors: tuple[CollectorFact, ...] = ()
+    collectors: Annotated[tuple[CollectorFact, ...], Few] = ()
     host: HostFact | None = None
     gpu: GpuInventory | None = None
-    gpu_processes: tuple[GpuProcessFact, ...] | None = None
+    gpu_processes: Annotated[tuple[GpuProcessFact, ...], Many] | None = None
     xid: XidFacts | None = None
-    pod_devices: tuple[PodDeviceFact, ...] | None = None
-    containers: tuple[ContainerFact, ...] | None = None
-    container_usage: tuple[ContainerUsageFact, ...] | None = None
-    shm: tuple[ShmFact, ...] | None = None
-    logs: tuple[LogFact, ...] | None = None
-    disk: tuple[DiskFact, ...] | None = None
-    disk_io: tuple[DiskIoFact, ...] | None = None
-    mounts: tuple[MountFact, ...] | None = None
-    images: tuple[ImageCacheFact, ...] | None = None
-    runtime_usage: tuple[RuntimeUsageFact, ...] | None = None
+    pod_devices: Annotated[tuple[PodDeviceFact, ...], Many] | None = None
+    containers: Annotated[tuple[ContainerFact, ...], Many] | None = None
+    container_usage: Annotated[tuple[ContainerUsageFact, ...], Many] | None = None
+    shm: Annotated[tuple[ShmFact, ...], Many] | None = None
+    logs: Annotated[tuple[LogFact, ...], Many] | None = None
+    disk: Annotated[tuple[DiskFact, ...], Many] | None = None
+    disk_io: Annotated[tuple[DiskIoFact, ...], Many] | None = None
+    mounts: Annotated[tuple[MountFact, ...], Few] | None = None
+    images: Annotated[tuple[ImageCacheFact, ...], Few] | None = None
+    runtime_usage: Annotated[tuple[RuntimeUsageFact, ...], Few] | None = None
     kubelet: KubeletFact | None = None
-    probes: tuple[ProbeFact, ...] | None = None
+    probes: Annotated[tuple[ProbeFact, ...], Few] | None = None
     actions: ActionsFact | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
-from monitor.facts.base import Fact
+from monitor.facts.base import Fact, Figure, Many, Whole
 
 
 class DiskFact(Fact, frozen=True, kw_only=True):
@@ -15,13 +17,13 @@ class DiskFact(Fact, frozen=True, kw_only=True):
     fstype: str
     # of: "system", "runtime", "kubelet", "data", "nas". One disk may have several.
     roles: tuple[str, ...] = ()
-    size_bytes: int | None = None
-    used_bytes: int | None = None
-    available_bytes: int | None = None
-    inodes: int | None = None
-    inodes_used: int | None = None
+    size_bytes: Whole | None = None
+    used_bytes: Whole | None = None
+    available_bytes: Whole | None = None
+    inodes: Whole | None = None
+    inodes_used: Whole | None = None
     read_only: bool | None = None
-    hung_since: float | None = None
+    hung_since: Figure | None = None
     error: str | None = None
 
 
@@ -29,15 +31,15 @@ class DiskIoFact(Fact, frozen=True, kw_only=True):
     """One block device. Totals count since boot; ratios and rates are over the last interval."""
 
     device: str
-    read_bytes_total: int
-    written_bytes_total: int
-    reads_total: int
-    writes_total: int
-    busy_seconds_total: float
-    queue_seconds_total: float
-    in_flight: int | None = None
-    busy_ratio: float | None = None
-    queue_length: float | None = None
+    read_bytes_total: Whole
+    written_bytes_total: Whole
+    reads_total: Whole
+    writes_total: Whole
+    busy_seconds_total: Figure
+    queue_seconds_total: Figure
+    in_flight: Whole | None = None
+    busy_ratio: Figure | None = None
+    queue_length: Figure | None = None
     mounts: tuple[str, ...] = ()
 
 
@@ -46,8 +48,8 @@ class MountFact(Fact, frozen=True, kw_only=True):
 
     path: str
     state: str
-    since: float
-    latency_seconds: float | None = None
+    since: Figure
+    latency_seconds: Figure | None = None
     error: str | None = None
 
 
@@ -57,12 +59,12 @@ class ImageFact(Fact, frozen=True, kw_only=True):
     id: str
     names: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
-    size_bytes: int | None = None
+    size_bytes: Whole | None = None
     # What removing just this image would free: bytes no other image shares.
-    unique_bytes: int | None = None
-    created_at: float | None = None
-    first_seen_at: float | None = None
-    last_used_at: float | None = None
+    unique_bytes: Whole | None = None
+    created_at: Figure | None = None
+    first_seen_at: Figure | None = None
+    last_used_at: Figure | None = None
     containers: tuple[str, ...] = ()
     pinned: bool = False
 
@@ -71,31 +73,31 @@ class ImageCacheFact(Fact, frozen=True, kw_only=True):
     """One runtime's images. `total_bytes` counts shared layers once."""
 
     runtime: str  # "docker" or "containerd"
-    images: tuple[ImageFact, ...] = ()
+    images: Annotated[tuple[ImageFact, ...], Many] = ()
     version: str | None = None
     root: str | None = None
-    total_bytes: int | None = None
+    total_bytes: Whole | None = None
 
 
 class VolumeFact(Fact, frozen=True, kw_only=True):
     """A runtime's named volume and how many containers refer to it."""
 
     name: str
-    size_bytes: int | None = None
-    references: int | None = None
+    size_bytes: Whole | None = None
+    references: Whole | None = None
 
 
 class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
     """What a runtime's root holds beside images. Slow to find out, so it is read rarely."""
 
     runtime: str
-    layers_bytes: int | None = None
-    writable_bytes: int | None = None
+    layers_bytes: Whole | None = None
+    writable_bytes: Whole | None = None
     # container id -> bytes of its writable layer
-    writable: dict[str, int] = msgspec.field(default_factory=dict)
-    build_cache_bytes: int | None = None
-    build_cache_reclaimable_bytes: int | None = None
-    volumes: tuple[VolumeFact, ...] = ()
+    writable: dict[str, Whole] = msgspec.field(default_factory=dict)
+    build_cache_bytes: Whole | None = None
+    build_cache_reclaimable_bytes: Whole | None = None
+    volumes: Annotated[tuple[VolumeFact, ...], Many] = ()
 
 
 class EvictionFact(Fact, frozen=True, kw_only=True):
@@ -105,8 +107,8 @@ class EvictionFact(Fact, frozen=True, kw_only=True):
     """
 
     signal: str
-    available_ratio: float | None = None
-    available_bytes: int | None = None
+    available_ratio: Figure | None = None
+    available_bytes: Whole | None = None
 
 
 class KubeletFact(Fact, frozen=True, kw_only=True):
@@ -115,8 +117,8 @@ class KubeletFact(Fact, frozen=True, kw_only=True):
     A signal that `eviction_hard` is without is one that it does not look at.
     """
 
-    image_gc_high_ratio: float | None = None
-    image_gc_low_ratio: float | None = None
+    image_gc_high_ratio: Figure | None = None
+    image_gc_low_ratio: Figure | None = None
     eviction_hard: tuple[EvictionFact, ...] | None = None
 
 
@@ -125,10 +127,10 @@ class ProbeFact(Fact, frozen=True, kw_only=True):
 
     target: str
     ok: bool
-    at: float
+    at: Figure
     stage: str | None = None
     cause: str | None = None
-    status: int | None = None
+    status: Whole | None = None
     error: str | None = None
     address: str | None = None
-    duration_seconds: float | None = None
+    duration_seconds: Figure | None = None

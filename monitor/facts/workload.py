@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.facts.base import Fact
+from monitor.facts.base import Fact, Figure, Whole
 
 
 class ContainerFact(Fact, frozen=True, kw_only=True):
@@ -14,10 +14,10 @@ class ContainerFact(Fact, frozen=True, kw_only=True):
     name: str | None = None
     image: str | None = None
     image_id: str | None = None
-    pid: int | None = None
-    created_at: float | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
+    pid: Whole | None = None
+    created_at: Figure | None = None
+    started_at: Figure | None = None
+    finished_at: Figure | None = None
     sandbox: bool = False
     pod_uid: str | None = None
     pod_name: str | None = None
@@ -31,40 +31,40 @@ class ContainerUsageFact(Fact, frozen=True, kw_only=True):
     """CPU and memory of one running container, from its cgroup."""
 
     container_id: str
-    cpu_seconds_total: float | None = None
-    cpu_cores: float | None = None  # used, on average over the last interval
-    cpu_limit_cores: float | None = None
-    throttled_seconds_total: float | None = None
-    memory_bytes: int | None = None
-    memory_limit_bytes: int | None = None
+    cpu_seconds_total: Figure | None = None
+    cpu_cores: Figure | None = None  # used, on average over the last interval
+    cpu_limit_cores: Figure | None = None
+    throttled_seconds_total: Figure | None = None
+    memory_bytes: Whole | None = None
+    memory_limit_bytes: Whole | None = None
 
 
 class ShmFact(Fact, frozen=True, kw_only=True):
     """A /dev/shm. `container_id` None is the host's own. `device` is equal where containers share one."""
 
-    size_bytes: int
-    used_bytes: int
+    size_bytes: Whole
+    used_bytes: Whole
     device: int
     container_id: str | None = None
-    pid: int | None = None
+    pid: Whole | None = None
 
 
 class LogFact(Fact, frozen=True, kw_only=True):
     """A container's log: all its files together, and when the newest was last written."""
 
     container_id: str
-    size_bytes: int | None = None
-    written_at: float | None = None
+    size_bytes: Whole | None = None
+    written_at: Figure | None = None
     error: str | None = None
 
 
 class HostFact(Fact, frozen=True, kw_only=True):
     """The node itself. CPU seconds are sums over all cores since boot."""
 
-    cpus: int
-    memory_total_bytes: int
-    memory_available_bytes: int
-    cpu_seconds_total: dict[str, float]
-    load1: float | None = None
-    booted_at: float | None = None
+    cpus: Whole
+    memory_total_bytes: Whole
+    memory_available_bytes: Whole
+    cpu_seconds_total: dict[str, Figure]
+    load1: Figure | None = None
+    booted_at: Figure | None = None
     kernel: str | None = None

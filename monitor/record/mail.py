@@ -13,6 +13,7 @@ from typing import Protocol
 from monitor.alert.cron import fires_in
 from monitor.alert.model import Notification, Reason, Summary
 from monitor.facts.findings import Severity
+from monitor.leading import Alone, Leading, NotLeadingError
 from monitor.record.schedule import Schedule
 from monitor.report import Report, ReportAsked
 from monitor.report_text import notes
@@ -58,8 +59,14 @@ class ReportMail:
     """Looks at the clock between start() and stop()."""
 
     def __init__(
-        self, schedule: Schedule, reports: ReportAsked, outbox: Outbox, now: Callable[[], float] = time.time
+        self,
+        schedule: Schedule,
+        reports: ReportAsked,
+        outbox: Outbox,
+        now: Callable[[], float] = time.time,
+        leading: Leading | None = None,
     ) -> None:
+        self._leading = leading or Alone()
         self._schedule = schedule
         self._reports = reports
         self._outbox = outbox
@@ -81,7 +88,9 @@ class ReportMail:
         if last is None or last > now:  # the first time, or the clock was wrong then
             self._outbox.send((), {NOTE: repr(now).encode()})
             return
-        if fires_in(self._schedule.cron, self._schedule.timezone, last, now):
+        last = max(last, self._leading.record().marks.get(NOTE, 0.0))
+        if self._leading.holds() and fires_in(self._schedule.cron, self._schedule.timezone, last, now):
+            self._leading.mark(NOTE, now)
             report = self._reports.report(self._schedule.seconds, self._schedule.by)
             self._outbox.send(letters(report, self._schedule.receivers), {NOTE: repr(now).encode()})
 
@@ -89,5 +98,7 @@ class ReportMail:
         while not self._stopping.wait(BEAT):
             try:
                 self.look()
+            except NotLeadingError as error:
+                log.warning("the report is left to another replica: %s", error)
             except Exception:  # whatever is odd about one report, the next attempt may succeed
                 log.exception("sending the report")

@@ -23,7 +23,8 @@ class Record:
         self.reports = Reports(self.recorder, alerting.store.history, cleaning)
         self._mail: ReportMail | None = None
         if config.report is not None:
-            self._mail = ReportMail(config.report.schedule(config.alerts), self.reports, Outbox(alerting))
+            schedule = config.report.schedule(config.alerts)
+            self._mail = ReportMail(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
 
     def start(self) -> None:
         self.recorder.start()

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 
 import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
 
+from monitor.agent.metrics import Exposition
 from monitor.sim.http import Request, Server, answer
 from monitor.sim.node import SimNode
 from monitor.sim.snapshot import snapshot
@@ -20,6 +22,7 @@ class Agents:
 
     def __init__(self, nodes: Mapping[str, SimNode], act: Act, now: Callable[[], float] = time.time) -> None:
         self._by_address = {node.address: node for node in nodes.values()}
+        self._expositions = {address: Exposition() for address in self._by_address}
         self._act = act
         self._now = now
         self._encode = msgspec.json.Encoder().encode
@@ -36,6 +39,9 @@ class Agents:
             writer.transport.abort()
         elif request.path == "/v1/snapshot":
             answer(writer, self._encode(snapshot(node, self._now())))
+        elif request.path == "/metrics":
+            text = self._expositions[node.address].render(snapshot(node, self._now()))
+            answer(writer, text, content_type=CONTENT_TYPE_LATEST)
         elif request.path.startswith("/v1/actions"):
             status, body = self._act(node, request)
             answer(writer, body, status)

@@ -25,6 +25,7 @@ GROUPS = {
     "/apis/apps/v1": ("replicasets", "deployments", "statefulsets", "daemonsets"),
     "/apis/batch/v1": ("jobs", "cronjobs"),
     "/apis/policy/v1": ("poddisruptionbudgets",),
+    "/apis/coordination.k8s.io/v1": ("leases",),
 }
 DISCOVERED = {"policy": "v1", "apps": "v1", "batch": "v1"}
 
@@ -100,6 +101,9 @@ class ApiServer:
 
     def _write(self, request: Request, writer: asyncio.StreamWriter) -> None:
         _, plural, namespace, name = _parts(request.path.removesuffix("/eviction"))
+        if plural == "leases":
+            self._write_lease(request, writer, namespace or "", name)
+            return
         found = False
         if plural == "pods" and name and request.method in ("DELETE", "POST"):
             found = self._writes.delete_pod(namespace or "", name, _grace(request.body))
@@ -110,6 +114,18 @@ class ApiServer:
             answer(writer, b'{"kind":"Status","apiVersion":"v1","status":"Success"}')
         else:
             _refuse(writer, 404, "NotFound", f'{plural} "{name}" not found')
+
+    def _write_lease(self, request: Request, writer: asyncio.StreamWriter, namespace: str, name: str | None) -> None:
+        """Create a Lease, or replace the version that is named."""
+        given = msgspec.json.decode(request.body)
+        name = name or given["metadata"]["name"]
+        kept = self._objects.named("leases", namespace, name)
+        version = kept["metadata"]["resourceVersion"] if kept is not None else None
+        if version != given["metadata"].get("resourceVersion"):
+            _refuse(writer, 409, "Conflict", f'leases "{name}": the object has been modified')
+        else:
+            meta = given["metadata"] | {"namespace": namespace, "uid": f"lease-{namespace}-{name}"}
+            answer(writer, msgspec.json.encode(self._objects.put("leases", given | {"metadata": meta})))
 
 
 def _parts(path: str) -> tuple[str, str, str | None, str | None]:

@@ -30,6 +30,7 @@ class SimPod:
     ends_at: float | None = None
     gone_at: float | None = None  # when a deletion takes effect
     stuck: bool = False  # a deletion has no effect
+    held: bool = False  # it does not start, whatever is tried
 
 
 @dataclass
@@ -53,10 +54,13 @@ class SimCluster:
         self.objects.put("pods", manifests.agent_pod(name, node.address, now - DAY))
         return node
 
-    def submit(self, work: Work, *, node: str | None = None, lasts: float | None = None) -> SimPod:
-        """Submit work. It runs on the given node, or the fullest that has room; else it waits, with the reason."""
+    def submit(self, work: Work, *, node: str | None = None, lasts: float | None = None, held: bool = False) -> SimPod:
+        """Submit work. It runs on the given node, or the fullest that has room; else it waits, with the reason.
+
+        What is `held` gets its node and does not start there.
+        """
         now = self.clock()
-        pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts)
+        pod = SimPod(work, self._uuid(), ends_at=None if lasts is None else now + lasts, held=held)
         self.pods[pod.uid] = pod
         self.objects.put("pods", manifests.work_pod(work, pod.uid, now))
         self._place(pod, node, now)
@@ -72,6 +76,8 @@ class SimCluster:
             return
         pod.node = node.name
         self.show(manifests.placed(self.shown(pod), node.name))
+        if pod.held:
+            return
         if node.probe_failure is None or pod.work.image in node.images:
             self._run(pod, node, now)
         else:
@@ -79,7 +85,8 @@ class SimCluster:
 
     def _room(self, gpus: int) -> SimNode | None:
         """Return the node with the fewest free cards that are enough."""
-        fits = [node for node in self.nodes.values() if node.answering and len(node.free_cards()) >= gpus]
+        usable = (node for node in self.nodes.values() if node.answering and not node.cordoned)
+        fits = [node for node in usable if len(node.free_cards()) >= gpus]
         return min(fits, key=lambda node: len(node.free_cards()), default=None)
 
     def _run(self, pod: SimPod, node: SimNode, now: float) -> None:
@@ -122,6 +129,7 @@ class SimCluster:
         """Keep new pods off a node, or let them again."""
         if (node := self.nodes.get(name)) is None:
             return False
+        node.cordoned = cordoned
         self.objects.put("nodes", manifests.node(name, len(node.cards), node.booted_at, cordoned=cordoned))
         return True
 
@@ -133,7 +141,7 @@ class SimCluster:
                 self._forget(pod)
             elif pod.ends_at is not None and pod.ends_at <= now and pod.started:
                 self.finish(pod)
-            elif pod.gone_at is None and not pod.started:
+            elif pod.gone_at is None and not pod.started and not pod.held:
                 self._retry(pod, now)
         for node in self.nodes.values():
             node.pass_time(seconds)

@@ -7,7 +7,7 @@ import itertools
 import random
 from dataclasses import dataclass, field
 
-from monitor.facts import ImageFact
+from monitor.facts import CollectorFact, ImageFact, MountFact, XidEvent
 
 GIB = 1 << 30
 TOTAL_MEMORY = 80 * GIB
@@ -16,13 +16,19 @@ _pids = itertools.count(20_000)
 
 @dataclass
 class Card:
-    """One card. `busy` is how much its processes make it work."""
+    """One card. `busy` is how much its processes make it work; what is wrong with it is set from outside."""
 
     index: int
     uuid: str
     lost: bool = False
+    missing: bool = False  # the driver does not even count it
     busy: float = 0.0
+    latched: float = 0.0  # work that it claims to do for nobody
     stray_bytes: int = 0  # memory that no process owns
+    throttled: tuple[str, ...] = ()
+    ecc_errors: int = 0
+    remap: str | None = None  # of rows of its memory: "pending" or "failed"
+    recovery: str = "none"
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,10 @@ class Process:
     pod_uid: str | None
     started_at: float
     memory_bytes: int
-    name: str = "python3"
+    name: str | None = "python3"
     state: str = "R"
+    state_since: float | None = None  # since it was started, if nothing is said
+    uid: int | None = 1000
 
 
 @dataclass
@@ -52,17 +60,19 @@ class Container:
     user: str | None = None
     cards: tuple[int, ...] = ()
     busy: float = 0.0
+    peak: float | None = None  # how much its cards work at times, if that is more
     shm_size: int = 16 * GIB
     shm_used: int = GIB
     memory_bytes: int = 24 * GIB
     cpu_cores: float = 6.0
     log_bytes: int = 4096
     quiet_since: float | None = None  # its log has stood still since
+    log_error: str | None = None
 
 
 @dataclass
 class Disk:
-    """A filesystem, and how fast it fills."""
+    """A filesystem, how fast it fills, and how busy its device is."""
 
     mount: str
     device: str
@@ -71,6 +81,9 @@ class Disk:
     used: float
     growth: float = 0.0  # bytes a second
     inodes_used: float = 1.2e6
+    read_only: bool = False
+    busy: float = 0.2
+    queue: float = 0.5
 
 
 @dataclass
@@ -87,6 +100,15 @@ class SimNode:
     processes: list[Process] = field(default_factory=list)
     probe_failure: tuple[str, str, str] | None = None  # stage, cause, error of reaching the registry
     answering: bool = True
+    cordoned: bool = False
+    booked: list[Container] = field(default_factory=list)  # what the kubelet gave cards and never took back
+    mounts: list[MountFact] = field(default_factory=list)
+    xids: list[XidEvent] = field(default_factory=list)
+    collectors: list[CollectorFact] = field(default_factory=list)  # those in trouble
+    build_cache_bytes: int = 0
+    refused: dict[str, int] = field(default_factory=dict)  # what its agent was asked to do and did not, by reason
+    waiting_cores: float = 0.0  # that wait for disks
+    waited_seconds: float = 0.0
     chance: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311  # no secret
 
     def start(self, container: Container, now: float) -> None:
@@ -115,12 +137,14 @@ class SimNode:
         """Return the cards that no container has."""
         held = {card for container in self.containers.values() for card in container.cards}
         held |= {process.card for process in self.processes}
-        return [card.index for card in self.cards if card.index not in held and not card.lost]
+        held |= {card for booked in self.booked for card in booked.cards}
+        return [card.index for card in self.cards if card.index not in held and not card.lost and not card.missing]
 
     def pass_time(self, seconds: float) -> None:
         """Let disks fill, logs grow and cards work for so long."""
         for disk in self.disks:
             disk.used = min(max(0.0, disk.used + disk.growth * seconds), disk.size * 0.999)
+        self.waited_seconds += self.waiting_cores * seconds
         busy = {card: c.busy for c in self.containers.values() for card in c.cards}
         for card in self.cards:
             wobble = self.chance.uniform(-0.06, 0.06)

@@ -8,6 +8,8 @@ from monitor.facts import (
     ContainerFact,
     ContainerUsageFact,
     DiskFact,
+    DiskIoFact,
+    EccFact,
     GpuFact,
     GpuInventory,
     GpuProcessFact,
@@ -17,9 +19,12 @@ from monitor.facts import (
     NodeSnapshot,
     PodDeviceFact,
     ProbeFact,
+    RowRemapFact,
+    RuntimeUsageFact,
     ShmFact,
     XidFacts,
 )
+from monitor.facts.actions import ActionsFact
 from monitor.sim.node import GIB, TOTAL_MEMORY, Card, Container, Disk, Process, SimNode
 
 MODEL = "NVIDIA A100-SXM4-80GB"
@@ -31,37 +36,52 @@ IDLE_WATTS, BUSY_WATTS = 62.0, 330.0
 def snapshot(node: SimNode, now: float) -> NodeSnapshot:
     """Given a node, return what its agent would say now."""
     held = list(node.containers.values())
+    on_books = [*held, *node.booked]
+    hung = {collector.name for collector in node.collectors if collector.hung_since is not None}
     return NodeSnapshot(
         node=node.name,
         at=now,
         agent_version="simulated",
         boot_id=f"boot-{node.name}",
+        collectors=tuple(node.collectors),
         host=_host(node, now),
-        gpu=GpuInventory(
-            gpus=tuple(_gpu(node, card) for card in node.cards), driver_version="550.90", cuda_version="12.4"
-        ),
+        gpu=None if "gpu" in hung else _inventory(node),
         gpu_processes=tuple(_process(node, process) for process in node.processes),
-        xid=XidFacts(),
-        pod_devices=tuple(_device(node, container, card) for container in held for card in container.cards),
+        xid=XidFacts(recent=tuple(node.xids)),
+        pod_devices=tuple(_device(node, container, card) for container in on_books for card in container.cards),
         containers=tuple(map(_container, held)),
         container_usage=tuple(map(_usage, held)),
         shm=tuple(_shm(number, container) for number, container in enumerate(held, 50)),
         logs=tuple(
-            LogFact(container_id=each.id, size_bytes=each.log_bytes, written_at=each.quiet_since or now)
+            LogFact(
+                container_id=each.id,
+                size_bytes=each.log_bytes,
+                written_at=each.quiet_since or now,
+                error=each.log_error,
+            )
             for each in held
         ),
         disk=tuple(map(_disk, node.disks)),
+        disk_io=tuple(_disk_io(disk) for disk in node.disks if "nas" not in disk.roles),
         images=(_image_cache(node),),
+        runtime_usage=(RuntimeUsageFact(runtime="docker", build_cache_bytes=node.build_cache_bytes),),
         probes=(_probe(node, now),),
-        mounts=(),
+        mounts=tuple(node.mounts),
+        actions=ActionsFact(enabled=True, refused=dict(node.refused)),
     )
+
+
+def _inventory(node: SimNode) -> GpuInventory:
+    gpus = tuple(_gpu(node, card) for card in node.cards if not card.missing)
+    return GpuInventory(gpus=gpus, driver_version="550.90", cuda_version="12.4")
 
 
 def _host(node: SimNode, now: float) -> HostFact:
     up = now - node.booted_at
     return HostFact(
         cpus=96, memory_total_bytes=1024 * GIB, memory_available_bytes=700 * GIB,
-        cpu_seconds_total={"user": up * 20, "idle": up * 70}, load1=21.0, booted_at=node.booted_at, kernel="5.15.0",
+        cpu_seconds_total={"user": up * 20, "idle": up * 70, "iowait": node.waited_seconds},
+        load1=21.0, booted_at=node.booted_at, kernel="5.15.0",
     )  # fmt: skip
 
 
@@ -69,21 +89,27 @@ def _gpu(node: SimNode, card: Card) -> GpuFact:
     if card.lost:
         return GpuFact(index=card.index, uuid=card.uuid, model=MODEL, lost=True, error="GPU is lost")
     used = sum(process.memory_bytes for process in node.processes if process.card == card.index)
+    busy = max(card.busy, card.latched)
+    peaks = (each.peak or 0.0 for each in node.containers.values() if card.index in each.cards)
     return GpuFact(
         index=card.index, uuid=card.uuid, model=MODEL, pci_bus_id=f"0000:{0x10 + card.index:02x}:00.0",
-        utilization_ratio=round(card.busy, 2), utilization_peak_ratio=round(card.busy, 2),
+        utilization_ratio=round(busy, 2), utilization_peak_ratio=round(max(busy, *peaks, 0.0), 2),
         memory_total_bytes=TOTAL_MEMORY, memory_used_bytes=used + card.stray_bytes,
         temperature_celsius=34.0 + 40 * card.busy,
         power_watts=round(IDLE_WATTS + (BUSY_WATTS - IDLE_WATTS) * card.busy, 1), power_limit_watts=400.0,
-        performance_state=0 if card.busy else 8, persistence_mode=True, recovery_action="none", mig_enabled=False,
+        performance_state=0 if card.busy else 8, persistence_mode=True, recovery_action=card.recovery,
+        mig_enabled=False, throttle_reasons=card.throttled, ecc=EccFact(volatile_uncorrected_dram=card.ecc_errors),
+        row_remaps=RowRemapFact(
+            corrected=0, uncorrected=0, pending=card.remap == "pending", failed=card.remap == "failed"
+        ),
     )  # fmt: skip
 
 
 def _process(node: SimNode, process: Process) -> GpuProcessFact:
     return GpuProcessFact(
         gpu_uuid=node.cards[process.card].uuid, pid=process.pid, kind="compute", memory_bytes=process.memory_bytes,
-        name=process.name, state=process.state, state_since=process.started_at, started_at=process.started_at,
-        uid=1000, container_id=process.container_id, pod_uid=process.pod_uid,
+        name=process.name, state=process.state, state_since=process.state_since or process.started_at,
+        started_at=process.started_at, uid=process.uid, container_id=process.container_id, pod_uid=process.pod_uid,
     )  # fmt: skip
 
 
@@ -121,7 +147,15 @@ def _disk(disk: Disk) -> DiskFact:
     return DiskFact(
         mount=disk.mount, device=disk.device, fstype="nfs4" if "nas" in disk.roles else "ext4", roles=disk.roles,
         size_bytes=disk.size, used_bytes=used, available_bytes=disk.size - used,
-        inodes=100_000_000, inodes_used=int(disk.inodes_used), read_only=False,
+        inodes=100_000_000, inodes_used=int(disk.inodes_used), read_only=disk.read_only,
+    )  # fmt: skip
+
+
+def _disk_io(disk: Disk) -> DiskIoFact:
+    return DiskIoFact(
+        device=disk.device, read_bytes_total=0, written_bytes_total=0, reads_total=0, writes_total=0,
+        busy_seconds_total=0.0, queue_seconds_total=0.0, busy_ratio=disk.busy, queue_length=disk.queue,
+        mounts=(disk.mount,),
     )  # fmt: skip
 
 

@@ -64,10 +64,13 @@ class WantedNodes(_Wish, frozen=True, kw_only=True):
 
 
 class Changed(Fact, frozen=True, kw_only=True):
-    """What would happen is not what was expected, so nothing was done. `now` is what would happen now."""
+    """What would happen is not what was expected, so nothing was done. `now` is what would happen now.
+
+    Without it, nothing was done because another replica acts.
+    """
 
     error: str
-    now: Outcome
+    now: Outcome | None = None
 
 
 T = TypeVar("T", bound=_Wish)

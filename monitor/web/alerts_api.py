@@ -169,6 +169,6 @@ def _language(request: Request) -> str:
 
 def _limit(request: Request) -> int:
     text = request.query_params.get("limit", str(ROWS))
-    if not text.isdecimal() or not 0 < int(text[:9]) <= MOST_ROWS:
+    if not text.isdecimal() or len(text) > len(str(MOST_ROWS)) or not 0 < int(text) <= MOST_ROWS:
         raise ValueError(f"limit is a number from 1 to {MOST_ROWS}")
     return int(text)

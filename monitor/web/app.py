@@ -16,12 +16,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
+from monitor.leading import Alone
 from monitor.report import ReportAsked
 from monitor.web.alerts_api import AlertsAsked, Tokens, alert_routes
 from monitor.web.answers import NO_STORE, json_answer
 from monitor.web.cleanup_api import CleanupAsked, cleanup_routes
 from monitor.web.context import Asked, Parts, Sources
 from monitor.web.guard import HANDLERS, HEADERS, Guard, open_guard
+from monitor.web.metrics import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.all import page_routes
 from monitor.web.report_api import report_routes
@@ -40,18 +42,22 @@ def create_app(
     reports: ReportAsked | None = None,
     guard: Guard | None = None,
     parts: Parts | None = None,
+    metrics: Callable[[], bytes] | None = None,
 ) -> ASGIApp:
     """Given whom to ask about the cluster, about alerts and about cleanup, return the application: API and pages.
 
-    `own_node` gives this machine's snapshot if its agent is here; `tokens` and `guard` say who may do what.
+    `own_node` gives this machine's snapshot if its agent is here; `tokens` and `guard` say who may do what; `metrics`
+    renders what Prometheus is told.
     """
     views = _Views(asked, own_node)
+    parts = parts or Parts(agents=lambda: _own_agent(own_node))
     routes = [
         Route("/healthz", healthz),
         Route("/v1/view", views.view),
         Route("/v1/findings", views.findings),
         Route("/v1/why", views.why),
         Route("/v1/snapshot", views.snapshot),
+        Route("/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else Alone().state())),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     if alerts is not None:
@@ -60,10 +66,11 @@ def create_app(
         routes += cleanup_routes(cleanup, tokens.daemon if tokens is not None else None)
     if reports is not None:
         routes += report_routes(reports)
+    if metrics is not None:
+        routes += metrics_routes(metrics)
     guard = guard or open_guard(tokens.daemon if tokens is not None else None)
     routes += guard.routes()
     routes += openapi_routes(routes)
-    parts = parts or Parts(agents=lambda: _own_agent(own_node))
     audit = guard.audit.latest if guard.audit is not None else None
     routes += page_routes(Sources(asked, parts, alerts, cleanup, reports, audit))
     app = SafeHeaders(guard.around(Starlette(routes=routes, exception_handlers=HANDLERS)))

@@ -161,6 +161,6 @@ def _language(request: Request) -> str:
 
 def _limit(request: Request) -> int:
     text = request.query_params.get("limit", str(RUNS))
-    if not text.isdecimal() or not 0 < int(text[:9]) <= MOST_RUNS:
+    if not text.isdecimal() or len(text) > len(str(MOST_RUNS)) or not 0 < int(text) <= MOST_RUNS:
         raise ValueError(f"limit is a number from 1 to {MOST_RUNS}")
     return int(text)

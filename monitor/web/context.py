@@ -12,6 +12,7 @@ from monitor.alert.shown import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
+from monitor.leading import LeaseState
 from monitor.overview_findings import SaidFinding
 from monitor.questions import Why
 from monitor.record.history import Kind, Point, What
@@ -66,6 +67,7 @@ class Parts:
     record: Remembering | None = None
     shown: Callable[[], Sequence[Shown]] | None = None  # alerts before they are put into words
     links: tuple[Link, ...] = ()
+    lease: Callable[[], LeaseState] | None = None  # where there may be several replicas
 
 
 @dataclass(frozen=True)

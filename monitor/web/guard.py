@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,15 +11,17 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
+from monitor.leading import NotLeadingError
 from monitor.web.access import RefusedError
 from monitor.web.actions_api import ActsAsked, action_routes
 from monitor.web.answers import json_answer
 from monitor.web.audit import Audit, Audited, audit_routes
 from monitor.web.auth.doorkeeper import Doorkeeper
-from monitor.web.auth.gate import API, Gate, refusal
+from monitor.web.auth.gate import API, CALLBACK, Gate, refusal
 from monitor.web.auth.login import login_routes
 from monitor.web.auth.people import Role
 from monitor.web.auth.settings import AccessSettings, AccessToken
+from monitor.web.context import language_of
 
 # What keeps a browser from running, showing or telling what it should not.
 HEADERS = {
@@ -69,6 +72,18 @@ def _refused(request: Request, error: Exception) -> Response:
     return refusal(request, error)
 
 
+def _elsewhere(request: Request, error: Exception) -> Response:
+    """Answer that another replica acts. An Alertmanager tries again, by another connection that may lead there."""
+    if not isinstance(error, NotLeadingError):
+        raise error
+    called = request.url.path == CALLBACK
+    said = {"error": error.said(language_of(request))}
+    answer = json_answer(said, HTTPStatus.SERVICE_UNAVAILABLE if called else HTTPStatus.CONFLICT)
+    if called:
+        answer.headers.update({"Retry-After": "1", "Connection": "close"})
+    return answer
+
+
 def _not_found(request: Request, error: Exception) -> Response:
     """Answer what is not there, or not in this way: to programs in JSON, as everything else."""
     if not isinstance(error, HTTPException):
@@ -80,4 +95,8 @@ def _not_found(request: Request, error: Exception) -> Response:
     return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
 
 
-HANDLERS: dict[object, ExceptionHandler] = {RefusedError: _refused, HTTPException: _not_found}
+HANDLERS: dict[object, ExceptionHandler] = {
+    RefusedError: _refused,
+    HTTPException: _not_found,
+    NotLeadingError: _elsewhere,
+}

@@ -19,6 +19,7 @@ from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
+from monitor.leading import LeaseState
 from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
 from monitor.overview_findings import SaidFinding
 from monitor.questions import Why
@@ -121,6 +122,7 @@ READING = (
     Operation("GET", "/v1/findings", "findings", "What is wrong, in words.", tuple[SaidFinding, ...], (LANG,)),
     Operation("GET", "/v1/why", "why", "Why a pod or job is as it is.", Why, WHY),
     Operation("GET", "/v1/snapshot", "snapshot", "This machine, if its agent is in this process.", NodeSnapshot),
+    Operation("GET", "/v1/lease", "lease", "Which replica acts, and whether it is this one.", LeaseState),
     Operation(
         "GET", "/v1/report", "report", "GPU hours, disks, cleanup and incidents.", Report, (SINCE, BY, FORMAT, LANG),
         also=("text/csv", "text/html"),

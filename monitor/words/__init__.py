@@ -14,8 +14,8 @@ from monitor.words.figures import duration, number, percent, size
 
 Value = str | int | float
 CATALOGS: Mapping[str, Mapping[str, str]] = {
-    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE,
-    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE,
+    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR,
+    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR,
 }
 LANGUAGES = tuple(CATALOGS)
 

@@ -144,11 +144,38 @@ def test_our_own_alerts_are_told_in_our_own_words() -> None:
     )  # fmt: skip
     labels = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cluster": "lab", "cause": "images", "instance": ""}
     callee = Callee(ours=Ours({known.fingerprint: known}, RULES, "lab"))
-    (told,) = callee.call(alert("a", labels=labels)).notifications
+    (told,) = callee.call(alert("a", severity="critical", labels=labels)).notifications
     assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, own)]
     callee._ours = Ours({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
     (over,) = callee.call(alert("a", "resolved", labels=labels)).notifications
     assert (over.reason, over.subjects[0].fingerprint) == (Reason.RESOLVED, known.fingerprint)
+
+
+def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> None:
+    """Its labels change with its severity, so that it is two alerts to Alertmanager; another replica saw it first."""
+    where = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cause": "images"}
+    own = Finding(
+        rule="disk-full",
+        severity=Severity.WARNING,
+        cause="images",
+        labels={"node": "n1", "mount": "/"},
+        headline=Note(key="disk-full.images", values={"node": "n1"}),
+    )
+    known = Alert(
+        fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
+    )  # fmt: skip
+    callee = Callee(ours=Ours({known.fingerprint: known}, RULES))
+
+    def disk(status: str, severity: str) -> dict[str, Any]:
+        return alert("", status, severity, labels=where | {"severity": severity}, fingerprint=f"am-{severity}")
+
+    assert callee.reasons(disk("firing", "warning")) == [Reason.NEW]
+    (worse,) = callee.call(disk("resolved", "warning"), disk("firing", "critical")).notifications
+    assert (worse.reason, worse.severity) == (Reason.WORSE, Severity.CRITICAL)
+    assert [(each.phase, each.finding.severity) for each in worse.subjects] == [(Phase.FIRING, Severity.CRITICAL)]
+    assert callee.reasons(disk("firing", "warning"), disk("firing", "critical")) == [], "a replica that lags behind"
+    assert callee.reasons(disk("resolved", "critical")) == [Reason.RESOLVED]
+    assert callee.reasons(disk("resolved", "warning")) == []
 
 
 @pytest.mark.parametrize(

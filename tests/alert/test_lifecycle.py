@@ -242,3 +242,59 @@ def test_one_fingerprint_is_one_alert_however_often_it_is_found() -> None:
     assert finding("n2").key != FOUND.key
     life.at(1, FOUND, finding("n2", WARNING))
     assert len(life.alerts) == 2
+
+
+def own_life(timing: Timing) -> Life:
+    """A life whose timing is its rule's own; the default, which must not count, is the opposite of patient."""
+    life = Life()
+    life.timings = Timings(Timing(keep=0, flap_count=99), {FOUND.rule: timing})
+    return life
+
+
+def test_the_patience_of_its_own_rule_decides_when_it_is_over() -> None:
+    life = own_life(Timing(keep=30))
+    assert [life.at(0, FOUND), life.at(1), life.at(30), life.at(31)] == [FIRING, FIRING, FIRING, RESOLVED]
+
+
+FLAPPING = Timing(keep=10, flap_count=2, flap_window=100, flap_hold=60)
+
+
+def flapping() -> Life:
+    """An alert that has fired twice, at 0 and at 20, and is flapping since."""
+    life = own_life(FLAPPING)
+    for second, found in ((0, True), (5, False), (15, False), (20, True)):
+        life.at(second, *([FOUND] if found else []))
+    assert life.alert.flapping
+    return life
+
+
+@pytest.mark.parametrize(("back", "counts"), [(39, False), (40, True)])
+def test_an_absence_counts_as_a_firing_when_it_would_have_been_the_end(back: float, counts: bool) -> None:
+    life = flapping()
+    life.at(30)
+    life.at(back, FOUND)
+    assert life.alert.firings == ((NOON + 20, NOON + back) if counts else (NOON, NOON + 20))
+
+
+@pytest.mark.parametrize(("second", "is_flapping"), [(99, True), (100, False)])
+def test_a_firing_counts_for_as_long_as_the_window(second: float, is_flapping: bool) -> None:
+    life = flapping()
+    life.at(second, FOUND)
+    assert life.alert.flapping is is_flapping
+
+
+def test_one_that_returns_is_seen_when_it_returns() -> None:
+    life = Life(Timing(wait=10, keep=0))
+    for second, found in ((0, True), (10, True), (20, False)):
+        life.at(second, *([FOUND] if found else []))
+    assert life.at(50, FOUND) is PENDING
+    assert life.alert.seen_at == NOON + 50
+
+
+def test_an_absence_noted_later_than_now_counts_from_now() -> None:
+    life = Life(Timing(keep=30))
+    life.at(0, FOUND)
+    life.at(1000)
+    assert life.at(10) is FIRING
+    assert life.alert.absent_since == NOON + 10
+    assert [life.at(39), life.at(40)] == [FIRING, RESOLVED]

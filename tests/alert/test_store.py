@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from monitor.alert.decide import Book, Decision
 from monitor.alert.matchers import Matcher
 from monitor.alert.model import Alert, Phase, Told
 from monitor.alert.silences import Silence
-from monitor.alert.store import DAY, KEEP_DAYS, Store, What
+from monitor.alert.store import DAY, KEEP_DAYS, KEEP_ROWS, Store, What
 from monitor.facts.findings import Severity
 from tests.alert.post_support import finding, notification
 from tests.support.filesystems import fill, mounted
@@ -151,6 +152,28 @@ def test_of_very_much_only_the_latest_is_kept(store: Store, monkeypatch: pytest.
     store.prune(10.0)
     assert [event.alert.fingerprint for event in store.history(0.0)] == ["n7", "n6", "n5"]
     assert [each.group for each in store.deliveries(10, 10.0)] == ["g7", "g6", "g5", "g4", "g3", "g0"]
+
+
+def test_pruning_an_outbox_that_is_full_holds_up_nobody(store: Store, path: Path) -> None:
+    many = 2 * KEEP_ROWS
+    with closing(sqlite3.connect(path)) as file, file:
+        numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
+        file.execute(
+            f"INSERT INTO outbox (receiver, topic, body, parcel, position) {numbers} "
+            "SELECT 'bot', 'g', '{}', 'p' || n, 0 FROM numbers",
+            (many,),
+        )
+        file.execute(
+            "INSERT INTO parcels (id, receiver, state, attempts, failures, tried_at, next_at, done_at) "
+            f"{numbers} SELECT 'p' || n, 'bot', 'sent', 1, 0, 9, 9, 9 FROM numbers",
+            (many,),
+        )
+    began = time.monotonic()
+    store.prune(10.0)
+    assert time.monotonic() - began < 5.0  # each row by each parcel takes minutes
+    with closing(sqlite3.connect(path)) as file:
+        left = [file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("outbox", "parcels")]
+    assert left == [KEEP_ROWS, KEEP_ROWS]
 
 
 def test_a_full_disk_loses_no_alert(tmp_path: Path) -> None:

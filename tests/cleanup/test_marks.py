@@ -57,6 +57,7 @@ MARKS: list[tuple[str, When, float | None, tuple[float | None, float | None]]] =
     ("low is given, high is not", When(high=0.80, low=0.75, yield_to_kubelet=True), 0.70, (0.65, 0.60)),
     ("so early that nothing is left", OURS, 0.05, (0.0, 0.0)),
     ("high is given", When(high=0.80, low=0.70), 0.70, (0.80, 0.70)),
+    ("no low one", When(high=0.80, yield_to_kubelet=True), 0.70, (0.65, None)),
     ("there are none", When(cron="0 3 * * *"), 0.70, (None, None)),
 ]
 
@@ -71,7 +72,7 @@ def test_which_marks_hold(when: When, high: float | None, expect: tuple[float | 
 def test_a_run_stops_at_the_mark_that_holds(high: float | None, needed: int) -> None:
     given = snapshot(disk=(disk(used=80),), kubelet=KubeletFact(image_gc_high_ratio=high))
     agent = AgentFact(target="a", node="n1", snapshot=given, received_at=NOW)
-    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]))
+    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]), first_hand=lambda _: agent)
     nothing: Any = None
     gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
     reading = gatherer.reading(ImagePolicy(name="p"), "n1")

@@ -44,6 +44,7 @@ SPARED: list[tuple[str, dict[str, Any], dict[str, Any], DatasetUses, str]] = [
     ("a pattern below the root", {}, {"pins": ("*/datasets/a",)}, DatasetUses(), "pinned"),
     ("a pattern of the whole path", {}, {"pins": ("/mnt/share/zhang/*",)}, DatasetUses(), "pinned"),
     ("an owner", {}, {"owners_kept": ("zh*",)}, DatasetUses(), "owner-kept"),
+    ("an owner by number who has a name", {}, {"owners_kept": ("1001",)}, DatasetUses(), "owner-kept"),
     ("an owner by number", {"owner": None}, {"owners_kept": ("1001",)}, DatasetUses(), "owner-kept"),
     ("open here", {"in_use_by": (UseFact(how="open", pid=7),)}, {}, DatasetUses(), "in-use"),
     ("nobody can tell", {"in_use_by": (UseFact(how="unknown"),)}, {}, DatasetUses(), "in-use"),
@@ -60,6 +61,7 @@ SPARED: list[tuple[str, dict[str, Any], dict[str, Any], DatasetUses, str]] = [
     ("all above the root", {}, {}, volumes(("/", None)), "needed"),
     ("as the server exports it", {}, {}, volumes(("/export/share/zhang/datasets/a", "10.0.0.9")), "needed"),
     ("the whole export", {}, {}, volumes(("/export", "nas")), "needed"),
+    ("a path with a slash too many", {}, {}, volumes(("//mnt/share/zhang", None)), "needed"),
     ("a roundabout path", {}, {}, volumes(("/mnt//share/li/../zhang/datasets", None)), "needed"),
 ]  # fmt: skip
 
@@ -77,6 +79,8 @@ def test_what_keeps_a_unit(facts: dict[str, Any], settings: dict[str, Any], uses
     [
         volumes(("/mnt/share/zhang/datasets/ab", None)),
         volumes(("/mnt/share/li", None)),
+        volumes(("/zhang/datasets/a", None)),
+        volumes(("/Xmnt/share/zhang", None)),
         volumes(("/export/share/zhang/datasets/a", None)),  # a directory of that name on a node is another
         volumes(("/mnt/share/zhang/datasets/a", "nas")),
         DatasetUses(elsewhere={"zhang/datasets/b": "n2"}),

@@ -36,6 +36,7 @@ KEPT: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("the runtime pins it", {"pinned": True}, {}, "pinned"),
     ("the pause image", {"names": ("registry.k8s.io/pause:3.9",)}, {}, "pinned"),
     ("an old pause image", {"names": ("gcr.io/google_containers/pause-amd64:3.1",)}, {}, "pinned"),
+    ("a pause image without a name", {"names": (), "digests": (f"registry.k8s.io/pause@sha256:{A}",)}, {}, "pinned"),
     ("a name is pinned", {"names": ("lab/base:1", "lab/a:1")}, {"pins": ("lab/base:*",)}, "pinned"),
     ("a full name is pinned", {"names": ("nginx:1",)}, {"pins": ("docker.io/library/nginx:*",)}, "pinned"),
     ("a digest is pinned", {"digests": (f"lab/a@sha256:{A}",)}, {"pins": (f"sha256:{A}",)}, "pinned"),

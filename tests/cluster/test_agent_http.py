@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -36,9 +37,9 @@ SECRET = "s3cret-t0ken"
         ("trickles its headers", trickles_headers, 0.3, "no whole answer within 0.3 s"),
         ("trickles its body", trickles, 0.3, "no whole answer within 0.3 s"),
         ("trickles chunks", trickles_chunks, 0.3, "no whole answer within 0.3 s"),
-        ("announces 65 MiB", sends(1, Content_Length=65 * 1024**2), 5, "sent more than 64 MiB"),
-        ("sends 65 MiB unannounced", sends(65), 5, "sent more than 64 MiB"),
-        ("sends 65 MiB in chunks", sends_chunks(65), 5, "sent more than 64 MiB"),
+        ("announces 9 MiB", sends(1, Content_Length=9 * 1024**2), 5, "sent more than 8 MiB"),
+        ("sends 9 MiB unannounced", sends(9), 5, "sent more than 8 MiB"),
+        ("sends 9 MiB in chunks", sends_chunks(9), 5, "sent more than 8 MiB"),
         ("wants a token", answers(b"{}", 401), 5, "answered 401 Unauthorized"),
         ("is broken", answers(b"oops", 500, "Out of \x1b[31mluck"), 5, "answered 500 Internal Server Error"),
         ("answers with a number nobody knows", answers(b"", 799), 5, "answered 799"),
@@ -114,3 +115,27 @@ def test_the_token_is_sent_to_the_agent() -> None:
         HttpFetch(2, None)(agent.target)
     assert [headers.get("authorization") for headers in agent.headers] == [f"Bearer {SECRET}", None]
     assert set(agent.paths) == {"/v1/snapshot"}
+
+
+def test_one_that_hangs_up_slowly_holds_up_nobody() -> None:
+    hanging_up, go_on = threading.Event(), threading.Event()
+
+    class Slow(socket.socket):
+        def close(self) -> None:
+            hanging_up.set()
+            go_on.wait(10)
+            super().close()
+
+    fetch = HttpFetch(2, None)
+    thread = threading.Thread(target=fetch._hang_up, args=(Slow(),), daemon=True)
+    thread.start()
+    assert hanging_up.wait(5)
+    try:
+        with FakeAgent(reports("gpu-01")) as agent:
+            answered = threading.Thread(target=fetch, args=(agent.target,), daemon=True)
+            answered.start()
+            answered.join(5)
+            assert not answered.is_alive()
+    finally:
+        go_on.set()
+        thread.join(5)

@@ -12,7 +12,7 @@ import pytest
 
 from monitor.agent.server import AgentServer
 from monitor.cluster.agents import SLOWEST, AgentPoller
-from tests.cluster.polling import poll, polling, settings, until
+from tests.cluster.polling import only, poll, polling, settings, until
 from tests.support import wait_until
 from tests.support.fake_agents import (
     Behaviour,
@@ -42,6 +42,24 @@ def test_an_agent_that_answers() -> None:
         assert (fact.silent_since, fact.error, fact.failures) == (None, None, 0)
         assert fact.received_at == pytest.approx(time.time(), abs=2)
         assert 0 < (fact.latency_seconds or 0) < 0.5
+
+
+@pytest.mark.parametrize("seconds", [7200.0, -7200.0])
+def test_an_agent_is_not_silent_for_as_long_as_the_clock_was_set(
+    seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = time.time
+    with FakeAgent(answers(BODY)) as agent, polling(poll(agent, interval=60)) as poller:
+        until(poller, lambda fact: fact.snapshot, "it has answered")
+        monkeypatch.setattr(time, "time", lambda: real() + seconds)
+        assert only(poller).received_at == pytest.approx(time.time(), abs=5)
+        assert only(poller).silent_since is None
+    with polling(poll(agent)) as poller:  # nobody is there any more
+        since = until(poller, lambda fact: fact.failures, "it has failed").silent_since
+        monkeypatch.setattr(time, "time", real)
+        failures = only(poller).failures
+        fact = until(poller, lambda fact: fact.failures > failures, "it has failed again")
+        assert fact.silent_since == pytest.approx((since or 0.0) - seconds, abs=0.5)
 
 
 def test_the_agent_that_we_build_is_understood() -> None:

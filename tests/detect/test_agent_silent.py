@@ -112,6 +112,7 @@ def test_a_node_with_cards_and_without_an_agent_is_noticed_in_time() -> None:
     finding = only(RULE(given(NOW + 121), first.memory))
     assert (finding.cause, finding.labels) == ("agent-down", {"node": "n2"})
     assert "n2 has GPUs and no agent for 2 min 1 s" in text(finding)
+    assert RULE(given(NOW - 3600), first.memory).memory == {"n2": NOW - 3600}  # the clock was set back
 
 
 def test_no_agent_anywhere_is_one_finding() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from monitor.cluster.view import Memory
@@ -109,3 +110,17 @@ def test_gone_when_the_process_is_gone() -> None:
 
 def test_words() -> None:
     assert catalog_problems(RULE) == []
+
+
+def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
+    """An agent that falls silent as a pod ends is believed for a minute: its last word is older than the end."""
+    heard = agent(card(), processes=(of(DONE),))
+    noticed = (heard.received_at or NOW) + 1
+    later = noticed + 60
+    view = situation(heard, pods=PODS, now=noticed).world.view  # joined before the agent counts as silent
+    early = replace(situation(heard, pods=PODS), now=later)
+    early = replace(early, world=replace(early.world, view=view))
+    assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
+    again = msgspec.structs.replace(heard, received_at=later - 5)
+    spoken = situation(again, pods=PODS, now=later)
+    assert causes(run(RULE, spoken, {"n1/0/team/done": noticed})) == [("warning", "pod-finished")]

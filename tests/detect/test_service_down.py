@@ -74,6 +74,13 @@ def test_a_restart_of_ours_does_not_make_it_well_for_a_while() -> None:
     assert (well.findings, well.memory) == ((), {})
 
 
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_its_old_time() -> None:
+    ahead = service(cause="refused", failing_since=NOW + 3600, at=NOW + 3600)
+    first = RULE(situation(RULE, services=[ahead]), None)
+    later = service(cause="refused", failing_since=NOW + 3600, at=NOW + 30)
+    assert only(RULE(situation(RULE, services=[later], now=NOW + 30), first.memory)).since == NOW
+
+
 def test_a_probe_that_is_old_says_nothing() -> None:
     history = detect([RULE], {}, situation(RULE, services=[service(cause="refused")]), History()).history
     for ok in (True, False):

@@ -13,6 +13,10 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         self._passed += seconds
 
+    def set(self, seconds: float) -> None:
+        """Set the time of day so much ahead, or back; only that."""
+        self._wall += seconds
+
     def time(self) -> float:
         return self._wall + self._passed
 

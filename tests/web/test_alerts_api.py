@@ -131,6 +131,7 @@ READ: list[tuple[str, int, Any]] = [
     ("/v1/alerts/history?since=soon", 400, None),
     ("/v1/alerts/history?limit=0", 400, None),
     ("/v1/alerts/history?limit=99999999999999999999", 400, None),
+    ("/v1/alerts/history?limit=00000010099999", 400, None),
     ("/v1/alerts/history?limit=²", 400, None),
     ("/v1/deliveries?limit=7", 200, ("deliveries", 7)),
     ("/v1/silences", 200, None),

@@ -148,6 +148,7 @@ WRONG: list[tuple[str, str, bytes | None, str]] = [
     ("no such language", "/v1/cleanup/plan?lang=tlh", None, "lang is en or zh"),
     ("no number", "/v1/cleanup/history?limit=x", None, "limit is a number"),
     ("too many", "/v1/cleanup/history?limit=100000", None, "limit is a number"),
+    ("too many behind noughts", "/v1/cleanup/history?limit=00000010099999", None, "limit is a number"),
     ("no JSON", "/v1/cleanup/run", b"{", "not what belongs here"),
     ("something is missing", "/v1/cleanup/release", b'{"node":"gpu01"}', "`gpu`"),
     ("of another kind", "/v1/cleanup/run", b'{"policy":5}', "Expected `str`"),

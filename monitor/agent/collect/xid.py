@@ -23,6 +23,7 @@ from monitor.facts import XidCount, XidEvent, XidFacts
 RECENT = 50
 SAME_INCIDENT_SECONDS = 10.0
 FALLEN_OFF_THE_BUS = 79
+MOST_DIGITS = 10
 DRIVER_LIMIT = 3.0
 KERNEL, DRIVER, BOTH = "kernel", "nvml", "both"
 _Placed = TypeVar("_Placed", XidCount, XidEvent)
@@ -100,12 +101,13 @@ def parse_xid(message: KernelMessage) -> XidEvent | None:
     place, _, rest = report.partition("): ")
     code, _, words = rest.partition(",")
     address = _address(place.split(" ")[0].removeprefix("PCI:"))
-    if address is None or not code.strip().isdecimal():
+    number = _number(code.strip())
+    if address is None or number is None:
         return None
     words = words.strip()
     return XidEvent(
         at=message.at,
-        code=int(code),
+        code=number,
         source=KERNEL,
         pci_bus_id=address,
         pid=_pid(words),
@@ -144,7 +146,12 @@ def _address(text: str) -> str | None:
 def _pid(words: str) -> int | None:
     _, found, rest = words.partition("pid=")
     pid = rest.partition(",")[0].strip("'\" ")
-    return int(pid) if found and pid.isdecimal() else None
+    return _number(pid) if found else None
+
+
+def _number(text: str) -> int | None:
+    """Given digits, return their value; what has more of them than any code or pid is neither."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def merge(facts: XidFacts, news: Iterable[XidEvent]) -> XidFacts:

@@ -82,10 +82,11 @@ def mount_id(proc: str, descriptor: int) -> int:
 
 def parse_mount_id(raw: bytes) -> int:
     """Given an fdinfo, return the id of the mount in it. Raise OSError if it has none."""
-    _, found, rest = raw.partition(b"mnt_id:")
-    if not found:
+    _, _, rest = raw.partition(b"mnt_id:")
+    ident = rest.split(None, 1)[:1]
+    if not ident or not ident[0].isdigit():
         raise OSError("this kernel does not say which mount a descriptor is on")
-    return int(rest.split(None, 1)[0])
+    return int(ident[0])
 
 
 def by_id(mounts: Iterable[SeenMount], ident: int) -> SeenMount | None:

@@ -58,7 +58,7 @@ class CheckpointFile:
     def _decode(self, content: bytes) -> tuple[Allocation, ...]:
         try:
             checkpoint = self._decoder.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise CheckpointError(f"{self.path}: {error}") from error
         return tuple(_allocations((checkpoint.data or checkpoint).entries or []))
 

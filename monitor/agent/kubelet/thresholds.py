@@ -105,7 +105,7 @@ def parse_threshold(text: str) -> tuple[float | None, int | None]:
 def _parse_json(text: str) -> Told:
     try:
         found = msgspec.json.decode(text, type=_Json)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ValueError(f"the kubelet's configuration is no JSON: {error}") from None
     high, low = (None if mark is None else f"{mark:g}" for mark in (found.high, found.low))
     if found.eviction is None:

@@ -12,17 +12,18 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes
+from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes, whole
 from monitor.facts import NodeSnapshot
+from monitor.metric_family import text_of
 
 log = logging.getLogger(__name__)
 Render = Callable[[NodeSnapshot], Iterable[Metric]]
 
 # The parts of the snapshot that each rendering reads, and the rendering.
 PIECES: tuple[tuple[tuple[str, ...], Render], ...] = (
+    (("at", *whole.PARTS), whole.families),
     (("collectors", "boot_id"), agent.families),
     (("gpu", "xid"), gpus.families),
     (("gpu", "gpu_processes", "pod_devices", "containers"), processes.families),
@@ -33,16 +34,6 @@ PIECES: tuple[tuple[tuple[str, ...], Render], ...] = (
     (("kubelet",), kubelet.families),
     (("actions",), actions.families),
 )
-
-
-class _Families:
-    """What `generate_latest` wants of a registry."""
-
-    def __init__(self, families: Iterable[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Metric]:
-        return self._families
 
 
 class Exposition:
@@ -68,7 +59,7 @@ class Exposition:
     def _text(self, render: Render, snapshot: NodeSnapshot) -> bytes:
         """Render one piece. A piece that cannot be rendered is reported as such, and costs the scrape nothing else."""
         try:
-            return generate_latest(_Families(render(snapshot)))
+            return text_of(render(snapshot))
         except Exception:
             piece = render.__module__.rpartition(".")[2]
             log.exception("cannot render the metrics of %s", piece)

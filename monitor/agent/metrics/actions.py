@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.family import label
 from monitor.facts import NodeSnapshot
+from monitor.metric_family import label
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
@@ -24,3 +24,6 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     for reason, count in sorted(actions.refused.items()):
         refused.add_metric((label(reason),), count)
     yield from (family for family in (ended, refused) if family.samples)
+    if actions.refused_at is not None:
+        name = "gpuwarden_actions_refused_last_seconds"
+        yield GaugeMetricFamily(name, "When a request was last refused (Unix time).", actions.refused_at)

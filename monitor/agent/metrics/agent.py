@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.family import Row, counters, gauges, label
+from monitor.agent.metrics.said import infos, said
 from monitor.facts import CollectorFact, NodeSnapshot
+from monitor.metric_family import Row, counters, gauges, label
 
 GAUGES: tuple[Row[CollectorFact], ...] = (
     (
@@ -18,6 +19,7 @@ GAUGES: tuple[Row[CollectorFact], ...] = (
     ("gpuwarden_collector_absent", "Whether there is nothing on this node to read.", lambda c: c.outcome == "absent"),
     ("gpuwarden_collector_hung", "Whether a run is over its time limit right now.", lambda c: c.hung_since is not None),
     ("gpuwarden_collector_hung_since_seconds", "When the hung run began (Unix time).", lambda c: c.hung_since),
+    ("gpuwarden_collector_interval_seconds", "How often it is run.", lambda c: c.interval_seconds),
     ("gpuwarden_collector_duration_seconds", "How long the last run took.", lambda c: c.duration_seconds),
     ("gpuwarden_collector_last_success_seconds", "When a run last succeeded (Unix time).", lambda c: c.succeeded_at),
 )
@@ -35,3 +37,6 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     things = [((label(fact.name),), fact) for fact in snapshot.collectors]
     yield from gauges(GAUGES, ("collector",), things)
     yield from counters(COUNTERS, ("collector",), things)
+    outcomes = [(label(fact.name), fact.outcome, said(fact.message)) for fact in snapshot.collectors]
+    text = "How the last run ended: ok, absent, failed or starting, and what it said."
+    yield from infos("gpuwarden_collector_outcome_info", text, ("collector", "outcome", "message"), outcomes)

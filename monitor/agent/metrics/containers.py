@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics.family import Row, counters, gauges, label
+from monitor.agent.metrics.said import infos, said
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, NodeSnapshot, ShmFact
+from monitor.metric_family import Row, counters, gauges, label
 
 CONTAINER = ("container_id", "pod_uid", "pod", "namespace", "container", "user")
 
@@ -45,17 +46,39 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     users = pod_users(containers)
     owners = {container.id: _owner(container, users) for container in containers}
     state = [
-        ((*owners[c.id], label(c.image), label(c.image_id), c.runtime, c.state), c) for c in containers if not c.sandbox
+        ((*owners[c.id], *map(label, (c.image, c.image_id, c.runtime, c.state, c.name, c.log_path))), c)
+        for c in containers
+        if not c.sandbox
     ]
-    yield from gauges(STATE[:1], (*CONTAINER, "image", "image_id", "runtime", "state"), state)
+    names = ("image", "image_id", "runtime", "state", "name", "log_path")
+    yield from gauges(STATE[:1], (*CONTAINER, *names), state)
+    yield from _sandboxes(containers)
     yield from gauges(STATE[1:], CONTAINER, [(owners[c.id], c) for c in containers if not c.sandbox])
     usage = [(_of(owners, fact.container_id), fact) for fact in snapshot.container_usage or ()]
     yield from gauges(USAGE_GAUGES, CONTAINER, usage)
     yield from counters(USAGE_COUNTERS, CONTAINER, usage)
     yield from gauges(SHM, (*CONTAINER, "device"), [_shm(owners, fact) for fact in snapshot.shm or ()])
     yield from gauges(LOGS, CONTAINER, [(_of(owners, fact.container_id), fact) for fact in snapshot.logs or ()])
-    layers = [(_of(owners, id_), size) for use in snapshot.runtime_usage or () for id_, size in use.writable.items()]
-    yield from gauges(WRITABLE, CONTAINER, layers)
+    errors = [(fact.container_id, said(fact.error)) for fact in snapshot.logs or () if fact.error]
+    text = "Why the container's log cannot be read."
+    yield from infos("gpuwarden_container_log_error_info", text, ("container_id", "error"), errors)
+    layers = [
+        ((*_of(owners, id_), use.runtime), size)
+        for use in snapshot.runtime_usage or ()
+        for id_, size in use.writable.items()
+    ]
+    yield from gauges(WRITABLE, (*CONTAINER, "runtime"), layers)
+
+
+def _sandboxes(containers: Iterable[ContainerFact]) -> Iterable[Metric]:
+    """Yield the containers that only hold a pod together: what is used on behalf of the pod is named after them."""
+    names = ("container_id", "pod_uid", "pod", "namespace", "user", "runtime", "state", "name")
+    rows = [
+        [label(v) for v in (c.id, c.pod_uid, c.pod_name, c.namespace, c.user, c.runtime, c.state, c.name)]
+        for c in containers
+        if c.sandbox
+    ]
+    yield from infos("gpuwarden_container_sandbox_info", "The sandbox of a pod.", names, rows)
 
 
 def pod_users(containers: Iterable[ContainerFact]) -> dict[str | None, str]:

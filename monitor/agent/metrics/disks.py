@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.family import Row, counters, gauges, label
+from monitor.agent.metrics.said import infos, said
 from monitor.facts import DiskFact, DiskIoFact, MountFact, NodeSnapshot, ProbeFact
+from monitor.metric_family import Row, counters, gauges, label
 
 DISKS: tuple[Row[DiskFact], ...] = (
     ("gpuwarden_disk_size_bytes", "Size of the filesystem.", lambda d: d.size_bytes),
@@ -39,6 +40,7 @@ MOUNTS: tuple[Row[MountFact], ...] = (
 )
 PROBES: tuple[Row[ProbeFact], ...] = (
     ("gpuwarden_registry_reachable", "Whether this node reaches the registry.", lambda p: p.ok),
+    ("gpuwarden_registry_probe_time_seconds", "When it was tried (Unix time).", lambda p: p.at),
     ("gpuwarden_registry_probe_duration_seconds", "How long the probe took.", lambda p: p.duration_seconds),
 )
 
@@ -55,6 +57,20 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     yield from _mount_states(snapshot.mounts or ())
     yield from gauges(PROBES, ("registry",), [((label(p.target),), p) for p in snapshot.probes or ()])
     yield from _probe_failures(snapshot.probes or ())
+    yield from _words(snapshot)
+
+
+def _words(snapshot: NodeSnapshot) -> Iterable[Metric]:
+    """Yield what is said by what fails, and which devices serve which mounts."""
+    disks = [(label(d.mount), said(d.error)) for d in snapshot.disk or () if d.error]
+    yield from infos("gpuwarden_disk_error_info", "Why the filesystem cannot be asked.", ("mount", "error"), disks)
+    served = [(label(io.device), label(mount)) for io in snapshot.disk_io or () for mount in io.mounts]
+    yield from infos("gpuwarden_disk_io_mount_info", "A mount that the device serves.", ("device", "mount"), served)
+    mounts = [(label(m.path), said(m.error)) for m in snapshot.mounts or () if m.error]
+    yield from infos("gpuwarden_mount_error_info", "What is wrong with the mount.", ("mount", "error"), mounts)
+    told = [(label(p.target), label(p.status), label(p.address), said(p.error)) for p in snapshot.probes or ()]
+    names = ("registry", "status", "address", "error")
+    yield from infos("gpuwarden_registry_probe_info", "What the registry answered.", names, told)
 
 
 def _roles(disks: Iterable[DiskFact]) -> Iterable[Metric]:

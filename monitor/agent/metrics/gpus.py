@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.family import Row, counters, gauges, label
+from monitor.agent.metrics.said import infos, said
 from monitor.facts import GpuFact, GpuInventory, MigFact, NodeSnapshot, XidFacts
+from monitor.metric_family import Row, counters, gauges, label
 
 CARD = ("gpu", "uuid")
 
@@ -35,6 +37,10 @@ GAUGES: tuple[Row[GpuFact], ...] = (
      lambda g: g.row_remaps.failed if g.row_remaps else None),
     ("gpuwarden_gpu_retired_pages_pending", "Whether a page retirement waits for a reset.",
      lambda g: g.retired_pages.pending if g.retired_pages else None),
+    ("gpuwarden_gpu_throttle_reasons", "How many reasons hold the clocks down.",
+     lambda g: None if g.throttle_reasons is None else len(g.throttle_reasons)),
+    ("gpuwarden_gpu_ecc_enabled", "Whether errors of the memory are found and corrected.",
+     lambda g: g.ecc.enabled if g.ecc else None),
     ("gpuwarden_gpu_nvlinks", "NVLinks of the card.", lambda g: g.nvlink.links if g.nvlink else None),
     ("gpuwarden_gpu_nvlinks_active", "NVLinks that are up.", lambda g: g.nvlink.active if g.nvlink else None),
 )  # fmt: skip
@@ -89,6 +95,8 @@ def _states(cards: list[tuple[tuple[str, str], GpuFact]]) -> Iterable[Metric]:
         if gpu.recovery_action is not None:
             action.add_metric((*labels, label(gpu.recovery_action)), 1)
     yield from (family for family in (throttled, action) if family.samples)
+    errors = [(*labels, said(gpu.error)) for labels, gpu in cards if gpu.error]
+    yield from infos("gpuwarden_gpu_error_info", "What the driver says of the card.", (*CARD, "error"), errors)
 
 
 def _errors(cards: list[tuple[tuple[str, str], GpuFact]]) -> Iterable[Metric]:
@@ -142,3 +150,20 @@ def _xids(xids: XidFacts, inventory: GpuInventory | None) -> Iterable[Metric]:
         counter.add_metric(labels, count.count)
         last.add_metric(labels, count.last_at)
     yield from (family for family in (counter, last) if family.samples)
+    yield from _xid_events(xids, index)
+
+
+def _xid_events(xids: XidFacts, index: Mapping[str | None, int]) -> Iterable[Metric]:
+    """Yield when each of the newest errors was seen. Of like ones the newest is number 0, so that only values move."""
+    names = (*CARD, "pci_bus_id", "xid", "source", "pid", "message", "number")
+    family = GaugeMetricFamily(
+        "gpuwarden_gpu_xid_event_seconds", "When one of the newest XIDs was seen (Unix time).", labels=names
+    )
+    numbers: Counter[tuple[str, ...]] = Counter()
+    for event in sorted(xids.recent, key=lambda event: -event.at):
+        card = (index.get(event.gpu_uuid), event.gpu_uuid, event.pci_bus_id, event.code, event.source, event.pid)
+        labels = (*map(label, card), said(event.message))
+        family.add_metric((*labels, str(numbers[labels])), event.at)
+        numbers[labels] += 1
+    if family.samples:
+        yield family

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from monitor.agent.metrics.family import Row, gauges
+from monitor.agent.metrics.said import infos, said
 from monitor.facts import HostFact, NodeSnapshot
+from monitor.metric_family import Row, gauges
 
 HOST: tuple[Row[HostFact], ...] = (
     ("gpuwarden_host_cpus", "CPUs of the node.", lambda h: h.cpus),
@@ -23,6 +24,8 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     if snapshot.host is None:
         return
     yield from gauges(HOST, (), [((), snapshot.host)])
+    kernel = snapshot.host.kernel
+    yield from infos("gpuwarden_host_info", "The node's system.", ("kernel",), [(said(kernel),)] if kernel else ())
     cpu = CounterMetricFamily("gpuwarden_host_cpu_seconds", "CPU time by mode, over all cores.", labels=("mode",))
     for mode, seconds in snapshot.host.cpu_seconds_total.items():
         cpu.add_metric((mode,), seconds)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.family import Row, gauges, label
+from monitor.agent.metrics.said import infos
 from monitor.facts import ImageCacheFact, ImageFact, NodeSnapshot, RuntimeUsageFact, VolumeFact
+from monitor.metric_family import Row, gauges, label
 
 CACHES: tuple[Row[ImageCacheFact], ...] = (
     ("gpuwarden_images", "Images in the cache.", lambda c: len(c.images)),
@@ -45,10 +46,26 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     yield from gauges(CACHES, ("runtime",), [((cache.runtime,), cache) for cache in caches])
     images = [((c.runtime, label(i.id), label(_name(i))), i) for c in caches for i in c.images]
     yield from gauges(IMAGES, ("runtime", "image_id", "image"), images)
+    yield from _details(caches)
     usage = snapshot.runtime_usage or ()
     yield from gauges(USAGE, ("runtime",), [((use.runtime,), use) for use in usage])
     volumes = [((use.runtime, label(volume.name)), volume) for use in usage for volume in use.volumes]
     yield from gauges(VOLUMES, ("runtime", "volume"), volumes)
+
+
+def _details(caches: Iterable[ImageCacheFact]) -> Iterable[Metric]:
+    """Yield an image's other names, who uses it, and which ones the runtime itself keeps."""
+    images = [(cache.runtime, image) for cache in caches for image in cache.images]
+    names = [(runtime, image.id, label(name)) for runtime, image in images for name in image.names[1:]]
+    text = "A name of the image beside its first one."
+    yield from infos("gpuwarden_image_name_info", text, ("runtime", "image_id", "name"), names)
+    users = [(runtime, image.id, user) for runtime, image in images for user in image.containers]
+    text = "A container that uses the image, running or stopped."
+    yield from infos("gpuwarden_image_container_info", text, ("runtime", "image_id", "container_id"), users)
+    pinned = [(runtime, image.id) for runtime, image in images if image.pinned]
+    yield from infos(
+        "gpuwarden_image_pinned", "An image that the runtime never removes.", ("runtime", "image_id"), pinned
+    )
 
 
 def _name(image: ImageFact) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from monitor.agent.metrics.containers import pod_users
-from monitor.agent.metrics.family import Row, gauges, label
+from monitor.agent.metrics.said import infos
 from monitor.facts import ContainerFact, GpuProcessFact, NodeSnapshot
+from monitor.metric_family import Row, gauges, label
 
 PROCESS = (
     "gpu", "uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "pod", "namespace", "container", "user"
@@ -32,6 +33,7 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
         ]
         yield from gauges(GAUGES, PROCESS, things)
         yield from _states(things)
+        yield from _infos(snapshot.gpu_processes)
     if snapshot.pod_devices is not None:
         yield from _allocations(snapshot, index)
 
@@ -67,6 +69,15 @@ def _states(things: list[tuple[tuple[str, ...], GpuProcessFact]]) -> Iterable[Me
         if process.state in ("D", "Z", "gone") and process.state_since is not None:
             since.add_metric(labels, process.state_since)
     yield from (family for family in (state, since) if family.samples)
+
+
+def _infos(processes: Iterable[GpuProcessFact]) -> Iterable[Metric]:
+    names = ("uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "kind", "uid")
+    rows = [
+        [label(v) for v in (p.gpu_uuid, p.mig_uuid, p.pid, p.name, p.container_id, p.pod_uid, p.kind, p.uid)]
+        for p in processes
+    ]
+    yield from infos("gpuwarden_gpu_process_info", "A process that holds a card.", names, rows)
 
 
 def _allocations(snapshot: NodeSnapshot, index: dict[str | None, str]) -> Iterable[Metric]:

@@ -154,7 +154,7 @@ def _from_json(text: str | None, kind: type[T]) -> T | None:
     """Given JSON that no interface promises, return it as `kind`, or None if it is something else."""
     try:
         return msgspec.json.decode(text or "", type=kind)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 

@@ -17,6 +17,7 @@ from monitor.agent.runtime.api import EngineError, pod_user
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact, VolumeFact
 
 log = logging.getLogger(__name__)
+_NO_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 _STATES = {
     "created": "created",
@@ -147,7 +148,7 @@ class Items(Generic[T]):
             return self._list.decode(body) or []
         except msgspec.ValidationError:
             pass
-        except msgspec.MsgspecError as error:
+        except _NO_JSON as error:
             raise EngineError(f"{self._name}: not what a Docker engine says: {error}") from error
         return list(self._good(decode(body, list[msgspec.Raw])))
 
@@ -155,7 +156,7 @@ class Items(Generic[T]):
         for raw in items:
             try:
                 yield self._item.decode(raw)
-            except msgspec.ValidationError as error:
+            except (msgspec.ValidationError, UnicodeError) as error:
                 if (oddity := str(error)) != self._last_oddity:
                     log.warning("left out an odd %s: %s: %s", self._name, oddity, bytes(raw)[:200])
                     self._last_oddity = oddity
@@ -165,7 +166,7 @@ def decode(body: bytes | msgspec.Raw, kind: type[T]) -> T:
     """Given JSON, return it as `kind`. Raise EngineError if it is something else."""
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.MsgspecError as error:
+    except _NO_JSON as error:
         raise EngineError(f"{kind.__name__}: not what a Docker engine says: {error}") from error
 
 

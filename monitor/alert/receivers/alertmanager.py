@@ -2,6 +2,9 @@
 
 Alertmanager holds an alert to be over when it hears nothing of it. So what fires is sent again and again, with an end
 that lies a few repetitions ahead: if this program dies, its alerts end there within minutes and not never.
+
+It knows an alert by all of its labels, the severity among them: one that becomes worse is another one there, and the
+old one has to be ended.
 """
 
 from __future__ import annotations
@@ -30,25 +33,39 @@ class Alertmanager(Configured):
         way = way_of(settings)
         self._way = replace(way, url=api_url(way.url, "alerts"))
         self._headers = bearer(settings.token)
+        self._firing: dict[str, dict[str, Any]] = {}  # by fingerprint: the alert as it was last sent
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return max(1, len(notifications))
 
     def deliver(self, parcel: Parcel) -> str:
         # The last word on an alert counts, when several wait.
-        alerts = {
-            subject.fingerprint: self._alert(subject, parcel.at, sample=each.sample)
-            for each in parcel.notifications
-            for subject in each.subjects
+        last = {
+            subject.fingerprint: (subject, each.sample) for each in parcel.notifications for subject in each.subjects
         }
-        if not alerts:
+        if not last:
             return "nothing to send: a digest is no alert"
-        return self._post(list(alerts.values()), {ID_HEADER: parcel.id})
+        return self._send(list(last.values()), parcel.at, {ID_HEADER: parcel.id})
 
     def resend(self, subjects: Sequence[Subject], now: float) -> None:
         """Say of each of these that it still fires. Raise DeliveryError; the next time makes up for it."""
-        firing = [subject for subject in subjects if subject.phase is Phase.FIRING]
-        self._post([self._alert(subject, now, sample=False) for subject in firing], {})
+        self._send([(subject, False) for subject in subjects if subject.phase is Phase.FIRING], now, {})
+
+    def _send(self, subjects: Sequence[tuple[Subject, bool]], now: float, headers: dict[str, str]) -> str:
+        """Send what is to be said of these, each with whether it is a sample, and end what they were before."""
+        alerts = {subject.fingerprint: self._alert(subject, now, sample=sample) for subject, sample in subjects}
+        ended = [
+            _ended(self._firing[own], now)
+            for own, alert in alerts.items()
+            if own in self._firing and self._firing[own]["labels"] != alert["labels"]
+        ]
+        answer = self._post([*ended, *alerts.values()], headers)
+        for subject, _ in subjects:
+            if subject.phase is Phase.FIRING:
+                self._firing[subject.fingerprint] = alerts[subject.fingerprint]
+            else:
+                self._firing.pop(subject.fingerprint, None)
+        return answer
 
     def _post(self, alerts: Sequence[dict[str, Any]], headers: dict[str, str]) -> str:
         parts = [alerts[start : start + AT_ONCE] for start in range(0, len(alerts), AT_ONCE)]
@@ -66,6 +83,12 @@ class Alertmanager(Configured):
         }
         where = link(subject, self.voice)
         return alert | {"generatorURL": where} if where else alert
+
+
+def _ended(alert: dict[str, Any], now: float) -> dict[str, Any]:
+    """Given an alert as it was sent, return it as one that is over."""
+    ends = rfc3339(now)
+    return alert | {"startsAt": min(alert["startsAt"], ends), "endsAt": ends}
 
 
 def api_url(base: str, what: str) -> str:

@@ -64,6 +64,6 @@ def _is_yes(reply: Reply) -> bool:
         return True
     try:
         said = msgspec.json.decode(reply.body, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     return said.get("ok") is True or said.get("success") is True

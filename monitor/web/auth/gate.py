@@ -20,6 +20,7 @@ API = "/v1/"
 CALLBACK = "/v1/alertmanager"  # an Alertmanager has a token of its own, which is looked at there
 OPEN = ("/healthz", "/login", CALLBACK)
 STATIC = "/static/"
+METRICS = "/metrics"
 SAFE = ("GET", "HEAD", "OPTIONS")
 HEADER, FIELD = "x-csrf-token", "csrf"
 
@@ -99,7 +100,7 @@ def refusal(request: Request, refused: RefusedError) -> Response:
     if refused.retry_after is not None:
         headers["Retry-After"] = str(int(refused.retry_after) + 1)
     path, sign_in = request.url.path, refused.status is HTTPStatus.UNAUTHORIZED
-    if path.startswith(API):
+    if path.startswith(API) or path == METRICS:  # Prometheus would follow to where people sign in, and parse that
         answer = json_answer({"error": str(refused)}, refused.status)
         answer.headers.update(headers | ({"WWW-Authenticate": "Bearer"} if sign_in else {}))
         return answer

@@ -112,11 +112,13 @@ class Visit:
 
     def answer(self, layout: str, title: str, *sections: Section, status: int = 200, **values: object) -> Response:
         """Return a page; or, if it is there already, what of it has changed."""
+        lease = self._lease()
         seen = self.request.query_params.get(SEEN)
         if seen is not None:
-            return _renewed(seen, sections)
+            return _renewed(seen, (*sections, *lease))
         shown = {section.own: section.shown() for section in sections}
-        page = self._fill(layout, {"title": title, "s": shown, **values})
+        leads = [section.shown() for section in lease]
+        page = self._fill(layout, {"title": title, "s": shown, "leads": leads, **values})
         response = HTMLResponse(page, status, headers=NO_STORE)
         wanted = self.request.query_params.get(LANG)
         if wanted in LANGUAGES:
@@ -131,6 +133,12 @@ class Visit:
         """Say that there is no such thing (any more)."""
         gone = self.section("gone", "gone", what=what)
         return self.answer("one.html", what, gone, status=404)
+
+    def _lease(self) -> tuple[Section, ...]:
+        """Return the line that says which replica acts, where there may be several."""
+        if self.sources.parts.lease is None:
+            return ()
+        return (self.section("lease", "lease", polite=True, lease=self.sources.parts.lease()),)
 
     def _fill(self, template: str, values: Mapping[str, object]) -> str:
         given: dict[str, object] = {

@@ -32,4 +32,6 @@ WORDS: dict[str, str] = {
     "act.did.refused": "Not done: what is there has changed.",
     "act.did.later": "Not done yet: it may be tried again later.",
     "act.did.failed": "Failed.",
+    "lease.elsewhere": "This replica does not act: {holder} holds the lease {lease}. Ask that one.",
+    "lease.nobody": "No replica holds the lease {lease} at the moment, so none acts. Try again in half a minute.",
 }

@@ -136,6 +136,10 @@ _OWN: dict[str, str] = {
         "The monitor has not heard from any agent for {seconds:duration} ({source}): what happens on the nodes is "
         "not seen: {why}"
     ),
+    "monitor-blind.prometheus": (
+        "The monitor cannot ask Prometheus for {seconds:duration} ({source}): what happens on the nodes is not seen, "
+        "alerts about them stay as they were: {why}"
+    ),
     "monitor-blind.detection": (
         "The monitor has not looked for trouble for {seconds:duration} ({source}): no new alert can come: {why}"
     ),
@@ -151,6 +155,9 @@ _OWN: dict[str, str] = {
     ),
     "monitor-blind.agents.advice": (
         "See whether the agents run ({source}): kubectl get pod -A -o wide | grep gpuwarden-agent"
+    ),
+    "monitor-blind.prometheus.advice": (
+        "See whether the metrics store answers ({source}), and whether daemon.prometheus is right: gpuwarden status"
     ),
     "monitor-blind.detection.advice": "Look at the monitor's own log ({source}), then restart it.",
     "monitor-blind.state.advice": "Make room where daemon.state is, or make it writable ({source}): df -h",

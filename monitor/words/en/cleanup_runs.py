@@ -20,6 +20,7 @@ _REPORT: dict[str, str] = {
     "cleanup.end.bytes": "It stopped at its cap on bytes.",
     "cleanup.end.errors": "It stopped because too much failed. See gpuwarden cleanup history.",
     "cleanup.end.unmeasured": "It stopped because how full the disk is could not be read any more.",
+    "cleanup.end.lease-lost": "It stopped because another replica acts now: this one has lost the lease.",
     "cleanup.end.interrupted": (
         "The daemon was stopped in the middle of it; what was begun was asked for, nothing was done twice."
     ),

@@ -123,6 +123,7 @@ _CLEANUP = {
     "cleanup.end.errors": "too much failed",
     "cleanup.end.stopped": "stopped",
     "cleanup.end.interrupted": "interrupted",
+    "cleanup.end.lease-lost": "lease lost",
     "cleanup.end.dry-run": "dry run",
     "cleanup.end.announced": "announced only",
     "cleanup.end.waiting": "waits for notice",

@@ -8,6 +8,7 @@ from monitor.words.zh import (
     cleanup,
     cleanup_runs,
     crashes,
+    doctor,
     findings_gpu,
     findings_nodes,
     findings_pods,
@@ -28,4 +29,5 @@ ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS
 ACCESS = access.WORDS
+DOCTOR = doctor.WORDS
 PAGE = page.WORDS | page_work.WORDS

@@ -32,4 +32,6 @@ WORDS: dict[str, str] = {
     "act.did.refused": "没有执行：情况已经变化。",
     "act.did.later": "暂时没有执行，可以稍后再试。",
     "act.did.failed": "执行失败。",
+    "lease.elsewhere": "本副本不执行操作：租约 {lease} 由 {holder} 持有，请在该副本上操作。",
+    "lease.nobody": "目前没有副本持有租约 {lease}，暂不执行操作，请半分钟后再试。",
 }

@@ -16,6 +16,7 @@ _REPORT: dict[str, str] = {
     "cleanup.end.bytes": "已到单次字节数上限，停止清理。",
     "cleanup.end.errors": "失败过多，已中止。详见 gpuwarden cleanup history。",
     "cleanup.end.unmeasured": "读不到磁盘用量，已停止。",
+    "cleanup.end.lease-lost": "本副本已失去租约，由其他副本接手，清理停止。",
     "cleanup.end.interrupted": "清理中途守护进程停止；已查明进行中的操作，没有重复执行。",
     "cleanup.report.advice": "详见 gpuwarden cleanup history。",
     "cleanup.report.dry-run.advice": "如需真正执行，请把 {policy} 的 mode 设为 enforce。",

@@ -123,6 +123,7 @@ _CLEANUP = {
     "cleanup.end.errors": "失败过多，已停止",
     "cleanup.end.stopped": "已停止",
     "cleanup.end.interrupted": "被中断",
+    "cleanup.end.lease-lost": "失去租约",
     "cleanup.end.dry-run": "演练",
     "cleanup.end.announced": "仅预告",
     "cleanup.end.waiting": "等待通知期满",

@@ -54,7 +54,7 @@ def test_no_series_appears_twice() -> None:
 
 def test_a_node_of_which_nothing_is_known_has_no_zeroes() -> None:
     text = scrape(NodeSnapshot(node="n", at=AT, agent_version="0.1.0"))
-    assert [name for name, _ in samples(text)] == ["gpuwarden_agent_info"]
+    assert {name for name, _ in samples(text)} == {"gpuwarden_agent_info", "gpuwarden_snapshot_time_seconds"}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_only_what_changed_is_rendered_again() -> None:
     assert snapshot.host is not None
     exposition.render(msgspec.structs.replace(snapshot, host=msgspec.structs.replace(snapshot.host, load1=1.0)))
     again = {render.__module__ for render, (_, text) in exposition._rendered.items() if text is not kept[render]}
-    assert again == {"monitor.agent.metrics.host"}
+    assert again == {"monitor.agent.metrics.host", "monitor.agent.metrics.whole"}
 
 
 def test_each_piece_names_every_part_that_it_reads() -> None:
@@ -121,7 +121,8 @@ def test_each_piece_names_every_part_that_it_reads() -> None:
         blank: dict[str, object] = {
             part: None for part in NodeSnapshot.__struct_fields__ if part not in (*parts, "node", "agent_version")
         }
-        blank |= {"at": 0.0, "schema": 1} | ({} if "collectors" in parts else {"collectors": ()})
+        blank |= {"schema": 1} | ({} if "collectors" in parts else {"collectors": ()})
+        blank |= {} if "at" in parts else {"at": 0.0}
         only_named = msgspec.structs.replace(full_snapshot(), **blank)
         full = [(m.name, m.samples) for m in render(full_snapshot())]
         assert [(m.name, m.samples) for m in render(only_named)] == full, render.__module__

@@ -114,6 +114,22 @@ def test_it_keeps_what_is_sent_again_and_ends_what_is_not(lab: Lab) -> None:
     assert len(lab.firing("/kept")) == 1
 
 
+@pytest.mark.parametrize("again", ["delivered", "resent"])
+def test_what_becomes_worse_is_one_alert(lab: Lab, again: str) -> None:
+    """The severity is a label, so that to Alertmanager it is another one: what it was before is over."""
+    to, mount, since = ours(lab), f"/worse/{again}", time.time() - 60
+    mild, worse = (subject(finding(mount, each), since=since) for each in (Severity.WARNING, Severity.CRITICAL))
+    to.deliver(parcel(notification(mild)))
+    if again == "delivered":
+        to.deliver(parcel(notification(worse, reason=Reason.WORSE)))
+    else:
+        to.resend([worse], time.time())
+    assert [alert["labels"]["severity"] for alert in lab.firing(mount)] == ["critical"]
+    to.resend([worse], time.time())
+    to.deliver(parcel(notification(over(mount), reason=Reason.RESOLVED)))
+    assert lab.firing(mount) == []
+
+
 def test_what_is_over_is_not_sent_again(lab: Lab) -> None:
     ours(lab).resend([over("/never-seen")], time.time())
     ours(lab).resend([], time.time())

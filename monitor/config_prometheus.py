@@ -1,0 +1,95 @@
+"""Where node facts come from in a large cluster: a metrics store that scrapes the agents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator, model_validator
+
+from monitor.cluster.prometheus import PrometheusSettings
+from monitor.cluster.prometheus_http import StoreSettings
+from monitor.cluster.prometheus_query import SELECTOR
+from monitor.config_types import AbsolutePath, SecretSection, Span
+from monitor.units import quoted
+
+EXAMPLE = "http://prometheus.monitoring:9090"
+
+
+def parse_store_url(url: str) -> str:
+    """Given the address of a store, return it. Raise ValueError that says what to write; no password is repeated."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"the address cannot be read; write for example {EXAMPLE}") from None
+    if parts.password is not None or parts.username is not None:
+        raise ValueError("an address holds no credentials; use username and password_file, or token_file")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{quoted(url)} is not a store's address; write for example {EXAMPLE}")
+    if parts.query or parts.fragment or "/api/v1" in parts.path:
+        raise ValueError(f"write what comes before /api/v1, for example {EXAMPLE}")
+    return url
+
+
+def parse_selector(selector: str) -> str:
+    """Given label matchers, return them without braces. Raise ValueError if they are none."""
+    bare = selector.strip().removeprefix("{").removesuffix("}").strip().rstrip(",")
+    if bare and not SELECTOR.fullmatch(bare):
+        raise ValueError(f'{quoted(selector)} is no selector; write for example job="gpuwarden-agent"')
+    return bare
+
+
+class PrometheusConfig(SecretSection):
+    """The store: Prometheus, VictoriaMetrics or Thanos. `selector` is for one that serves several clusters."""
+
+    url: Annotated[str, AfterValidator(parse_store_url)]
+    selector: Annotated[str, AfterValidator(parse_selector)] = ""
+    interval: Span = 15.0
+    limit: Span = 10.0
+    username: Annotated[str, Field(min_length=1)] | None = None
+    password: SecretStr | None = None
+    password_file: AbsolutePath | None = None
+    ca_file: AbsolutePath | None = None
+
+    @field_validator("ca_file")
+    @classmethod
+    def _a_file_that_is_there(cls, path: str | None) -> str | None:
+        if path is not None and not Path(path).is_file():
+            raise ValueError(f"there is no file {quoted(path)}")
+        return path
+
+    @model_validator(mode="after")
+    def _one_way_to_say_who_asks(self) -> Self:
+        if self.password is not None and self.password_file is not None:
+            raise ValueError("give password or password_file, not both")
+        if (self.username is None) != (self.password is None and self.password_file is None):
+            raise ValueError("give both username and password_file, or neither")
+        if self.username is not None and (self.token is not None or self.token_file is not None):
+            raise ValueError("give a token, or username and password_file, not both")
+        self.read_password()
+        return self
+
+    def settings(self) -> PrometheusSettings:
+        """Return how the store is asked."""
+        store = StoreSettings(
+            url=self.url,
+            limit=self.limit,
+            token=self.read_token,
+            username=self.username,
+            password=self.read_password,
+            ca_file=self.ca_file,
+        )
+        return PrometheusSettings(store=store, interval=self.interval, selector=self.selector)
+
+    def read_password(self) -> str | None:
+        """Return the password, read from its file if that is where it is. Raise ValueError if the file is gone."""
+        if self.password_file is None:
+            return self.password.get_secret_value() if self.password is not None else None
+        try:
+            return Path(self.password_file).read_text(encoding="utf-8").rstrip("\r\n")
+        except OSError as error:
+            raise ValueError(f"cannot read {quoted(self.password_file)}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ValueError(f"{quoted(self.password_file)} holds no text") from None

@@ -1,0 +1,216 @@
+"""What the daemon reads: agents, the API server, a metrics store, Alertmanager, Harbor, its own configuration."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import msgspec
+
+from monitor import config_file, config_yaml
+from monitor.alert.am_silences import read_silences
+from monitor.alert.callback import Ours, TheTold, called, read_payload
+from monitor.alert.http_out import Reply
+from monitor.alert.matchers import parse_matcher
+from monitor.alert.message import Voice
+from monitor.alert.template import check_template, render_template
+from monitor.cleanup import registry_harbor
+from monitor.cleanup.policy import RegistryPolicy
+from monitor.cluster import decode
+from monitor.cluster.agent_http import AgentError
+from monitor.cluster.agents import understand
+from monitor.cluster.decode_pod import Keep
+from monitor.cluster.decode_values import epoch, quantity
+from monitor.cluster.identity import identify
+from monitor.cluster.owners import nobody_known
+from monitor.cluster.platforms import all_rules
+from monitor.cluster.prometheus_http import MetricStore, StoreError, StoreSettings
+from monitor.cluster.prometheus_targets import any_up, newest_scrapes, nodes_of, samples_of
+from monitor.cluster.series.rebuild import SeriesError, rebuild
+from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.detect.all import RULES
+from monitor.detect.base import Situation
+from monitor.detect.engine import BROKEN, History, detect
+from monitor.explain.world import make_world
+from monitor.exposition.cluster import families
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import ClusterView
+from monitor.facts.node import NodeSnapshot
+from monitor.render import print_view
+from monitor.web.access import RefusedError
+from monitor.web.auth.forms import parse_form
+from tests.alert.receivers.parcels import parcel
+from tests.cluster.builders import NOW, agent, card, device, node, pod
+from tests.support.snapshots import POD
+
+LONGEST_LABEL = 253
+PLATFORMS = all_rules()
+MINE = msgspec.structs.replace(pod("bert-0"), uid=POD)
+OTHER = pod("other", node="n2")
+HONEST = agent(card(0, "n2"), node="n2", devices=(device(OTHER, 0, "n2"),))
+
+
+def view_of(*agents: AgentFact) -> ClusterView:
+    """Return the view of two nodes and their pods as the daemon makes it."""
+    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
+    around = Surroundings(pods_known=True)
+    return builder.build(Inputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
+
+
+@functools.cache
+def _undisturbed() -> Any:
+    return _of_other(view_of(HONEST))
+
+
+def _of_other(view: ClusterView) -> Any:
+    return [[each for each in part if _place(each) == "n2"] for part in (view.nodes, view.gpus, view.pods)]
+
+
+def _place(each: Any) -> str | None:
+    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]
+
+
+def check_snapshot(snapshot: NodeSnapshot) -> None:
+    """Given what one agent says, see that it is shown, judged and told, and that another node's facts are as before."""
+    liar = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=NOW - 1)
+    view = view_of(liar, HONEST)
+    assert _of_other(view) == _undisturbed()
+    world = make_world(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
+    found = detect(RULES, {}, Situation(world, NOW), History())
+    for finding in found.findings:
+        assert finding.cause != BROKEN, finding.raw
+        assert all(len(value) <= LONGEST_LABEL for value in finding.labels.values()), finding.labels
+    for family in families(view):
+        for sample in family.samples:
+            assert all(len(value) <= LONGEST_LABEL for value in sample.labels.values()), sample.labels
+    printed = io.StringIO()
+    print_view(view, printed)
+    assert all(line.isprintable() for line in printed.getvalue().split("\n"))
+
+
+def snapshot(data: bytes) -> None:
+    """What an agent answers, from bytes to findings, metrics and the terminal."""
+    try:
+        told = understand(data)
+    except AgentError:
+        return
+    check_snapshot(told)
+
+
+KINDS: tuple[Any, ...] = (
+    decode.pods(Keep()), decode.NODES, decode.EVENTS, decode.QUOTAS, decode.NAMESPACES, decode.OWNERS,
+    decode.VOLCANO_QUEUES, decode.POD_GROUPS, decode.KUEUE_QUEUES, decode.WORKLOADS,
+)  # fmt: skip
+
+
+def kube_list(data: bytes) -> None:
+    """A list as the API server answers it: pods are what tenants wrote."""
+    for kind in KINDS:
+        with contextlib.suppress(decode.BrokenError):
+            for fact in kind.page(data).items:
+                msgspec.json.encode(fact)
+    decode.decode_status(data)
+
+
+def kube_watch(data: bytes) -> None:
+    """Lines of a watch, in the chunks in which they arrive."""
+    chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
+    with contextlib.suppress(decode.BrokenError):
+        for line in decode.lines(chunks):
+            for kind in KINDS:
+                with contextlib.suppress(decode.BrokenError):
+                    msgspec.json.encode(kind.line(line))
+
+
+def kube_values(data: bytes) -> None:
+    """Quantities and times."""
+    text = data.decode("utf-8", "replace")
+    for figure in (quantity(text), epoch(text)):
+        assert figure is None or abs(figure) < float("inf"), figure
+
+
+def callback(data: bytes) -> None:
+    """What calls /v1/alertmanager."""
+    try:
+        payload = read_payload(data)
+    except ValueError:
+        return
+    told = called(payload, ("ops",), TheTold(), Ours(), NOW)
+    for one in told.notifications:
+        text = render_template("", parcel(one), Voice(lang="zh"), 4096)
+        assert len(text.encode()) <= 4096
+    msgspec.json.decode(msgspec.json.encode(told.told), type=TheTold)
+
+
+def silences(data: bytes) -> None:
+    """An Alertmanager's silences."""
+    with contextlib.suppress(ValueError, msgspec.MsgspecError, RecursionError):  # as its only caller catches them
+        msgspec.json.encode(read_silences(data))
+
+
+def matcher(data: bytes) -> None:
+    """What a person types to silence something."""
+    with contextlib.suppress(ValueError):
+        parse_matcher(data.decode("utf-8", "replace"))
+
+
+def form(data: bytes) -> None:
+    """A form of the page."""
+    with contextlib.suppress(RefusedError):
+        parse_form(data)
+
+
+def template(data: bytes) -> None:
+    """A message template; whatever it does wrong, the alert goes out."""
+    text = data.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError):
+        check_template(text)
+        assert render_template(text, parcel(), Voice(lang="en"), 2048)
+
+
+def configuration(data: bytes) -> None:
+    """The configuration file: every error is one that names its place."""
+    document = config_yaml.read(data.decode("utf-8", "replace"))
+    assert all(flaw.message for flaw in document.flaws)
+    with tempfile.NamedTemporaryFile(suffix=".yml") as file:
+        file.write(data)
+        file.flush()
+        with contextlib.suppress(config_file.ConfigError):
+            config_file.load(file.name, {})
+
+
+def series(data: bytes) -> None:
+    """What a metrics store answers, to the snapshots that are rebuilt from it."""
+    store = MetricStore(StoreSettings(url="http://store.invalid", limit=1.0))
+    try:
+        answer = store._understood(200, data)
+        found = answer.data.result if answer.data else []
+        scrapes = newest_scrapes([each for each in found if "__name__" not in each.metric])
+        any_up(found)
+        nodes_of(found)
+        samples = samples_of(found, scrapes)
+    except (StoreError, ValueError):  # a value that is no number: as good as no answer, and the next is asked for
+        return
+    for each in samples.values():
+        with contextlib.suppress(SeriesError):
+            check_snapshot(rebuild(each))
+
+
+def harbor(data: bytes) -> None:
+    """What a Harbor answers."""
+    _answering(data, lambda it: it.rules())
+    _answering(data, lambda it: it.retention_since("p", 1, 0.0))
+    _answering(data, lambda it: it.collection_since(0.0))
+
+
+def _answering(data: bytes, ask: Callable[[registry_harbor.Harbor], object]) -> None:
+    it = registry_harbor.Harbor(RegistryPolicy(name="h", url="http://harbor.invalid"), threading.Event())
+    answers = mock.patch.object(registry_harbor, "get", return_value=Reply(200, {}, data))
+    with answers, contextlib.suppress(registry_harbor.HarborError):
+        ask(it)

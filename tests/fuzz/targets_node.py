@@ -1,0 +1,158 @@
+"""What the agent reads on its node: files of the kernel and the kubelet, answers of container runtimes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+
+import msgspec
+from google.protobuf.message import DecodeError
+
+from monitor.agent import mountinfo
+from monitor.agent.act.api import understand
+from monitor.agent.act.auth import RefusedError
+from monitor.agent.cgroup import parse_owner
+from monitor.agent.collect.container_usage import locate
+from monitor.agent.collect.xid import merge, parse_uuid, parse_xid
+from monitor.agent.datasets import mounts
+from monitor.agent.kmsg import KernelMessage, parse_record
+from monitor.agent.kubelet import pod_resources, podresources_pb2
+from monitor.agent.kubelet.checkpoint import CheckpointError, CheckpointFile
+from monitor.agent.kubelet.thresholds import parse_arguments, parse_config
+from monitor.agent.procfs import parse_stat
+from monitor.agent.runtime import cri_facts, docker_json
+from monitor.agent.runtime.api import EngineError
+from monitor.agent.runtime.proto import cri_pb2
+from monitor.facts.gpu import XidFacts
+
+CONTAINER = "65a1b6ad09655b3f1475ede1aa0061a97c0d1ada9f2b2acac959afbc92094463"
+NO_FIGURE = (ValueError, OverflowError)  # what a kernel never says costs one reading of one collector
+LONGEST_ID = 200  # of what is taken for a container or a pod
+
+
+@contextlib.contextmanager
+def _files(**contents: bytes) -> Iterator[str]:
+    with tempfile.TemporaryDirectory() as directory:
+        for name, content in contents.items():
+            with open(os.path.join(directory, name), "wb") as file:
+                file.write(content)
+        yield directory
+
+
+def cgroup(data: bytes) -> None:
+    """/proc/<pid>/cgroup: a container may choose the names below its own."""
+    owner = parse_owner(data.decode("utf-8", "surrogateescape"))
+    assert all(each is None or len(each) <= LONGEST_ID for each in owner), owner
+
+
+def cgroup_files(data: bytes) -> None:
+    """The figures of a cgroup of either version."""
+    names = [
+        "cpu.stat", "memory.current", "memory.stat", "cpu.max", "memory.max",
+        "cpuacct.usage", "memory.usage_in_bytes", "cpu.cfs_quota_us", "cpu.cfs_period_us",
+    ]  # fmt: skip
+    with _files(**dict.fromkeys(names, data)) as directory:
+        os.mkdir(f"{directory}/1")
+        for cgroups in (f"0::/{CONTAINER}\n", f"3:cpu,cpuacct:/{CONTAINER}\n4:memory:/{CONTAINER}\n"):
+            with open(f"{directory}/1/cgroup", "w", encoding="utf-8") as file:
+                file.write(cgroups)
+            for part in (CONTAINER, f"cpu,cpuacct/{CONTAINER}", f"memory/{CONTAINER}"):
+                os.makedirs(os.path.dirname(f"{directory}/{part}"), exist_ok=True)
+                if not os.path.lexists(f"{directory}/{part}"):
+                    os.symlink(directory, f"{directory}/{part}")
+            place = locate(directory, directory, 1, CONTAINER)
+            assert place is not None
+            for ask in (place.cpu, place.memory, place.limits):
+                with contextlib.suppress(*NO_FIGURE):
+                    ask()
+
+
+def proc_stat(data: bytes) -> None:
+    """/proc/<pid>/stat, with the name that a process gave itself."""
+    with contextlib.suppress(*NO_FIGURE):
+        assert parse_stat(data, 0, 0.0).started_at is not None
+
+
+def mount_table(data: bytes) -> None:
+    """/proc/<pid>/mountinfo of the node and of containers, and the fdinfo that names a mount."""
+    with contextlib.suppress(ValueError):
+        for mount in mountinfo.parse(data):
+            assert mountinfo.label(mount.point).isprintable() or mount.point
+    with contextlib.suppress(ValueError):
+        list(mounts.parse(data))
+    with contextlib.suppress(OSError):
+        mounts.parse_mount_id(data[:4000])
+
+
+def kernel_log(data: bytes) -> None:
+    """Lines of /dev/kmsg, to the XIDs in them."""
+    facts = XidFacts()
+    for line in data.decode("utf-8", "replace").split("\n"):
+        record = parse_record(line)
+        text = record.text if record is not None else line
+        event = parse_xid(KernelMessage(record.since_boot if record is not None else 0.0, text))
+        parse_uuid(text)
+        facts = merge(facts, [event] if event is not None else [])
+    msgspec.json.decode(msgspec.json.encode(facts), type=XidFacts)  # what the daemon would not take is no fact
+
+
+def checkpoint(data: bytes) -> None:
+    """The device manager's own file."""
+    with _files(checkpoint=data) as directory, contextlib.suppress(CheckpointError):
+        assert all(isinstance(each.device_id, str) for each in CheckpointFile(f"{directory}/checkpoint").read())
+
+
+def kubelet_allocations(data: bytes) -> None:
+    """PodResources, as bytes on the socket."""
+    with contextlib.suppress(DecodeError):
+        pod_resources._allocations(podresources_pb2.ListPodResourcesResponse.FromString(data))  # type: ignore[attr-defined]
+
+
+def kubelet_config(data: bytes) -> None:
+    """The kubelet's configuration and command line."""
+    text = data.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError):
+        parse_config(text)
+    with contextlib.suppress(ValueError):
+        parse_arguments(text.split())
+
+
+def docker(data: bytes) -> None:
+    """Answers of a Docker engine: names, labels and commands are those of whoever made the container."""
+    with contextlib.suppress(EngineError):
+        for row in docker_json.Items(docker_json.ContainerRow).decode(data):
+            msgspec.json.encode(docker_json.container_fact(row))
+    with contextlib.suppress(EngineError):
+        images = docker_json.Items(docker_json.ImageRow).decode(data)
+        shared = docker_json.shared_sizes(images)
+        for image in images:
+            msgspec.json.encode(docker_json.image_fact(image, shared.get(image.id), ()))
+    with contextlib.suppress(EngineError):
+        inspection = docker_json.decode(data, docker_json.Inspection)
+        msgspec.json.encode(docker_json.container_fact(docker_json.ContainerRow(id="x"), inspection))
+    with contextlib.suppress(EngineError):
+        usage = docker_json.decode(data, docker_json.DiskUsage)
+        docker_json.Items(docker_json.VolumeRow).decode(usage.volumes)
+        docker_json.Items(docker_json.BuildCacheRow).decode(usage.build_cache)
+
+
+def cri(data: bytes) -> None:
+    """Answers of containerd."""
+    messages: dict[str, type] = {name: getattr(cri_pb2, name) for name in ("Container", "PodSandbox", "Image")}
+    with contextlib.suppress(DecodeError):
+        one = messages["Container"].FromString(data)  # type: ignore[attr-defined]
+        pod = messages["PodSandbox"].FromString(data)  # type: ignore[attr-defined]
+        image = messages["Image"].FromString(data)  # type: ignore[attr-defined]
+        msgspec.json.encode(cri_facts.container_fact("containerd", cri_facts.InPod(one, pod)))
+        msgspec.json.encode(cri_facts.image_fact(image, (), None))
+        cri_facts.users([image], [one])
+    with contextlib.suppress(DecodeError):
+        cri_facts.configuration({"config": data.decode("utf-8", "replace")}, ())
+
+
+def action(data: bytes) -> None:
+    """What an agent is asked to do."""
+    with contextlib.suppress(RefusedError):
+        understand(data)

@@ -1,0 +1,55 @@
+"""What an agent that lies may send."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from tests.support.snapshots import full_snapshot
+
+Path = tuple[str | int, ...]
+ABSURD: tuple[float | int, ...] = (
+    -1, 2**63 - 1, -1e20, 10**400, 1e308,
+)  # fmt: skip
+NO_NUMBERS = ("NaN", "-Infinity", "1e999", '"1"', "[]")
+MARK = "@@here@@"
+
+
+def truth() -> dict[str, Any]:
+    """Return the snapshot of a busy node, as it is on the wire."""
+    plain: dict[str, Any] = json.loads(msgspec.json.encode(full_snapshot()))
+    return plain
+
+
+def numbers(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Yield the places of a snapshot that hold a number."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from numbers(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from numbers(inner, (*path, index))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path
+
+
+def with_number(written: str, *paths: Path) -> bytes:
+    """Return the snapshot with something else in these places."""
+    lie = copy.deepcopy(truth())
+    for path in paths:
+        inner: Any = lie
+        for step in path[:-1]:
+            inner = inner[step]
+        inner[path[-1]] = MARK
+    return json.dumps(lie).replace(f'"{MARK}"', written).encode()
+
+
+def many(part: str, item: str, count: int) -> bytes:
+    """Return a snapshot with so many of something."""
+    items = f"[{','.join([item] * count)}]"
+    inner = f'{{"gpus":{items}}}' if part == "gpu" else items
+    return f'{{"node":"n1","at":1.0,"agent_version":"0","{part}":{inner}}}'.encode()

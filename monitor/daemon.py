@@ -17,6 +17,7 @@ from monitor.acting import Acts, Hands
 from monitor.addresses import everywhere, reached_at
 from monitor.alert_questions import AlertQuestions
 from monitor.alerting import Alerting, Sources
+from monitor.arenas import share_heaps
 from monitor.cleaning import Cleaning, Outbox
 from monitor.cluster.kube import NoClusterError
 from monitor.cluster.kube_writes import PodWrites
@@ -58,6 +59,7 @@ def run_up(config: Config, out: TextIO) -> int:
     """Run agent and page in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError."""
     from monitor.agent.main import start as start_agent  # here: the daemon alone does without
 
+    share_heaps()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
@@ -91,6 +93,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...
 
     `out` is for who sits at this machine; `links` are shown on every page.
     """
+    share_heaps()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")

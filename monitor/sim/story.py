@@ -25,15 +25,21 @@ T = TypeVar("T")
 
 
 class Story:
-    """Runs on a thread of its own between start() and stop(). Others reach into it by `call`."""
+    """Runs on a thread of its own between start() and stop(). Others reach into it by `call`.
 
-    def __init__(self, nodes: int = 6, gpus: int = 8, outages: tuple[Outage, ...] = OUTAGES) -> None:
+    Work comes and goes by itself, unless all is to stay as it is at first (`changing`).
+    """
+
+    def __init__(
+        self, nodes: int = 6, gpus: int = 8, outages: tuple[Outage, ...] = OUTAGES, *, changing: bool = True
+    ) -> None:
         objects = Objects()
         self.cluster = SimCluster(objects, time.time)
         for number in range(1, nodes + 1):
             self.cluster.add_node(f"gpu{number:02d}", gpus)
         self.stage = Stage(self.cluster)
         self._outages = outages
+        self._changing = changing
         self._api = ApiServer(objects, Writes(self.cluster.delete_pod, self.cluster.cordon))
         self._agents = Agents(self.cluster.nodes, Actor().act)
         self._portal = Server(self._answer_portal)
@@ -98,7 +104,8 @@ class Story:
             await asyncio.sleep(STEP)
             at = time.monotonic()
             self.cluster.step(at - last)
-            churn(self.cluster)
+            if self._changing:
+                churn(self.cluster)
             self._turn((at - began) % LENGTH, going)
             last = at
 

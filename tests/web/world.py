@@ -179,7 +179,7 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
 @contextmanager
 def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[World]:
     """Run a daemon on a simulated cluster without outages, and wait until it has seen every card."""
-    story = Story(nodes, outages=())
+    story = Story(nodes, outages=(), changing=False)  # cards that a test wants are not taken by others
     story.start()
     try:
         listen = Listen(host="127.0.0.1", port=free_port())

@@ -1,0 +1,168 @@
+"""Lets a week pass: what is scheduled happens, and the product looks, every few seconds where something changes."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from monitor.detect.all import RULES
+from monitor.detect.base import Limits, Rule
+from tests.scorecard import everyday
+from tests.scorecard.allowed import ALWAYS, KEEP, allowed, limit_of, time_of
+from tests.scorecard.model import Happening, Occurrence, Tell
+from tests.scorecard.product import LOOK, POLL, Product
+from tests.scorecard.record import Record
+from tests.scorecard.scene import BEGIN, NODES, Scene
+from tests.scorecard.week import WEEK
+
+STEP = 300.0  # seconds between looks while nothing changes, as far apart as some rules remember what they saw ...
+CLOSE = 100.0  # ... and while something has to be watched without a gap of two minutes
+CHANGE = 15.0  # seconds after a change in which every look counts
+LONGEST_CLOSE = 120.0
+
+Action = Callable[[], object]
+Done = Callable[[], bool]
+
+
+class Stage:
+    """The actions to come, and the stretches in which the product looks as often as it does in earnest."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._numbers = itertools.count()
+        self._actions: list[tuple[float, int, Action]] = []
+        self._close: list[tuple[float, float, Done]] = []
+
+    def at(self, moment: float, action: Action) -> None:
+        """Have something done at a moment."""
+        heapq.heappush(self._actions, (moment, next(self._numbers), action))
+
+    def watch(self, start: float, end: float, done: Done = lambda: False) -> None:
+        """Have it looked closely from one moment to another, or until it is done."""
+        self._close.append((start, end, done))
+
+    def act_until(self, moment: float) -> None:
+        """Do all that is due by a moment."""
+        while self._actions and self._actions[0][0] <= moment:
+            at, _, action = heapq.heappop(self._actions)
+            self._scene.pass_to(at)
+            action()
+        self._scene.pass_to(moment)
+
+    def next_look(self, now: float, step: float) -> float:
+        """Return when it is looked next. Looks are at multiples of LOOK."""
+        self._close = [each for each in self._close if each[1] >= now and not (each[0] <= now and each[2]())]
+        upcoming = BEGIN + ((now - BEGIN) // step + 1) * step
+        for start, _, _ in self._close:
+            if start <= now + LOOK:
+                return now + LOOK
+            upcoming = min(upcoming, BEGIN + (start - BEGIN) // LOOK * LOOK)
+        return max(upcoming, now + LOOK)
+
+    def run(self, going: Generator[float | None] | Iterator[float | None], end: float, after: Action) -> None:
+        """Let something go on: it says how long it waits, until the end for None."""
+        now = self._scene.clock.now
+        try:
+            waits = next(going)
+        except StopIteration:
+            after()
+            return
+        until = end if waits is None else now + waits
+        self.watch(until, until + CHANGE)
+        self.at(until, lambda: self.run(going, end, after))
+
+
+def play(
+    occurrences: Sequence[Occurrence],
+    seed: int,
+    *,
+    length: float = WEEK,
+    rules: Sequence[Rule] = RULES,
+    limits: Mapping[str, Limits[Any]] | None = None,
+) -> Record:
+    """Given what happens, return what the product made of it."""
+    scene = Scene(seed)
+    product = Product(scene, rules, limits)
+    scene.populate()
+    stage = Stage(scene)
+    _schedule_everyday(scene, stage, length, occurrences)
+    for each in occurrences:
+        _schedule(scene, stage, product.record, each)
+    now, end = BEGIN, BEGIN + length
+    while now < end:
+        stage.act_until(now)
+        product.look()
+        now = stage.next_look(now, CLOSE if _needs_watching(occurrences, now) else STEP)
+    return product.record
+
+
+def _needs_watching(occurrences: Iterable[Occurrence], now: float) -> bool:
+    """Return whether a job is under way that uses its cards too little: of what nobody looked at, that is not known."""
+    return any(
+        each.begin <= now <= each.end and any(tell.rule == "gpu-underused" for tell in each.shape.tells)
+        for each in occurrences
+    )
+
+
+def _schedule(scene: Scene, stage: Stage, record: Record, each: Occurrence) -> None:
+    """Schedule an outage, and close looks around the moments at which its alerts are due, and due to be over."""
+
+    def begin() -> None:
+        happening = Happening(scene, each)
+        stage.run(each.shape.act(happening), each.end, happening.clear)
+
+    stage.at(each.begin, begin)
+    stage.watch(each.begin - POLL, each.begin + CHANGE)
+    for tell in each.shape.tells:
+        row = time_of(tell.rule, tell.cause, urgent=each.urgent)
+        due = each.begin + tell.begins + limit_of(tell.rule, row.limit)
+        latest = each.begin + tell.begins + allowed(tell.rule, tell.cause, urgent=each.urgent)
+        if latest - due <= LONGEST_CLOSE:  # when within a longer span it comes is not known
+            stage.watch(due - LOOK, latest + LOOK, partial(_fires, record, each, tell))
+            stage.watch(each.begin + tell.begins, each.begin + tell.begins + row.more)
+        gone = each.end + limit_of(tell.rule, row.over) + row.read_within
+        stage.watch(gone, gone + ALWAYS)
+        stage.watch(gone + KEEP, gone + KEEP + ALWAYS, partial(_is_over, record, each, tell))
+
+
+def _fires(record: Record, each: Occurrence, tell: Tell) -> bool:
+    """Return whether an alert that has to come is there."""
+    labels = each.labels(tell).items()
+    return any(one.rule == tell.rule and labels <= one.labels.items() for one in record.firing.values())
+
+
+def _is_over(record: Record, each: Occurrence, tell: Tell) -> bool:
+    return not _fires(record, each, tell)
+
+
+def _schedule_everyday(scene: Scene, stage: Stage, length: float, occurrences: Sequence[Occurrence]) -> None:
+    chance = random.Random(scene.seed + 7)
+    for number, moment in enumerate(everyday.arrivals(chance, length)):
+        stage.at(BEGIN + moment, partial(everyday.submit_something, scene, number))
+    for hour in range(int(length // 3600)):
+        stage.at(BEGIN + hour * 3600 + 1800, partial(everyday.tidy, scene))
+        stage.at(BEGIN + hour * 3600 + 2700, partial(everyday.breathe, scene))
+    for harmless, often in everyday.HARMLESS:
+        for _ in range(max(1, round(often * length / WEEK))):
+            _schedule_harmless(scene, stage, harmless, chance, length, occurrences)
+
+
+def _schedule_harmless(
+    scene: Scene, stage: Stage, harmless: everyday.Harmless, chance: random.Random, length: float,
+    occurrences: Sequence[Occurrence],
+) -> None:  # fmt: skip
+    """Schedule something harmless on a node that has no outage at that time."""
+    while True:
+        moment, name = BEGIN + chance.randint(600, int(length) - 600), f"gpu{chance.randint(1, NODES):02d}"
+        if not any(name in each.locks and each.begin - 7 * 3600 < moment < each.end + 900 for each in occurrences):
+            break
+    stage.watch(moment - POLL, moment + CHANGE)
+
+    def begin() -> None:
+        stage.run(harmless(scene, scene.cluster.nodes[name]), BEGIN + length, lambda: None)
+
+    stage.at(moment, begin)

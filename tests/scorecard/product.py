@@ -1,0 +1,279 @@
+"""The product, looking at the simulated cluster: all between the lines of a watch and the message is the real code.
+
+In place of threads and sockets there is one loop: agents are asked at their moments, services are probed at theirs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from monitor.alert.decide import Book, Policy, decide
+from monitor.alert.desk import _after
+from monitor.alert.inhibition import inhibition
+from monitor.alert.lifecycle import GROUP_BY, advance
+from monitor.alert.message import Voice, compose
+from monitor.alert.model import Alert, Notification, Parcel
+from monitor.alert.own import Sight, with_own
+from monitor.alert.routes import Route
+from monitor.cluster import decode
+from monitor.cluster.agents import SLOWEST, _failed
+from monitor.cluster.identity import identify
+from monitor.cluster.owners import nobody_known
+from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.sources import agent_sources, kube_sources
+from monitor.cluster.view import Changes, Surroundings, ViewBuilder
+from monitor.config_agent import CollectorsConfig
+from monitor.config_alerts import AlertsConfig
+from monitor.config_daemon import AgentsConfig, DaemonConfig
+from monitor.config_services import ServiceConfig
+from monitor.detect.all import RULES
+from monitor.detect.base import Limits, Rule, Situation
+from monitor.detect.engine import History, detect
+from monitor.explain.world import make_world
+from monitor.facts.agents import AgentFact
+from monitor.facts.kube import SourceFact
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.services import ServiceFact
+from monitor.sim.snapshot import snapshot
+from monitor.watch import WatchSettings
+from tests.scorecard.record import Record
+from tests.scorecard.scene import NODES, Scene
+
+LOOK = WatchSettings(state="").interval
+POLL = AgentsConfig().interval
+CYCLE = DaemonConfig().cycle
+PROBE = float(ServiceConfig.model_fields["interval"].default)
+# How often an agent reads each part; what it reads every five seconds is new whenever it is asked.
+READ: dict[str, float] = {
+    name: interval
+    for name in ("pod_devices", "containers", "container_usage", "shm", "logs", "disk", "disk_io", "mounts", "images",
+                 "runtime_usage", "probes", "host")
+    if (interval := getattr(CollectorsConfig(), name).interval)
+}  # fmt: skip
+EVENTS_KEPT = 3600.0  # by the API server
+POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
+GROUP_WAIT = POLICY.routes[0].group_wait
+PLATFORMS = all_rules()
+KINDS: dict[str, decode.Kind[Any]] = {
+    "pods": decode.pods(to_keep(PLATFORMS)),
+    "nodes": decode.NODES,
+    "events": decode.EVENTS,
+    "resourcequotas": decode.QUOTAS,
+    "queues.scheduling.volcano.sh": decode.VOLCANO_QUEUES,
+}
+
+
+class Kube:
+    """What the API server says, as its watches tell it: nothing while it is down, all of that once it is back."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._lines: deque[tuple[str, bytes]] = deque()
+        self.facts: dict[str, dict[str, Any]] = {plural: {} for plural in KINDS}
+        self._down_since: float | None = None
+        for plural in KINDS:
+            scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]
+
+    def follow(self) -> Changes:
+        """Take in what was told since, and return what of it concerns the view."""
+        pods: dict[str, Any] = {}
+        nodes: dict[str, Any] = {}
+        if not self._scene.api_up:
+            self._down_since = self._down_since or self._scene.clock.now
+            return Changes()
+        self._down_since = None
+        while self._lines:
+            plural, line = self._lines.popleft()
+            event = KINDS[plural].line(line)
+            assert event.fact is not None, event.problem
+            fact = None if event.type == "DELETED" else event.fact
+            if fact is None:
+                self.facts[plural].pop(event.fact.uid, None)
+            else:
+                self.facts[plural][fact.uid] = fact
+            if plural == "pods":
+                pods[event.fact.uid] = fact
+            elif plural == "nodes":
+                nodes[event.fact.name] = fact
+        oldest = self._scene.clock.now - EVENTS_KEPT
+        self.facts["events"] = {uid: each for uid, each in self.facts["events"].items() if each.last_at >= oldest}
+        return Changes(pods=pods, nodes=nodes)
+
+    def sources(self) -> tuple[SourceFact, ...]:
+        """Return how each kind is followed."""
+        state = "synced" if self._down_since is None else "stale"
+        said = None if self._down_since is None else "connection refused"
+        return tuple(
+            SourceFact(resource=plural, state=state, stale_since=self._down_since, last_error=said) for plural in KINDS
+        )
+
+
+class Reading:
+    """What one agent has read, each part at its own interval: an answer holds what its collectors read last."""
+
+    def __init__(self, number: int) -> None:
+        self._phase = number * 3.7  # nodes were not started in the same second
+        self._parts: dict[str, tuple[float, Any]] = {}
+
+    def answer(self, fresh: NodeSnapshot) -> NodeSnapshot:
+        """Given how the node is now, return what its agent would say."""
+        for name, interval in READ.items():
+            turn = (fresh.at - self._phase) // interval
+            if self._parts.get(name, (-1.0, None))[0] != turn:
+                self._parts[name] = turn, getattr(fresh, name)
+        return msgspec.structs.replace(fresh, **{name: value for name, (_, value) in self._parts.items()})
+
+
+class Agents:
+    """The agents, each asked at its own moment of every interval; a silent one lets moments pass."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._readings = [Reading(number) for number in range(NODES)]
+        self._facts: dict[str, AgentFact] = {}
+        self._due: dict[str, float] = {}
+
+    def ask(self) -> tuple[AgentFact, ...]:
+        """Ask those whose moment has come, and return what is new of them."""
+        now, news = self._scene.clock.now, []
+        for number, node in enumerate(self._scene.nodes):
+            if now < self._due.get(node.name, 0.0):
+                continue
+            before = self._facts.get(node.name) or AgentFact(target=f"{node.address}:9835", node=node.name)
+            if node.answering:
+                said = self._readings[number].answer(snapshot(node, now))
+                fact = AgentFact(target=before.target, node=node.name, snapshot=said, received_at=now)
+            else:
+                fact = _failed(before, now, "connection refused")
+            self._facts[node.name] = fact
+            phase = number * POLL / len(self._scene.nodes)
+            moments = min(max(1, fact.failures - 1), SLOWEST)
+            self._due[node.name] = now - (now - phase) % POLL + moments * POLL
+            news.append(fact)
+        return tuple(news)
+
+    def facts(self) -> tuple[AgentFact, ...]:
+        return tuple(self._facts.values())
+
+
+class Probes:
+    """The daemon's probes of services."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._facts: dict[str, ServiceFact] = {}
+
+    def facts(self) -> tuple[ServiceFact, ...]:
+        """Probe what is due, and return how each service fares."""
+        now = self._scene.clock.now
+        for service in self._scene.services.values():
+            before = self._facts.get(service.name)
+            if before is not None and now - before.at < PROBE:
+                continue
+            began = before.failing_since if before is not None and before.failing_since is not None else now
+            self._facts[service.name] = ServiceFact(
+                name=service.name,
+                kind=service.kind,
+                target=service.target,
+                at=now,
+                ok=service.failure is None,
+                failing_since=began if service.failure else None,
+                **(service.failure or {}),
+            )
+        return tuple(self._facts.values())
+
+
+class Product:
+    """Looks at a scene. Make it before the scene is populated, so that it hears of everything."""
+
+    def __init__(
+        self, scene: Scene, rules: Sequence[Rule] = RULES, limits: Mapping[str, Limits[Any]] | None = None
+    ) -> None:
+        self._scene = scene
+        self._rules, self._limits = rules, limits or {}
+        self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
+        self._builder = ViewBuilder(lambda pod: identify(pod, nobody_known, PLATFORMS, {}))
+        self._history = History()
+        self._timings = AlertsConfig().rules.timings()
+        self._book = Book()
+        self._started_at = scene.clock.now
+        self._joined_at = 0.0
+        self.record = Record()
+
+    def look(self) -> None:
+        """Look once, and tell what is to be told."""
+        now = self._scene.clock.now
+        situation = self._situation(now)
+        found = detect(self._rules, self._limits, situation, self._history)
+        self._history = found.history
+        view = situation.world.view
+        sight = Sight(
+            started_at=self._started_at,
+            looked_at=now,
+            sources=view.sources if view else (),
+            agents=situation.world.agents,
+        )
+        alerts = advance(
+            self._book.alerts, with_own(found.findings, sight, now), self._timings, GROUP_BY, now
+        )  # fmt: skip
+        self.record.looks += 1
+        self.record.note(alerts, now)
+        self._note_causes(alerts, now)
+        self._book = Book(alerts, self._book.told)
+        for moment in (now, now + GROUP_WAIT):
+            self._tell(moment)
+
+    def _situation(self, now: float) -> Situation:
+        kube, news = self._kube.follow(), self._agents.ask()
+        agents, sources = self._agents.facts(), self._kube.sources()
+        facts = self._kube.facts
+        around = Surroundings(
+            queues=tuple(facts["queues.scheduling.volcano.sh"].values()),
+            sources=(*kube_sources(sources), *agent_sources(agents)),
+            pods_known=self._scene.api_up,
+        )
+        due = now - self._joined_at >= CYCLE
+        self._joined_at = now if due else self._joined_at
+        again = frozenset(self._builder.node_names) if due else frozenset()
+        changes = Changes(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
+        view = self._builder.update(changes, now)
+        world = make_world(
+            pods=facts["pods"].values(),
+            nodes=facts["nodes"].values(),
+            events=facts["events"].values(),
+            quotas=facts["resourcequotas"].values(),
+            queues=around.queues,
+            identities={pod.uid: pod.identity for pod in view.pods},
+            agents=agents,
+            view=view,
+        )
+        own = tuple(self._scene.own_deletions)
+        return Situation(world=world, now=now, services=self._probes.facts(), own_deletions=own)
+
+    def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
+        """Note which of the alerts that fire are not told because something explains them."""
+        for own, root in inhibition(alerts, POLICY.linger, now).causes.items():
+            if own in self.record.firing:
+                self.record.firing[own].explained_by = alerts[root].finding.key
+
+    def _tell(self, now: float) -> None:
+        decision = decide(self._book, POLICY, now)
+        for notification in decision.notifications:
+            self.record.tell(notification, now)
+            for title in _read(notification):
+                assert title
+        self._book = _after(self._book.alerts, self._book, decision)
+
+
+def _read(notification: Notification) -> Iterator[str]:
+    """Yield the title of a message in both languages: what cannot be said fails here."""
+    parcel = Parcel(
+        id=notification.id, receiver=notification.receiver, notifications=(notification,), at=notification.at
+    )  # fmt: skip
+    msgspec.json.encode(parcel)  # as the outbox keeps it
+    for lang in ("en", "zh"):
+        yield compose(parcel, Voice(lang)).title

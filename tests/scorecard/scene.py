@@ -1,0 +1,179 @@
+"""The simulated cluster of the scorecard: a clock that is set by hand, and the hands that outages need."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from monitor.detect.base import OwnDeletion
+from monitor.facts import MountFact
+from monitor.sim import manifests
+from monitor.sim.cluster import SimCluster, SimPod
+from monitor.sim.manifests import Work
+from monitor.sim.node import GIB, Container, Disk, SimNode
+from monitor.sim.objects import Object, Objects
+from monitor.sim.outages import image
+
+BEGIN = 1_780_272_000.0  # a Monday, midnight
+NODES, GPUS = 8, 8
+SHARE = "/mnt/share"
+EVERYDAY_CARDS = 4  # of a node; the others are left for what goes wrong
+
+
+@dataclass
+class Service:
+    """A service of the platform; `failure` is how a probe of it fails."""
+
+    name: str
+    kind: str
+    target: str
+    failure: dict[str, Any] | None = None
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now: float = BEGIN
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Scene:
+    """All that there is, and what can be done to it. `full_until` keeps everyday work from coming and going."""
+
+    seed: int
+    clock: Clock = field(default_factory=Clock)
+    objects: Objects = field(default_factory=Objects)
+    api_up: bool = True
+    full_until: float = 0.0
+    own_deletions: list[OwnDeletion] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.cluster = SimCluster(self.objects, self.clock, chance=random.Random(self.seed + 1))
+        self.services = {
+            each.name: each
+            for each in (
+                Service("portal", "http", "http://portal.lab/"),
+                Service("postgres", "postgresql", "postgres.lab:5432"),
+                Service("harbor", "harbor", "https://harbor.lab"),
+                Service("license", "tcp", "license.lab:27000"),
+            )
+        }
+        self._numbers = itertools.count(1)
+        self._stepped = self.clock.now
+
+    def populate(self) -> None:
+        """Add the nodes, with the images and disks of an ordinary Monday."""
+        for number in range(1, NODES + 1):
+            node = self.cluster.add_node(f"gpu{number:02d}", GPUS)
+            node.chance = random.Random(self.seed * 100 + number)
+            node.mounts = [MountFact(path=SHARE, state="ok", since=self.clock.now)]
+            disk(node, "/data").used = disk(node, "/data").size * 0.5
+            node.add_image(image("base", "pytorch:2.3"), 18 * GIB, self.clock.now, self.clock.now - 3600)
+            self.renew_node(node.name)
+
+    @property
+    def nodes(self) -> list[SimNode]:
+        return list(self.cluster.nodes.values())
+
+    def pass_to(self, moment: float) -> None:
+        """Let time pass until a moment."""
+        self.clock.now = moment
+        self.cluster.step(moment - self._stepped)
+        self._stepped = moment
+
+    def submit(self, work: Work, node: str | None = None, lasts: float | None = None, *, held: bool = False) -> SimPod:
+        """Submit work. On a node that is named it needs to have room."""
+        if node is not None and not held:
+            assert len(self.cluster.nodes[node].free_cards()) >= work.gpus, f"no room for {work.name} on {node}"
+        return self.cluster.submit(work, node=node, lasts=lasts, held=held)
+
+    def container(self, pod: SimPod) -> Container:
+        """Return a pod's container."""
+        node = self.cluster.nodes[pod.node or ""]
+        return next(each for each in node.containers.values() if each.pod_uid == pod.uid)
+
+    def withdraw(self, pod: SimPod) -> None:
+        """Remove a pod and all that it has left behind, at once."""
+        if pod.node is not None:
+            self.cluster.nodes[pod.node].end(pod.uid)
+        self.objects.remove("pods", pod.uid)
+        self.cluster.pods.pop(pod.uid, None)
+
+    def keep_work(self, until: float, node: str | None = None) -> None:
+        """Let no work end before a moment, on one node or anywhere."""
+        for pod in self.cluster.pods.values():
+            if pod.ends_at is not None and pod.ends_at <= until and (node is None or pod.node == node):
+                pod.ends_at = until + self.chance.randrange(600, 6000)
+
+    def change_pod(self, pod: SimPod, change: dict[str, Any]) -> None:
+        """Change parts of a pod's object, by the names of its parts: {"metadata": {"finalizers": [...]}}."""
+        item = self.cluster.shown(pod)
+        self.cluster.show(item | {part: item[part] | more for part, more in change.items()})
+
+    def renew_node(self, name: str, conditions: tuple[Object, ...] = (), **given: Any) -> None:
+        """Say how a node is: `down_since`, `ready_since`, `ready_message`, `capacity`, `allocatable`, `cordoned`."""
+        node = self.cluster.nodes[name]
+        node.cordoned = bool(given.get("cordoned"))
+        item = manifests.node(
+            name, GPUS, node.booted_at, silent_since=given.get("down_since"), cordoned=node.cordoned
+        )  # fmt: skip
+        status = item["status"]
+        if "ready_since" in given:
+            status["conditions"][0]["lastTransitionTime"] = manifests.when(given["ready_since"])
+        if "ready_message" in given:
+            status["conditions"][0] |= {"status": "False", "reason": "KubeletNotReady"}
+            status["conditions"][0]["message"] = given["ready_message"]
+        for part in ("capacity", "allocatable"):
+            status[part] = status[part] | {manifests.GPU: str(given.get(part, GPUS))}
+        status["conditions"] += conditions
+        self.objects.put("nodes", item)
+
+    def pull(self, pod: SimPod, seconds: int | None = None, size: int = 0) -> None:
+        """Say that a pod's image is being pulled, or has been for so many seconds."""
+        named = f'image "{pod.work.image}"'
+        if seconds is None:
+            self.cluster.happen(pod, "Pulling", f"Pulling {named}")
+        else:
+            took = f"in {seconds}s ({seconds}s including waiting). Image size: {size} bytes."
+            self.cluster.happen(pod, "Pulled", f"Successfully pulled {named} {took}")
+
+    def refuse(self, namespace: str, job: str, message: str) -> None:
+        """Say that a job's pods could not be created."""
+        number = next(self._numbers)
+        now = manifests.when(self.clock.now)
+        meta = {"name": f"{job}.{number}", "namespace": namespace, "uid": f"refusal-{number}"}
+        about = {"kind": "Job", "name": job, "namespace": namespace, "uid": f"job-{job}"}
+        self.objects.put(
+            "events",
+            {"metadata": meta, "involvedObject": about, "type": "Warning", "reason": "FailedCreate", "message": message,
+             "count": 1, "firstTimestamp": now, "lastTimestamp": now},
+        )  # fmt: skip
+
+    def waiting_pod(self, work: Work, message: str, **spec: Any) -> str:
+        """Show a pod that no node takes, and return its uid. Nobody will ever place it."""
+        uid = f"waiting-{next(self._numbers)}"
+        pod = manifests.unschedulable(manifests.work_pod(work, uid, self.clock.now), message, self.clock.now)
+        self.objects.put("pods", pod | {"spec": pod["spec"] | spec})
+        return uid
+
+
+def disk(node: SimNode, mount: str) -> Disk:
+    """Return a node's disk by where it is mounted."""
+    return next(each for each in node.disks if each.mount == mount)
+
+
+def set_mount(node: SimNode, state: str, now: float, error: str | None = None) -> None:
+    """Say how the share is on a node."""
+    node.mounts = [MountFact(path=SHARE, state=state, since=now, error=error)]
+
+
+def change_processes(node: SimNode, pod: SimPod, **change: Any) -> None:
+    """Change the processes that a pod has on its cards."""
+    node.processes = [replace(each, **change) if each.pod_uid == pod.uid else each for each in node.processes]

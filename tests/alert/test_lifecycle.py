@@ -298,3 +298,16 @@ def test_an_absence_noted_later_than_now_counts_from_now() -> None:
     assert life.at(10) is FIRING
     assert life.alert.absent_since == NOON + 10
     assert [life.at(39), life.at(40)] == [FIRING, RESOLVED]
+
+
+def test_a_flapping_one_that_was_away_by_a_clock_that_jumped_back_was_away() -> None:
+    life = own_life(Timing(keep=0, flap_count=2, flap_window=100, flap_hold=60))
+    for second, found in ((0, True), (1, False), (2, True), (10, False), (5, True)):
+        life.at(second, *([FOUND] if found else []))
+    assert life.alert.firings == (NOON + 2, NOON + 5)
+
+
+def test_an_alert_knows_its_own_fingerprint() -> None:
+    life = Life()
+    life.at(0, FOUND)
+    assert life.alert.fingerprint == OWN

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 ENGLISH = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 CHINESE = (ROOT / "README.zh-CN.md", *sorted((ROOT / "docs" / "zh").glob("*.md")))
 # In English only: for developers, and what is made of the command line's own help.
-ONE_LANGUAGE = {"decisions.md", "commands.md", "performance.md"}
+ONE_LANGUAGE = {"decisions.md", "commands.md", "performance.md", "quality.md"}
 _FENCE = re.compile(r"(?:<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

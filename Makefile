@@ -42,7 +42,7 @@ unit: $(VENV)/.dev
 
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
 	$(BIN)/python -m tests.lab build
-	$(PYTEST) -m e2e --durations=10 tests/e2e $(ARGS)
+	$(PYTEST) -m "e2e and not long" --durations=10 tests/e2e $(ARGS)
 
 e2e-read-only: $(VENV)/.dev ## the end-to-end tests that only read, in the cluster of $KUBECONFIG
 	$(PYTEST) tests/e2e --read-only $(ARGS)
@@ -69,7 +69,7 @@ chaos: $(VENV)/.dev ## twenty minutes of random faults against the whole product
 fuzz: $(VENV)/.dev ## feed every parser what it should not get; MINUTES=5 says for how long, ARGS names targets
 	deploy/setup/fuzz $(BIN)/python $(or $(MINUTES),5) $(ARGS)
 
-mutation: $(VENV)/.dev ## change the life of alerts and the plans of cleanup in small ways: the tests have to notice (half an hour)
+mutation: $(VENV)/.dev ## change the life of alerts and the plans of cleanup in small ways: the tests have to notice
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 coverage: $(VENV)/.dev ## branches of what decides that its tests take; fails under 90 % in a package

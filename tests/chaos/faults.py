@@ -1,0 +1,222 @@
+"""Faults: each lasts for as long as its `with`. What an alert may say of it meanwhile is entered into the ledger."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+
+from monitor.database import ask_file
+from tests.chaos.lies import empty, garbage, lies, other_name, truncated
+from tests.chaos.scene import CABLED, DOWN_AFTER, FORGED, NODES, SILENT_AFTER, Scene
+from tests.lab.layout import NODE
+from tests.support import wait_until
+from tests.support.filesystems import fill
+from tests.support.receivers.http_server import Behaviour, is_silent, resets, says
+
+MARGIN = 8.0  # seconds that something has to last beyond its limit to be sure to be told
+BLIND_AFTER = 60.0  # seconds after its start from which on the monitor tells of itself
+IN_MEMORY, BACK = "going on in memory", "can be written again, and nothing was lost"
+JUMP = 600
+AGES = ("ImagePullSlow", "PodPending", "PodStuckCreating")
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How long a fault lasts, and what decides its form."""
+
+    length: float
+    dice: random.Random
+
+
+Fault = Callable[[Scene, Chance], AbstractContextManager[None]]
+
+
+@contextmanager
+def agent_killed(scene: Scene, chance: Chance) -> Iterator[None]:
+    agent = scene.agents[chance.dice.choice(NODES)]
+    with _silent(scene, "agent killed", agent.name, chance):
+        agent.kill()
+        yield
+        agent.start()
+
+
+@contextmanager
+def agent_paused(scene: Scene, chance: Chance) -> Iterator[None]:
+    agent = scene.agents[chance.dice.choice(NODES)]
+    with _silent(scene, "agent paused", agent.name, chance):
+        agent.send(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            agent.send(signal.SIGCONT)
+
+
+@contextmanager
+def network_cut(scene: Scene, chance: Chance) -> Iterator[None]:
+    with _silent(scene, "network cut", CABLED, chance):
+        chance.dice.choice((scene.cable.unplug, scene.cable.drop))()
+        try:
+            yield
+        finally:
+            scene.cable.plug()
+
+
+@contextmanager
+def bodies_corrupted(scene: Scene, chance: Chance) -> Iterator[None]:
+    with _silent(scene, "bodies corrupted", FORGED, chance):
+        scene.forger.forge = chance.dice.choice((truncated, garbage, empty, other_name(NODE), other_name(CABLED)))
+        try:
+            yield
+        finally:
+            scene.forger.forge = None
+
+
+@contextmanager
+def agent_lies(scene: Scene, chance: Chance) -> Iterator[None]:
+    """What it says of its own node is its own affair; nothing may be told of others for it."""
+    pods = [pod.metadata.uid for pod in scene.lab.cluster.core.list_pod_for_all_namespaces(_request_timeout=10).items]
+    with scene.explained("agent lies", None, node=FORGED):
+        scene.forger.forge = lies(scene.lab.gpu_ids, pods)
+        try:
+            yield
+        finally:
+            scene.forger.forge = None
+
+
+@contextmanager
+def api_restarted(scene: Scene, chance: Chance) -> Iterator[None]:
+    what = "API server down"
+    with ExitStack() as stack:
+        must = chance.length > DOWN_AFTER + MARGIN
+        stack.enter_context(scene.explained(what, "ServiceDown", must, service="kubernetes"))
+        stack.enter_context(scene.explained(what, "MonitorBlind"))
+        for node in (CABLED, FORGED):  # nobody takes the heartbeats of nodes that are only objects
+            stack.enter_context(scene.explained(what, "NodeDown", node=node))
+        if chance.dice.random() < 0.5:
+            scene.lab.kill_apiserver()
+        else:
+            scene.lab.stop_component("apiserver")
+        try:
+            yield
+        finally:
+            scene.lab.start_component("apiserver")
+
+
+def receivers(hook: Behaviour | None, group: Behaviour | int) -> Fault:
+    """Return the fault in which the webhook and the robot answer like that; without a word for it, its answer is lost.
+
+    A number is an error of the robot's, which it tells with status 200.
+    """
+
+    @contextmanager
+    def fail(scene: Scene, chance: Chance) -> Iterator[None]:
+        scene.hook.behave = hook or scene.hook.take_and_reset
+        if isinstance(group, int):
+            scene.group.force = group
+        else:
+            scene.group.behave = group
+        try:
+            yield
+        finally:
+            scene.hook.behave = scene.group.behave = scene.group.force = None
+
+    return fail
+
+
+@contextmanager
+def state_full(scene: Scene, chance: Chance) -> Iterator[None]:
+    """Fill the disk under the daemon's own files. What it cannot write it keeps in memory, and it says so."""
+    place, tells = scene.daemon.place(), time.monotonic() - scene.daemon.began > BLIND_AFTER
+    with (
+        scene.explained("state full", None, node=NODE, mount=str(scene.state)),
+        scene.explained("state full", "MonitorBlind", service="monitor/state") as blind,
+    ):
+        # The log of a database has room in itself once it has grown, and would not need any more of the disk.
+        ask_file(str(scene.state / "alerts.db"), "rw", "PRAGMA wal_checkpoint(TRUNCATE)")
+        fill(scene.state)
+        try:
+            yield
+            said = scene.daemon.said(place)
+            assert IN_MEMORY in said, "it does not say that it goes on in memory"
+            blind.must = tells and chance.length > MARGIN
+        finally:
+            (scene.state / "full").unlink()
+    moved = said.count(IN_MEMORY)
+    wait_until(lambda: scene.daemon.said(place).count(BACK) >= moved, 20, "all is in its files again")
+
+
+def clock_jumps(seconds: int) -> Fault:
+    """Return the fault in which the daemon's clock jumps, and back.
+
+    While it is wrong, so are the ages of what Kubernetes has the times of: a pod of a moment may seem to be old.
+    """
+
+    @contextmanager
+    def jump(scene: Scene, chance: Chance) -> Iterator[None]:
+        with ExitStack() as stack:
+            for alert in AGES:
+                stack.enter_context(scene.explained("clock wrong", alert))
+            scene.clock.set(seconds)
+            stack.callback(scene.clock.set, 0)
+            yield
+
+    return jump
+
+
+@contextmanager
+def daemon_killed(scene: Scene, chance: Chance) -> Iterator[None]:
+    scene.daemon.kill()
+    yield
+    scene.daemon.start()
+
+
+@contextmanager
+def mount_hung(scene: Scene, chance: Chance) -> Iterator[None]:
+    where = {"node": NODE, "mount": str(scene.nas.point)}
+    with scene.explained("mount hung", "MountLost", chance.length > 2 * MARGIN, **where):
+        scene.nas.hang()
+        try:
+            yield
+        finally:
+            scene.nas.release()
+
+
+@contextmanager
+def driver_hung(scene: Scene, chance: Chance) -> Iterator[None]:
+    scene.nvml.hang()
+    try:
+        yield
+    finally:
+        scene.nvml.release()
+
+
+@contextmanager
+def _silent(scene: Scene, what: str, node: str, chance: Chance) -> Iterator[None]:
+    """Let a node's agent not be heard; for long enough, that has to be told."""
+    with scene.explained(what, "AgentSilent", chance.length > SILENT_AFTER + MARGIN, node=node):
+        yield
+
+
+FAULTS: dict[str, Fault] = {
+    "agent killed": agent_killed,
+    "agent paused": agent_paused,
+    "API server restarted": api_restarted,
+    "network cut": network_cut,
+    "receivers answer 500": receivers(says(500), says(500)),
+    "receivers hang": receivers(is_silent, is_silent),
+    "receivers reset": receivers(resets, resets),
+    "receivers answer 200 with an error, or get lost": receivers(None, 45009),
+    "state full": state_full,
+    "clock forward": clock_jumps(JUMP),
+    "clock back": clock_jumps(-JUMP),
+    "daemon killed": daemon_killed,
+    "mount hung": mount_hung,
+    "driver hung": driver_hung,
+    "bodies corrupted": bodies_corrupted,
+    "agent lies": agent_lies,
+}
+WITHOUT_API = frozenset({"API server restarted"})

@@ -1,0 +1,45 @@
+"""Images that pile up on the engine's small disk, those that must stay, and whether all that went was planned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.chaos.page import Page
+from tests.e2e import small_disk
+from tests.lab.lab import Lab
+
+HIGH, LOW = 0.70, 0.55
+POLICY = {
+    "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
+    "min_age": "1s", "pins": ["harbor.lab/keep/*"],
+}  # fmt: skip
+PINNED, USED = "harbor.lab/keep/base:1", "harbor.lab/nlp/runs:1"
+SIZE = 12  # MiB
+
+
+class Images:
+    """Who loads images and counts them."""
+
+    def __init__(self, lab: Lab, disk: Path) -> None:
+        self._lab = lab
+        self._disk = disk
+        self._made = 0
+        self.removed = 0
+        for name in (PINNED, USED):
+            small_disk.load(lab, name, megabytes=2)
+        self._known = small_disk.images(lab)
+
+    def pile_up(self) -> None:
+        """Load one more, up to just above the mark at which the product has to act."""
+        if small_disk.used_share(self._disk) < HIGH:
+            self._made += 1
+            name = f"harbor.lab/nlp/old-{self._made}:1"
+            small_disk.load(self._lab, name, SIZE)
+            self._known.add(name)
+
+    def unplanned(self, page: Page) -> list[str]:
+        """Return which images have gone since the last time that no run has removed, or that nobody may remove."""
+        now = small_disk.images(self._lab)
+        gone, self._known = self._known - now, now
+        self.removed += len(gone)
+        return sorted(gone - page.acted("images") | gone & {PINNED, USED}) if gone else []

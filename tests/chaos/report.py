@@ -1,0 +1,105 @@
+"""The figures of a run, as bench/CHAOS.md and bench/chaos.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.chaos.driver import RECOVERY, Course
+from tests.chaos.ledger import LATE
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+HEAD = """\
+# Chaos
+
+Written by `make chaos`; do not edit.
+
+{date}, {machine}, {minutes:.0f} minutes, seed {seed} (`make chaos ARGS="--seed {seed}"` deals the same order).
+
+The whole product in the real lab: API server, kubelet, Docker engine on a small disk, registry; three real agents, one
+of them behind a network cable of its own and one behind a forger; the daemon with its state on a small disk and its own
+clock; a WeCom robot and a webhook. In the midst of every fault one trouble ends and another begins: a pull that fails,
+a service that is down, a full disk, a card held by a finished pod.
+
+A trouble is *told* when the webhook took word of it. An alert is *wrong* unless a trouble, or the fault itself, is what
+it says, from its beginning until {late:.0f} s after its end: word of it may have waited for a receiver. After each
+fault all has to be well again within {recovery:.0f} s: every source seen, nothing found but what is so, nothing waiting
+for the webhook.
+Alerts about disks that do not belong to the run, and the rules about this machine's own load, are left out.
+"""
+
+
+def figures(course: Course) -> dict[str, Any]:
+    """Return the figures of a run."""
+    recoveries: dict[str, list[float | None]] = defaultdict(list)
+    for step in course.steps:
+        recoveries[step.fault].append(step.recovery)
+    verdict = course.verdict
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, Linux {platform.release()}, Python {platform.python_version()}",
+        "seed": course.seed,
+        "minutes": course.seconds / 60,
+        "faults": {
+            name: {"times": len(each), "longest_recovery_s": max((e for e in each if e is not None), default=None)}
+            for name, each in sorted(recoveries.items())
+        },
+        "troubles": dict(sorted(course.troubles.items())),
+        "explained_by_the_fault": dict(sorted(verdict.explained.items())),
+        "told": verdict.told,
+        "ends_told": verdict.ends,
+        "slowest_word_s": round(verdict.slowest, 1),
+        "lost": len(verdict.lost),
+        "ends_not_told": len(verdict.unended),
+        "wrong": len(verdict.wrong),
+        "told_again": len(verdict.again),
+        "repeated_with_the_same_id": verdict.same_id,
+        "images_removed": course.images_removed,
+        "deleted_outside_a_plan": len(course.unplanned),
+        "went_on_in_memory": course.in_memory,
+        "messages_to_the_group": course.group_messages,
+        "failures": course.failures,
+    }
+
+
+def page(found: dict[str, Any]) -> str:
+    """Given the figures, return the page."""
+    rows = [f"| {name} | {each['times']} | {each['longest_recovery_s']} |" for name, each in found["faults"].items()]
+    plain = [
+        name for name, value in found.items() if isinstance(value, (int, float)) and name not in ("seed", "minutes")
+    ]
+    failures = [f"- {each}" for each in found["failures"]] or ["None."]
+    return "\n".join(
+        [
+            HEAD.format(**found, late=LATE, recovery=RECOVERY),
+            "| fault | times | longest recovery, s |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "| figure | value |",
+            "|---|---|",
+            *(f"| trouble: {name} | {count} |" for name, count in found["troubles"].items()),
+            *(
+                f"| the fault itself told: {name} | {count} |"
+                for name, count in found["explained_by_the_fault"].items()
+            ),
+            *(f"| {name.replace('_', ' ')} | {found[name]} |" for name in plain),
+            "",
+            "## What was not as it should be",
+            "",
+            *failures,
+            "",
+        ]
+    )
+
+
+def write(course: Course, folder: Path = BENCH) -> None:
+    """Write both files."""
+    found = figures(course)
+    (folder / "chaos.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    (folder / "CHAOS.md").write_text(page(found))

@@ -1,0 +1,92 @@
+"""The agents of the soak: every node says of its cards something else each time; some nodes are ill, some silent."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from bench.cluster_data import address
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import DiskFact
+from monitor.sim.http import Request, Server, answer
+from tests.support.snapshots import AT
+
+NOW = re.compile(rb"1763260000\.0(?=[,}])")  # of the data: the moment at which the snapshot was taken
+SHIFTED = re.compile(rb"176[23]\d{6}\.\d+(?=[,}])")  # moments before that
+LOAD = re.compile(rb'(?<="utilization_ratio":)0\.\d+(?=,)')  # of a card that is used
+HANGING = 30.0  # seconds for which a silent agent holds a connection
+
+
+class Body:
+    """A snapshot, with the places open that are filled in whenever it is asked for."""
+
+    def __init__(self, snapshot: NodeSnapshot, began: float) -> None:
+        whole = msgspec.json.encode(snapshot)
+        whole = NOW.sub(b"@at@", whole)
+        whole = SHIFTED.sub(lambda at: b"%.1f" % (float(at[0]) - AT + began), whole)
+        self._pieces = re.split(rb"@(at|load)@", LOAD.sub(b"@load@", whole))
+
+    def fill(self, now: float, chance: random.Random) -> bytes:
+        """Return it as of now."""
+        at = b"%.3f" % now
+        named = {b"at": lambda: at, b"load": lambda: b"%.2f" % chance.uniform(0.05, 0.99)}
+        pairs = zip(self._pieces[::2], (named[name]() for name in self._pieces[1::2]), strict=False)
+        return b"".join(part for pair in pairs for part in pair) + self._pieces[-1]
+
+
+class Agents:
+    """All agents, each on a loopback address of its own. `ill`, `mute` and `away` hold their addresses."""
+
+    def __init__(self, directory: Path, chance: random.Random) -> None:
+        lines = (directory / "snapshots").read_bytes().splitlines()
+        began = time.time()
+        snapshots = [msgspec.json.decode(line, type=NodeSnapshot) for line in lines]
+        self._bodies = {address(number): _both(each, began) for number, each in enumerate(snapshots)}
+        self._chance = chance
+        self._server = Server(self._answer)
+        self.addresses: Sequence[str] = tuple(self._bodies)
+        self.ill: set[str] = set()
+        self.mute: set[str] = set()  # takes connections and says nothing
+        self.away: set[str] = set()  # hangs up
+
+    async def start(self) -> int:
+        """Listen, and return the port."""
+        return await self._server.start(list(self.addresses))
+
+    async def _answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        if request.at in self.mute:
+            await asyncio.sleep(HANGING)
+        elif request.at in self.away:
+            writer.transport.abort()
+        elif request.path == "/v1/snapshot":
+            body = self._bodies[request.at][request.at in self.ill]
+            answer(writer, body.fill(time.time(), self._chance))
+        else:
+            answer(writer, b"{}", 404)
+
+
+def _both(snapshot: NodeSnapshot, began: float) -> tuple[Body, Body]:
+    """Return what an agent says while its node is well, and while it is not.
+
+    The data has one of every trouble: a well node has none of them, an ill one keeps a full disk and a lost mount.
+    """
+    change = msgspec.structs.replace
+    calm = change(
+        snapshot,
+        actions=None,
+        disk_io=tuple(change(io, busy_ratio=0.2, queue_length=0.5) for io in snapshot.disk_io or ()),
+        probes=tuple(change(probe, ok=True, cause=None, error=None) for probe in snapshot.probes or ()),
+    )
+    disks = tuple(_roomy(disk) for disk in snapshot.disk or () if disk.size_bytes is not None)
+    mounts = tuple(change(mount, state="ok", error=None) for mount in snapshot.mounts or ())
+    return Body(change(calm, disk=disks, mounts=mounts), began), Body(calm, began)
+
+
+def _roomy(disk: DiskFact) -> DiskFact:
+    return msgspec.structs.replace(disk, used_bytes=disk.available_bytes, inodes_used=1000)

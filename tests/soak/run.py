@@ -1,0 +1,286 @@
+"""Runs the soak: starts the cluster, the receivers and the daemon, watches them, and stops all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from bench import cluster_data
+from bench.page import get
+from tests.soak.pods import CANARIES
+from tests.soak.samples import Canary, Sample, Scrape, Visit, read_metrics, sample
+from tests.support import free_port
+from tests.support.receivers.bots import WeComBot
+from tests.support.receivers.http_server import Asked, LocalServer
+
+RATE = 50.0  # pods that change each second
+SAMPLE_EVERY, SCRAPE_EVERY, VISIT_EVERY = 5.0, 15.0, 1.5
+READY = 180.0  # seconds until the daemon has looked for the first time
+LAST_WORDS = 30.0  # seconds in which the last canaries may still be told
+ENDS_WITHIN = 30.0
+RAISED = -5
+ALERT = "ImagePull"
+CONFIG = """\
+daemon:
+  listen: 127.0.0.1:{port}
+  state: {state}
+  kubernetes: {{enabled: yes, kubeconfig: {kubeconfig}}}
+  agents: {{port: {agents}}}
+  alerts:
+    receivers:
+      - {{kind: webhook, name: canaries, url: "{hook}"}}
+      - {{kind: wecom, name: everybody, url: "{bot}"}}
+    group_by: [alertname, pod]
+    routes:
+      - {{match: {{namespace: {canaries}}}, receivers: [canaries]}}
+      - {{receivers: [everybody]}}
+"""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long, and how large."""
+
+    minutes: float
+    nodes: int
+
+    @property
+    def seconds(self) -> float:
+        return self.minutes * 60
+
+
+@dataclass
+class Course:
+    """All that was seen of a run. Times are seconds since things began to happen in the cluster."""
+
+    plan: Plan
+    samples: list[Sample] = field(default_factory=list)
+    scrapes: list[Scrape] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    canaries: list[Canary] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)  # requests that failed, errors in the log
+    warnings: int = 0
+    messages: int = 0  # that the group's robot took
+    exit_code: int | None = None
+    ended_in: float = 0.0
+
+
+class Hook(LocalServer):
+    """Takes the messages about canaries, and notes when each was told of and when that it is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: dict[str, float] = {}
+        self.over: dict[str, float] = {}
+
+    def answer(self, asked: Asked) -> tuple[int, Any]:
+        now = time.monotonic()
+        for alert in (each for each in asked.json["alerts"] if each["labels"]["alertname"] == ALERT):
+            kept = self.told if alert["status"] == "firing" else self.over
+            kept.setdefault(alert["labels"].get("pod", ""), now)
+        self.asked.clear()
+        return 200, b"ok"
+
+
+def run(plan: Plan, folder: Path, say: Callable[[str], None] = lambda _: None) -> Course:
+    """Run the daemon for so long against a cluster of that size, and return what was seen."""
+    state, course = folder / "state", Course(plan)
+    cluster_data.write(folder / "data", plan.nodes)
+    with ExitStack() as stack:
+        ports, cluster = stack.enter_context(_cluster(folder / "data"))
+        hook, bot = stack.enter_context(Hook()), stack.enter_context(WeComBot())
+        port = free_port()
+        config = _configure(folder, port, ports, f"{hook.base}/", bot.url)
+        daemon = stack.enter_context(_daemon(config, folder / "daemon.log"))
+        _wait_for_a_look(daemon, port)
+        began = time.monotonic()
+        fates = _begin(cluster)
+        stopping = threading.Event()
+        stack.callback(stopping.set)
+        _spawn(_keep_visiting, course, port, began, stopping)
+        _spawn(_keep_scraping, course, port, began, stopping)
+        _watch(course, daemon, state, began, say)
+        course.canaries = _wait_told(fates, hook, began, plan.seconds)
+        stopping.set()
+        course.messages = len(bot.taken)
+        _stop(course, daemon)
+    _read_log(course, folder / "daemon.log")
+    return course
+
+
+def _watch(
+    course: Course, daemon: subprocess.Popen[bytes], state: Path, began: float, say: Callable[[str], None]
+) -> None:
+    """Look at the daemon every few seconds until it is time, or it has ended."""
+    number = 0
+    while (due := began + number * SAMPLE_EVERY) <= began + course.plan.seconds and daemon.poll() is None:
+        time.sleep(max(0.0, due - time.monotonic()))
+        course.samples.append(last := sample(daemon.pid, state, began))
+        number += 1
+        if number % 12 == 0:
+            scrape = course.scrapes[-1] if course.scrapes else None
+            say(f"{last.at:5.0f} s  {last.rss:4.0f} MiB  {last.fds} descriptors  {last.threads} threads  {scrape}")
+
+
+def _configure(folder: Path, port: int, ports: dict[str, int], hook: str, bot: str) -> Path:
+    """Write the kubeconfig and the configuration, and return where."""
+    server = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{ports['api']}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    whole = {
+        "apiVersion": "v1", "kind": "Config", "clusters": [server], "users": [{"name": "u", "user": {}}],
+        "contexts": [context], "current-context": "c",
+    }  # fmt: skip
+    (folder / "kubeconfig").write_text(json.dumps(whole))
+    config = folder / "gpuwarden.yml"
+    config.write_text(
+        CONFIG.format(
+            port=port, state=folder / "state", kubeconfig=folder / "kubeconfig", agents=ports["agents"], hook=hook,
+            bot=bot, canaries=CANARIES,
+        )
+    )  # fmt: skip
+    return config
+
+
+@contextmanager
+def _cluster(data: Path) -> Iterator[tuple[dict[str, int], subprocess.Popen[bytes]]]:
+    """Run the cluster for the length of a block. Yield its ports, and its process."""
+    command = [sys.executable, "-m", "tests.soak.cluster", str(data), str(RATE)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    _raise(process.pid)
+    assert process.stdout is not None
+    try:
+        yield json.loads(process.stdout.readline()), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def _daemon(config: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the daemon for the length of a block."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
+    command = [str(Path(sys.executable).with_name("gpuwarden")), "daemon", "--config", str(config)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environ, stdout=output, stderr=output, start_new_session=True)
+    _raise(process.pid)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def _raise(pid: int) -> None:
+    """Let a process go before others, where we may: other programs on the machine are no part of the soak."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, RAISED)
+        Path(f"/proc/{pid}/autogroup").write_text(str(RAISED))  # between sessions it may be this that counts
+
+
+def _wait_for_a_look(daemon: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + READY
+    while time.monotonic() < deadline and daemon.poll() is None:
+        with suppress(requests.RequestException):
+            text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=30).text
+            if read_metrics(text, 0.0, 0.0).look is not None:
+                return
+        time.sleep(0.5)
+    raise RuntimeError(f"the daemon has not looked within {READY:.0f} s, or has ended")
+
+
+def _begin(cluster: subprocess.Popen[bytes]) -> dict[str, list[float]]:
+    """Let things happen. Return what is filled while they do: when each canary failed, and was gone."""
+    assert cluster.stdin is not None
+    assert cluster.stdout is not None
+    lines, fates = cluster.stdout, dict[str, list[float]]()
+    cluster.stdin.write(b"\n")
+    cluster.stdin.flush()
+
+    def listen() -> None:
+        for line in lines:
+            said = json.loads(line)
+            fates.setdefault(said.get("failed") or said["ended"], []).append(said["at"])
+
+    _spawn(listen)
+    return fates
+
+
+def _wait_told(fates: dict[str, list[float]], hook: Hook, began: float, seconds: float) -> list[Canary]:
+    """Return the canaries that failed in time, when they have been told or should have been."""
+    failed = {name: times[0] for name, times in list(fates.items()) if times[0] - began <= seconds}
+    deadline = time.monotonic() + LAST_WORDS
+    while failed.keys() - hook.told.keys() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return [
+        Canary(
+            at=at - began,
+            name=name,
+            told=hook.told[name] - at if name in hook.told else None,
+            over=hook.over[name] - fates[name][1] if name in hook.over and len(fates[name]) > 1 else None,
+        )
+        for name, at in failed.items()
+    ]
+
+
+def _keep_scraping(course: Course, port: int, began: float, stopping: threading.Event) -> None:
+    session, url = requests.Session(), f"http://127.0.0.1:{port}/metrics"
+    while not stopping.wait(SCRAPE_EVERY):
+        asked = time.monotonic()
+        try:
+            text = session.get(url, timeout=SCRAPE_EVERY).text
+        except requests.RequestException as error:
+            course.troubles += [] if stopping.is_set() else [f"a scrape failed: {type(error).__name__}"]
+        else:
+            now = time.monotonic()
+            course.scrapes.append(read_metrics(text, now - began, now - asked))
+
+
+def _keep_visiting(course: Course, port: int, began: float, stopping: threading.Event) -> None:
+    """Keep a page open: load it once, and ask for what has changed as its script does."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    shown: dict[bytes, bytes] = {}
+    while not stopping.wait(VISIT_EVERY):
+        asked = time.monotonic()
+        known = ",".join(f"{own.decode()}.{v.decode()}" for own, v in shown.items())
+        try:
+            _, page = get(connection, f"/?v={known}" if known else "/")
+        except (OSError, HTTPException, RuntimeError) as error:
+            connection.close()
+            course.troubles += [] if stopping.is_set() else [f"the page failed: {type(error).__name__}"]
+            continue
+        shown |= dict(re.findall(rb'<section id="(\w+)" data-v="(\w+)"', page))
+        course.visits.append(Visit(at=asked - began, took=time.monotonic() - asked))
+
+
+def _stop(course: Course, daemon: subprocess.Popen[bytes]) -> None:
+    """Ask the daemon to end, and note how it did."""
+    began = time.monotonic()
+    daemon.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        course.exit_code = daemon.wait(ENDS_WITHIN)
+    course.ended_in = time.monotonic() - began
+
+
+def _read_log(course: Course, log: Path) -> None:
+    for line in log.read_text(errors="replace").splitlines():
+        if "level=warning" in line:
+            course.warnings += 1
+        elif "level=info" not in line:
+            course.troubles.append(line[:500])
+
+
+def _spawn(target: Callable[..., None], *args: object) -> None:
+    threading.Thread(target=target, args=args, daemon=True).start()

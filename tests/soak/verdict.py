@@ -1,0 +1,206 @@
+"""Judges a soak. Pure: what was seen in, figures with their bounds out.
+
+The first quarter, and at least 90 s, is warm-up: caches fill, every kind of thing happens once, as many pods have gone
+as have come. What follows is cut into thirds. Growth of memory is the larger of two: the medians of the last and the
+first third, and the slope through all samples (the median of the slopes between each two, which a few odd samples do
+not bend) over the whole of that time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import median
+from typing import Protocol, TypeVar
+
+from bench.report import Goal
+from monitor.config_daemon import DaemonConfig
+from monitor.watch import QUIET
+from tests.soak.life import CANARY_LIVES
+from tests.soak.retention import Kept
+from tests.soak.run import Course
+from tests.soak.samples import Sample
+
+WARM_UP_SHARE, WARM_UP_LEAST = 0.25, 90.0
+MEMORY, LOOKS = 0.05, 1.3
+DESCRIPTORS, THREADS = 10, 3  # of connections and requests that happen to be open
+ALERT_P99 = 2.0  # seconds from a failed pull to its message in a small cluster: the bound of bench/alert.py
+LATEST = 30.0  # seconds: no look may be so slow that a message comes later than that
+OVER_WITHIN = 90.0  # seconds in which the end of an alert is told: it waits for 30 s, and for looks before and after
+DRAINED = 20  # messages that may wait at the quietest moment: what the robot of a group takes in a minute
+SLOPES = 100  # points between which slopes are taken: their number grows with the square of that
+PRUNED = 5.0  # seconds
+FILES = 1.5  # the last third's state files to the first third's
+
+
+class _Timed(Protocol):
+    @property
+    def at(self) -> float: ...
+
+
+T = TypeVar("T", bound=_Timed)
+Thirds = tuple[list[T], list[T], list[T]]
+
+
+def warm_up(seconds: float) -> float:
+    """Given how long a soak is, return how much of it is not judged."""
+    return max(WARM_UP_LEAST, WARM_UP_SHARE * seconds)
+
+
+def thirds(seen: Sequence[T], seconds: float) -> Thirds[T]:
+    """Return what was seen after the warm-up, in three parts of the same length."""
+    start = warm_up(seconds)
+    step = (seconds - start) / 3
+    parts: Thirds[T] = ([], [], [])
+    for each in seen:
+        if start <= each.at <= seconds:
+            parts[min(2, int((each.at - start) / step))].append(each)
+    return parts
+
+
+def growth(points: Sequence[tuple[float, float]]) -> float:
+    """Given values over time, return by which share they have grown from the first to the last."""
+    some = points[:: max(1, len(points) // SLOPES)]
+    slope = median((y - x) / (later - at) for (at, x), (later, y) in combinations(some, 2) if later > at)
+    size = len(points) // 3
+    first, last = (median(value for _, value in part) for part in (points[:size], points[-size:]))
+    return max(slope * (points[-1][0] - points[0][0]) / first, last / first - 1)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed; nothing was seen: not a number."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, math.ceil(len(ordered) * share) - 1)] if ordered else math.nan
+
+
+def crowding(samples: Sequence[Sample]) -> float:
+    """Return how many times longer the daemon took because other programs had the cores; 1 if nobody disturbed it."""
+    cpu, waited = samples[-1].cpu - samples[0].cpu, samples[-1].waited - samples[0].waited
+    return (cpu + waited) / cpu if cpu else 1.0
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How long looks took. `ratio` is the last third's median to the first third's, less what the machine explains."""
+
+    first: float
+    last: float
+    longest: float
+    ratio: float
+
+
+def looks(course: Course) -> Looks:
+    """Judge how long looks took."""
+    seconds = course.plan.seconds
+    parts = thirds([each for each in course.scrapes if each.look is not None], seconds)
+    first, last = (median(each.look or 0.0 for each in part) for part in (parts[0], parts[2]))
+    crowded = [crowding(part) for part in thirds(course.samples, seconds)]
+    excuse = max(1.0, crowded[2] / crowded[0])
+    return Looks(first, last, max(each.look or 0.0 for part in parts for each in part), last / first / excuse)
+
+
+def canary_bound(longest_look: float) -> float:
+    """Return in how many seconds a canary has to be told.
+
+    What fails right after a look has begun waits for its end, for the pause that follows (QUIET times its length), and
+    for the next look; then it takes as long as a message takes anyway. Whatever looks take, there is a limit.
+    """
+    return min(LATEST, ALERT_P99 + (QUIET + 2) * longest_look)
+
+
+def judge(course: Course, kept: Kept) -> tuple[Goal, ...]:
+    """Return every figure of a soak, with its bound where it has one."""
+    return (*_memory(course), *_flat(course), *_late(course), *_files(course, kept), *_costs(course))
+
+
+def _judged(course: Course) -> list[Sample]:
+    return [each for part in thirds(course.samples, course.plan.seconds) for each in part]
+
+
+def _memory(course: Course) -> tuple[Goal, ...]:
+    after = _judged(course)
+    grown = growth([(each.at, each.rss) for each in after])
+    return (
+        Goal("soak_memory_growth", grown, MEMORY, "growth of memory (RSS) after the warm-up, as a share"),
+        Goal("soak_anonymous_growth", growth([(each.at, each.anonymous) for each in after]), MEMORY,
+             "the same, without files that are mapped"),
+        Goal("soak_rss_mib", median(each.rss for each in after), None, "memory, MiB, median"),
+        Goal("soak_rss_longest_mib", max(each.rss for each in course.samples), None, "memory, MiB, the most"),
+    )  # fmt: skip
+
+
+def _flat(course: Course) -> tuple[Goal, ...]:
+    seconds = course.plan.seconds
+    fds, threads = (_grown(course, seconds, pick) for pick in (lambda s: s.fds, lambda s: s.threads))
+    found = looks(course)
+    return (
+        Goal("soak_fds_growth", fds, DESCRIPTORS, "descriptors: the last third's 90th percentile less the first's"),
+        Goal("soak_threads_growth", threads, THREADS, "threads: the same"),
+        Goal("soak_look_growth", found.ratio, LOOKS,
+             "time of a look: the last third's median to the first's, less what other programs explain"),
+        Goal("soak_look_s", found.last, None, "time of a look, seconds, last third"),
+    )  # fmt: skip
+
+
+def _grown(course: Course, seconds: float, pick: Callable[[Sample], int]) -> float:
+    parts = thirds(course.samples, seconds)
+    first, last = (percentile([pick(each) for each in part], 0.9) for part in (parts[0], parts[2]))
+    return last - first
+
+
+def _late(course: Course) -> tuple[Goal, ...]:
+    start = warm_up(course.plan.seconds)
+    judged = [each for each in course.canaries if each.at >= start]
+    told = [each.told for each in judged if each.told is not None]
+    due = [each for each in judged if each.at < course.plan.seconds - CANARY_LIVES - OVER_WITHIN]
+    ages = [each.view_age for part in thirds(course.scrapes, course.plan.seconds) for each in part if each.view_age]
+    bound = canary_bound(looks(course).longest)
+    return (
+        Goal("soak_canaries", len(course.canaries), None, "pods that could not be pulled, one every 10 s", 1),
+        Goal("soak_canaries_untold", sum(each.told is None for each in course.canaries), 0, "of them never told"),
+        Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them whose end was never told"),
+        Goal("soak_canary_p50_s", percentile(told, 0.5), None, "seconds from the failure to the message, median"),
+        Goal("soak_canary_p99_s", percentile(told, 0.99), bound,
+             "99th percentile; at most 2 s and six looks (one under way, four times its length of rest, the next)"),
+        Goal("soak_view_age_p99_s", percentile(ages, 0.99), DaemonConfig().cycle, "age of the view, 99th percentile"),
+        Goal("soak_troubles", len(course.troubles), 0, "errors in the log, and scrapes and pages that failed"),
+        Goal("soak_exit_code", -1 if course.exit_code is None else course.exit_code, 0, "of the daemon", 0),
+    )  # fmt: skip
+
+
+def _files(course: Course, kept: Kept) -> tuple[Goal, ...]:
+    parts = thirds(course.samples, course.plan.seconds)
+    first, last = (median(sum(_plain(each)) for each in part) for part in (parts[0], parts[2]))
+    waiting = [each.outbox for each in thirds(course.scrapes, course.plan.seconds)[2] if each.outbox is not None]
+    return (
+        Goal("soak_outbox_least", min(waiting, default=math.nan), DRAINED, "messages that wait at the quietest moment"),
+        Goal("soak_state_files_growth", last / first, FILES, "files besides SQLite's: the last third's to the first's"),
+        Goal("soak_alerts_rows_kept", kept.rows, kept.rows_limit, "rows of history, and of messages, after a month"),
+        Goal("soak_alerts_refill", kept.refilled / kept.full, 1.1, "alerts.db after another month to after the first"),
+        Goal("soak_alerts_full_mib", kept.full / 2**20, None, "alerts.db, MiB, filled with twice what it keeps"),
+        Goal("soak_alerts_prune_s", kept.pruned_in, PRUNED, "seconds in which it is pruned, while nobody can write"),
+        Goal("soak_record_rows_left", kept.record_left, 0, "rows of record.db that are older than it keeps them"),
+        Goal("soak_record_mib_a_year", kept.record_year / 2**20, None, "record.db, MiB, after a year like this hour"),
+    )
+
+
+def _plain(sample: Sample) -> list[int]:
+    return [size for name, size in sample.files.items() if name.endswith(".json")]
+
+
+def _costs(course: Course) -> tuple[Goal, ...]:
+    after = _judged(course)
+    share = (after[-1].cpu - after[0].cpu) / (after[-1].at - after[0].at)
+    start = warm_up(course.plan.seconds)
+    pages = [each.took for each in course.visits if each.at >= start]
+    scrapes = [each.took for each in course.scrapes if each.at >= start]
+    return (
+        Goal("soak_cpu_cores", share, None, "CPU, as a share of one core"),
+        Goal("soak_crowding", crowding(after), None, "how many times longer it took because others had the cores"),
+        Goal("soak_page_p95_s", percentile(pages, 0.95), None, "an update of the page, seconds, 95th percentile"),
+        Goal("soak_scrape_p95_s", percentile(scrapes, 0.95), None, "a scrape of /metrics, the same"),
+        Goal("soak_messages", course.messages, None, "messages to the group's robot, of at most 20 a minute", 1),
+        Goal("soak_warnings", course.warnings, None, "warnings in the log"),
+    )

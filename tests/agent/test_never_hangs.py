@@ -103,7 +103,7 @@ def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEng
         assert slowest < 1.0
         assert 'gpuwarden_collector_hung{collector="gpu"} 1.0' in text
         assert f'gpuwarden_disk_hung{{device="nas",fstype="fuse.stalling",mount="{node.nas.point}"}} 1.0' in text
-        wait_until(lambda: node.threads() <= threads, 5, "no more threads than before (those of our requests end)")
+        wait_until(lambda: node.threads() <= threads, 20, "no more threads than before (those of our requests end)")
         fresh_and_stale(node, time.time())
 
     node.nvml.release()
@@ -115,7 +115,7 @@ def test_driver_nas_and_docker_dead_at_once(node: Node, docker_engine: DockerEng
     snapshot = node.snapshot()
     assert snapshot.gpu is not None
     assert snapshot.containers is not None
-    wait_until(lambda: node.threads() <= threads, 5, "no more threads than before")
+    wait_until(lambda: node.threads() <= threads, 20, "no more threads than before")
 
 
 def fresh_and_stale(node: Node, now: float) -> None:

@@ -27,6 +27,7 @@ from monitor.cluster.services import ServiceProbes
 from monitor.config import Config
 from monitor.config_types import Listen
 from monitor.facts import NodeSnapshot
+from monitor.known_types import know_types
 from monitor.leading import Alone, Leading, Led, lead
 from monitor.questions import Questions, make_cluster
 from monitor.record.service import Record
@@ -60,6 +61,7 @@ def run_up(config: Config, out: TextIO) -> int:
     from monitor.agent.main import start as start_agent  # here: the daemon alone does without
 
     share_heaps()
+    know_types()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
@@ -94,6 +96,7 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...
     `out` is for who sits at this machine; `links` are shown on every page.
     """
     share_heaps()
+    know_types()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")

@@ -13,6 +13,7 @@ from monitor.agent.assemble import build_runner
 from monitor.agent.server import Actions, AgentServer, SwitchedOff
 from monitor.agent.settings import AgentSettings
 from monitor.facts import ImageCacheFact, NodeSnapshot
+from monitor.known_types import know_types
 from monitor.signals import StopSignal
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class Reader:
         self._runner = build_runner(settings)
 
     def start(self) -> None:
+        know_types()  # before any collector's thread decodes something
         self._runner.start()
 
     def stop(self) -> None:

@@ -16,6 +16,7 @@ import requests
 
 from monitor.cluster.service_tcp import network_error
 from monitor.cluster.services import ProbeError, ServiceTarget
+from monitor.known_types import know_types
 
 MAX_BODY = 256 * 1024
 MAX_REDIRECTS = 5
@@ -113,3 +114,6 @@ def _first_words(body: bytes) -> str:
     """Return what a page of an error begins with, if it is text for people and not HTML."""
     text = " ".join(body[:400].decode("utf-8", "replace").split())
     return "" if text.startswith("<") else text[:200]
+
+
+know_types(__name__)

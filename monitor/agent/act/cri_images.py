@@ -25,6 +25,7 @@ from monitor.agent.runtime.cri_channel import CriChannel
 from monitor.agent.runtime.proto import containerd_pb2 as native
 from monitor.agent.runtime.proto import cri_pb2 as pb
 from monitor.facts import ImageFact
+from monitor.known_types import know_types
 
 _TIMEOUT = 120.0
 _LEASE = timedelta(minutes=15)
@@ -190,3 +191,6 @@ def _message(record: Record) -> native.Image:
         media_type=record.media_type, digest=record.digest, size=record.size, annotations=record.annotations
     )
     return native.Image(name=record.name, labels=record.labels, target=target)
+
+
+know_types(__name__)

@@ -21,6 +21,7 @@ from monitor.agent.runtime.api import ConflictError, GoneError
 from monitor.agent.runtime.docker_json import decode
 from monitor.agent.runtime.unix_http import UnixHttp
 from monitor.facts import ImageFact
+from monitor.known_types import know_types
 
 _TIMEOUT = 120.0  # removing 60 GB of small files takes its time
 
@@ -126,3 +127,6 @@ def _guards(hold: Hold) -> tuple[str, ...]:
     """Return our names for an image: one in each repository in which it has a tag."""
     repositories = dict.fromkeys(name.rpartition(":")[0] for name in hold.names)
     return tuple(f"{repository}:{hold.guard}" for repository in repositories)
+
+
+know_types(__name__)

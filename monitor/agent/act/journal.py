@@ -16,6 +16,7 @@ from typing import Literal
 import msgspec
 
 from monitor.agent.clock import Clock
+from monitor.known_types import know_types
 
 Value = str | int | float | bool | None
 
@@ -102,3 +103,6 @@ def _write(file: int, raw: bytes) -> None:
 def _ends_whole(file: int) -> bool:
     size = os.fstat(file).st_size
     return size == 0 or os.pread(file, 1, size - 1) == b"\n"
+
+
+know_types(__name__)

@@ -10,6 +10,7 @@ import msgspec
 from monitor.agent.act.journal import Journal
 from monitor.agent.act.outcome import Refusal
 from monitor.facts import ImageFact
+from monitor.known_types import know_types
 
 HOLD = "hold-image"  # how the journal calls it
 
@@ -102,3 +103,6 @@ def guarded(
         put_back(hold)
     ledger.end(ident, "put-back" if refusal else "removed")
     return refusal
+
+
+know_types(__name__)

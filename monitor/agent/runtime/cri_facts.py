@@ -11,6 +11,7 @@ import msgspec
 from monitor.agent.runtime.api import pod_user
 from monitor.agent.runtime.proto import cri_pb2 as pb
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact
+from monitor.known_types import know_types
 
 _STATES = {
     pb.CONTAINER_CREATED: "created",
@@ -160,3 +161,6 @@ def _from_json(text: str | None, kind: type[T]) -> T | None:
 
 def _seconds(nanoseconds: int) -> float | None:
     return nanoseconds / 1e9 if nanoseconds > 0 else None
+
+
+know_types(__name__)

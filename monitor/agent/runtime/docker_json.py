@@ -15,6 +15,7 @@ import msgspec
 
 from monitor.agent.runtime.api import EngineError, pod_user
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact, VolumeFact
+from monitor.known_types import know_types
 
 log = logging.getLogger(__name__)
 _NO_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -263,3 +264,6 @@ def _volume_fact(row: VolumeRow) -> VolumeFact:
 
 def _known(number: int | None) -> int | None:
     return None if number is None or number < 0 else number
+
+
+know_types(__name__)

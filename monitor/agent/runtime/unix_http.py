@@ -10,6 +10,7 @@ import msgspec
 
 from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
 from monitor.agent.runtime.dial import dial, explained
+from monitor.known_types import know_types
 
 _FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 
@@ -91,3 +92,6 @@ def _message(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Complaint).message
     except msgspec.MsgspecError:
         return body[:200].decode("utf-8", "replace").strip()
+
+
+know_types(__name__)

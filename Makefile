@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 SETUP := deploy/setup/system-packages
 VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' monitor/__init__.py)
 PYTEST := $(BIN)/python -m pytest
+E2E := tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock proto docs image manifests clean
@@ -42,7 +43,7 @@ unit: $(VENV)/.dev
 
 e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 minutes, then cached)
 	$(BIN)/python -m tests.lab build
-	$(PYTEST) -m "e2e and not long" --durations=10 tests/e2e $(ARGS)
+	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 
 e2e-read-only: $(VENV)/.dev ## the end-to-end tests that only read, in the cluster of $KUBECONFIG
 	$(PYTEST) tests/e2e --read-only $(ARGS)

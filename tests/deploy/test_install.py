@@ -17,7 +17,7 @@ SCRIPT = REPOSITORY / "deploy" / "install.sh"
 LOCK = REPOSITORY / "requirements" / "runtime.txt"
 # Enough of the lock for the project to be built and its command to start.
 ENOUGH = ("click", "setuptools")
-pytestmark = pytest.mark.timeout(300)  # a virtual environment is made, and the project built, twice
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]  # a virtual environment is made, and the project built, twice
 
 
 def run(directory: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

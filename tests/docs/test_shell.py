@@ -82,6 +82,7 @@ def _answers(page: int) -> bool:
         return False
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_runs(line: str, shell: dict[str, str], tmp_path: Path) -> None:
     ran = subprocess.run(

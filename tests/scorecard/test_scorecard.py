@@ -19,6 +19,7 @@ from tests.scorecard.week import SHAPES, plan
 BY_NAME = {shape.name: shape for shape in SHAPES}
 
 
+@pytest.mark.e2e
 @pytest.mark.timeout(900)  # about half a minute of one core; others may have it
 def test_a_week() -> None:
     occurrences = plan(1)

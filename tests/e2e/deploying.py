@@ -165,8 +165,17 @@ def deployed(lab: Lab, image: str, directory: Path) -> Iterator[Deployed]:
         yield found
     finally:
         applier.delete()
-        wait_until(lambda: not found.pods("agent") + found.pods("daemon"), 60, "the pods are gone")
+        wait_until(lambda: gone(found), 90, "the pods are gone")
         api.close()
+
+
+def gone(found: Deployed) -> bool:
+    """Return whether no pod is left. The garbage collector is slow after the API server was restarted: help it."""
+    left = found.pods("agent") + found.pods("daemon")
+    for each in left:
+        if "deletionTimestamp" not in each["metadata"]:
+            found.applier.api.delete(f"/api/v1/namespaces/{NAMESPACE}/pods/{each['metadata']['name']}")
+    return not left
 
 
 def node_address(api: Api) -> str:

@@ -122,7 +122,7 @@ def test_gpu_hours_are_what_happened(world: World) -> None:
     made, now = world.report(), time.time()
     steady, idler, undead = (row(made, name) for name in ("steady", "idler", "undead"))
     assert steady.allocated_hours == about(now - world.began, 2)
-    assert steady.utilization_ratio == pytest.approx(0.5, abs=0.1)
+    assert steady.utilization_ratio == pytest.approx(0.5, abs=0.15)
     assert steady.used_hours == pytest.approx(steady.allocated_hours * 0.5, rel=0.2)
     assert (steady.idle_hours, steady.zombie_hours) == (0, 0)
     assert idler.allocated_hours == about(now - world.began, 1)

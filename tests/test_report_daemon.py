@@ -28,6 +28,7 @@ from tests.support.receivers.bots import WeComBot
 NODES, GPUS = 3, 8
 CYCLE = 0.4
 IDLE_AFTER = 1.0
+WOBBLE = 0.06  # of a simulated card's utilisation
 LATE = 1.6  # seconds after which a change is seen and recorded: an answer of the agent, a view, a look, and some
 
 
@@ -122,8 +123,10 @@ def test_gpu_hours_are_what_happened(world: World) -> None:
     made, now = world.report(), time.time()
     steady, idler, undead = (row(made, name) for name in ("steady", "idler", "undead"))
     assert steady.allocated_hours == about(now - world.began, 2)
-    assert steady.utilization_ratio == pytest.approx(0.5, abs=0.15)
-    assert steady.used_hours == pytest.approx(steady.allocated_hours * 0.5, rel=0.2)
+    # The pod has its cards before they begin to work and before an agent says so: that time counts as not used.
+    least, most = (0.5 - WOBBLE) * (steady.allocated_hours - 2 * LATE / 3600), (0.5 + WOBBLE) * steady.allocated_hours
+    assert least <= steady.used_hours <= most
+    assert steady.utilization_ratio == pytest.approx(steady.used_hours / steady.allocated_hours, rel=0.01)
     assert (steady.idle_hours, steady.zombie_hours) == (0, 0)
     assert idler.allocated_hours == about(now - world.began, 1)
     assert idler.idle_hours == about(now - world.began - IDLE_AFTER, 1)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from monitor.detect.base import Detected, Rule, Situation
 from monitor.detect.pods import EVERYTHING, bounded, raw
 from monitor.detect.pulls import THE_REGISTRY
-from monitor.detect.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, survey
+from monitor.detect.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
 from monitor.detect.sight import unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity, Value
@@ -31,25 +29,46 @@ class Limits:
     images: int = 2
 
 
+@dataclass(frozen=True)
+class _Course:
+    """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
+
+    troubles: Sequence[Trouble]
+    since: float
+    well: set[str]
+    daemon: bool
+    untold: bool
+    was_down: bool
+
+
 def detect(situation: Situation, memory: Any) -> Detected:
     """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
     reach = survey(situation)
-    findings, alone = [], defaultdict[str, list[Trouble]](list)
+    findings, alone = list[Finding](), defaultdict[str, list[Trouble]](list)
+    doubts: dict[str, dict[str, Any]] = {}
+
+    def tell(name: str, troubles: Sequence[Trouble], of: Callable[[str, _Course], Finding]) -> None:
+        course = _course(name, troubles, reach, before, situation.now)
+        if course.untold and is_in_doubt(troubles, reach, course.since, situation.now):
+            nodes = sorted({each.node for each in troubles})
+            doubts[name] = {"since": course.since, "nodes": nodes[:REMEMBERED], "untold": True}
+        else:
+            findings.append(of(name, course))
+
     for registry, by_node in sorted(reach.troubles.items()):
         limits: Limits = situation.limits.of({"service": registry})
         shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, _nodes(before.get(registry)))
         for trouble in own:
             alone[trouble.node].append(trouble)
         if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
-            findings.append(_of_registry(registry, shared, reach))
+            tell(registry, shared, _of_registry)
     for node, troubles in sorted(alone.items()):
         if _is_proven(troubles, situation.limits.of({"node": node})):
-            findings.append(_of_node(node, troubles, reach))
+            tell(node, troubles, _of_node)
     blind = _blind_nodes(situation)
-    found = tuple(_since(finding, before, situation.now) for finding in findings)
-    remembered = _remember(found, reach, before, blind)
-    return Detected(found, remembered, _blind(situation, remembered, blind))
+    remembered = doubts | _remember(findings, reach, before, blind)
+    return Detected(tuple(findings), remembered, _blind(situation, remembered, blind))
 
 
 def _split(
@@ -88,31 +107,28 @@ def _is_proven(troubles: Sequence[Trouble], limits: Limits) -> bool:
     return any(each.probed for each in troubles) or len(images) >= limits.images or several
 
 
-def _of_registry(registry: str, troubles: Sequence[Trouble], reach: Reach) -> Finding:
-    well = reach.well[registry] - {each.node for each in troubles}
-    cause = _main_cause(troubles)
-    if cause == CONNECT and not well and not reach.daemon.get(registry, False):
+def _of_registry(registry: str, course: _Course) -> Finding:
+    cause = _main_cause(course.troubles)
+    if cause == CONNECT and (course.was_down or not (course.well or course.daemon)):
         cause = DOWN
     labels: list[dict[str, str]] = [{"service": registry}]
-    if well and len(troubles) <= REMEMBERED:
-        labels = [{"service": registry, "node": each.node} for each in troubles]
-    return _finding(cause, {"service": registry}, troubles, len(well), labels)
+    if course.well and len(course.troubles) <= REMEMBERED:
+        labels = [{"service": registry, "node": each.node} for each in course.troubles]
+    return _finding(cause, {"service": registry}, course, labels)
 
 
-def _of_node(node: str, troubles: Sequence[Trouble], reach: Reach) -> Finding:
-    cause = _main_cause(troubles)
-    well = {other for each in troubles for other in reach.well[each.registry]} - {node}
-    labels = [{"node": node, "service": each.registry} for each in troubles]
-    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, troubles, len(well), labels)
+def _of_node(node: str, course: _Course) -> Finding:
+    cause = _main_cause(course.troubles)
+    labels = [{"node": node, "service": each.registry} for each in course.troubles]
+    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, course, labels)
 
 
 def _main_cause(troubles: Sequence[Trouble]) -> str:
     return Counter(each.cause for each in troubles).most_common(1)[0][0]
 
 
-def _finding(
-    cause: str, labels: dict[str, str], troubles: Sequence[Trouble], well: int, symptoms: Sequence[dict[str, str]]
-) -> Finding:
+def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequence[dict[str, str]]) -> Finding:
+    troubles = course.troubles
     nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
     values: dict[str, Value] = {
         "nodes": _names(nodes),
@@ -121,16 +137,15 @@ def _finding(
         "registries": _names(registries),
         "registry": registries[0],
     }
-    began = [each.since for each in troubles if each.since is not None]
     return Finding(
         rule="registry-unreachable",
         severity=Severity.WARNING,
         cause=cause,
         labels=bounded({**labels}),
         headline=Note(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(troubles, well)),
+        evidence=tuple(_evidence(troubles, len(course.well))),
         advice=(Note(key=f"registry-unreachable.{cause}.advice", values=values),),
-        since=min(began, default=None),
+        since=course.since,
         explains=tuple(
             Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
             for each in symptoms
@@ -158,13 +173,23 @@ def _evidence(troubles: Sequence[Trouble], well: int) -> list[Note]:
     return notes
 
 
-def _since(finding: Finding, before: dict[str, Any], now: float) -> Finding:
-    """Return the finding with the time at which it was first seen, if its pulls do not say."""
-    if finding.since is not None:
-        return finding
-    known = before.get(_name(finding))
-    since = known.get("since") if isinstance(known, dict) else None
-    return msgspec.structs.replace(finding, since=since if isinstance(since, float | int) else now)
+def _course(name: str, troubles: Sequence[Trouble], reach: Reach, before: dict[str, Any], now: float) -> _Course:
+    """Return how it went with troubles of a registry, or of a node, until now."""
+    known, nodes = before.get(name), {each.node for each in troubles}
+    told = known if isinstance(known, dict) else {}
+    # What was not told yet of its nodes is the beginning of it.
+    entries = [told, *(before[node] for node in nodes if node in before and _is_untold(before[node]))]
+    times = [each.since for each in troubles] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
+    since = min((at for at in times if isinstance(at, float | int)), default=now)
+    # Nodes reach it again one after the other. Those that are left have not become a trouble of their own by that.
+    was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
+    daemon = any(reach.daemon.get(each.registry, False) for each in troubles)
+    return _Course(troubles, since, others(troubles, reach, since), daemon, _is_untold(known), was_down)
+
+
+def _is_untold(known: Any) -> bool:
+    """Given what was remembered, return whether it is new, or was in doubt until now."""
+    return not isinstance(known, dict) or bool(known.get("untold"))
 
 
 def _name(finding: Finding) -> str:
@@ -178,7 +203,7 @@ def _remember(
     memory: dict[str, dict[str, Any]] = {}
     for finding in found:
         nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
-        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED]}
+        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED], "cause": finding.cause}
     for name, known in before.items():
         silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
         if silent:

@@ -161,3 +161,74 @@ def test_the_last_node_to_recover_is_no_new_trouble() -> None:
     assert (left.labels, left.held) == (REGISTRY, False)
     (other,) = held(RULE, {"agents": broken}, {"agents": [probe("n1"), probe("n2"), probe("n3", "dns", "dns")]})
     assert other.labels == {"node": "n3"}
+
+
+def asked(node: str, at: float, ok: bool = True) -> AgentFact:
+    fact = ProbeFact(target="https://harbor.lab", ok=ok, at=at, **({} if ok else {"stage": "tcp", "cause": "refused"}))
+    return agent(node, probes=(fact,))
+
+
+def told(*rounds: tuple[float, list[AgentFact]], **facts: Any) -> list[tuple[float, str, dict[str, str], float | None]]:
+    """Given what the nodes said at which second, return what was found at each, and since when."""
+    memory: Any = None
+    found = []
+    for after, agents in rounds:
+        detected = RULE(situation(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
+        memory = detected.memory
+        found += [(after, each.cause, dict(each.labels), each.since) for each in detected.findings]
+    return found
+
+
+def test_the_first_node_to_notice_that_the_registry_is_down_is_not_blamed() -> None:
+    """Nodes ask every 30 s, each at its own moment: the others' last word is from before it went down."""
+    first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20), asked("n3", NOW - 10)]
+    second = [first[0], asked("n2", NOW + 10, ok=False), first[2]]
+    third = [*second[:2], asked("n3", NOW + 20, ok=False)]
+    assert told((0, first), (10, second), (20, third)) == [(20, "registry-down", REGISTRY, NOW)]
+
+
+def test_a_node_is_blamed_once_another_has_reached_the_registry_since() -> None:
+    first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
+    since = [first[0], asked("n2", NOW + 10)]
+    assert told((0, first), (10, since), (15, since)) == [
+        (10, "node-cannot-connect", ONE_NODE, NOW),
+        (15, "node-cannot-connect", ONE_NODE, NOW),
+    ]
+
+
+def test_some_nodes_are_blamed_once_another_has_reached_the_registry_since() -> None:
+    first = [asked("n1", NOW, ok=False), asked("n2", NOW, ok=False), asked("n3", NOW - 20)]
+    since = [*first[:2], asked("n3", NOW + 10)]
+    assert told((0, first), (10, since)) == [(10, "node-cannot-connect", REGISTRY, NOW)]
+
+
+def test_nodes_that_do_not_reach_what_the_daemon_reaches() -> None:
+    finding = one(RULE, agents=[asked("n1", NOW, ok=False), asked("n2", NOW, ok=False)], services=(service(True),))
+    assert (finding.cause, finding.labels) == ("node-cannot-connect", REGISTRY)
+
+
+def test_a_registry_that_comes_back_was_down_until_the_last_node_has_noticed() -> None:
+    down = [asked("n1", NOW, ok=False), asked("n2", NOW, ok=False)]
+    half = [asked("n1", NOW + 20), down[1]]
+    other = [asked("n1", NOW + 20), asked("n2", NOW + 24), asked("n3", NOW + 25, ok=False)]
+    assert told((0, down), (20, half)) == [(0, "registry-down", REGISTRY, NOW), (20, "registry-down", REGISTRY, NOW)]
+    assert told((0, down), (20, half), (25, other))[2:] == []
+    assert told((0, down), (20, half), (25, other), (60, other))[2:] == [
+        (60, "node-cannot-connect", {"node": "n3"}, NOW + 25)
+    ]
+
+
+def test_doubt_is_not_for_ever() -> None:
+    agents = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
+    assert [at for at, *_ in told((0, agents), (30, agents), (35, agents), (40, agents))] == [35, 40]
+
+
+def test_pods_that_wait_do_not_wait_for_certainty() -> None:
+    agents = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
+    assert [at for at, *_ in told((0, agents), pods=[pull("a", "n1", REFUSED)])] == [0]
+    assert [at for at, *_ in told((0, agents), services=(service(False),))] == [0]
+
+
+def test_what_was_in_doubt_and_is_well_again_was_nothing() -> None:
+    first = [asked("n1", NOW, ok=False), asked("n2", NOW - 20)]
+    assert told((0, first), (30, [asked("n1", NOW + 30), asked("n2", NOW + 10)])) == []

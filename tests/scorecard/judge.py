@@ -103,7 +103,7 @@ def _verdict(occurrence: Occurrence, tell: Tell, matching: Sequence[Episode]) ->
     if waited > TOLD_WITHIN:  # that a group has just been told of is a reason to wait, and no other is
         delay += waited
     causes = {cause for each in matching for cause in each.causes}
-    wrong = causes - {tell.cause, *tell.then} if tell.cause in causes else causes
+    wrong = causes - {tell.cause}
     return Verdict(
         occurrence,
         tell,

@@ -18,7 +18,7 @@ EVERYWHERE = "everywhere"  # the lock of what needs the whole cluster for itself
 
 @dataclass(frozen=True)
 class Tell:
-    """An alert that has to come. Labels may name {node} and {id}; it may go on to the causes in `then`.
+    """An alert that has to come. Labels may name {node} and {id}.
 
     `begins` is when in the outage the rule's own time begins to count.
     """
@@ -27,7 +27,6 @@ class Tell:
     cause: str
     labels: Mapping[str, str] = field(default_factory=lambda: {"node": "{node}"})
     begins: float = 0.0
-    then: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ ELSEWHERE = {
 }
 # What is accepted by the schedule, and is not as good as it could be.
 KNOWN = """\
-- When a registry goes down for all, nodes notice one after the other (each probes every 30 s), and the first message
-  says `node-cannot-connect`. The cause becomes `registry-down` within half a minute, and is told with the next message.
 - A cache directory that is filled within one minute is first said to be full of `other`: the disk is read every 15 s,
   images every minute. In the schedule its images come over two minutes.
 """

@@ -226,8 +226,7 @@ SHAPES = (
     Shape(
         "registry down", ("P1", "N2"), 2 * CREDIT, _registry_down,
         (
-            # Nodes probe every 30 s, each in its turn: at first only some of them are known not to reach it.
-            Tell("registry-unreachable", "registry-down", REGISTRY, then=("node-cannot-connect",)),
+            Tell("registry-unreachable", "registry-down", REGISTRY),
             Tell("service-down", "refused", {"service": "harbor"}),
         ),
         (May("image-pull", REGISTRY), May("registry-unreachable")), ("registry", "services"), False,

@@ -9,7 +9,7 @@ from tests.scorecard.judge import Score, judge
 from tests.scorecard.model import Episode, May, Occurrence, Shape, Tell
 from tests.scorecard.scene import BEGIN
 
-TELL = Tell("disk-full", "datasets", {"node": "{node}", "mount": "/data"}, then=("other",))
+TELL = Tell("disk-full", "datasets", {"node": "{node}", "mount": "/data"})
 SHAPE = Shape("full", ("D1",), 600.0, lambda _: iter(()), (TELL,), (May("image-cache-large", {"node": "{node}"}),))
 ONE = Occurrence(SHAPE, "o1", "gpu01", BEGIN)
 LIMIT = allowed("disk-full", "datasets")
@@ -39,8 +39,6 @@ CASES: list[tuple[str, list[Episode], tuple[object, ...]]] = [
     ("told long after it fired", [episode(told_at=BEGIN + 300)], ("late", (), False, False, 0)),
     ("another cause", [episode(causes=["images"])], ("detected", ("images",), False, False, 0)),
     ("it changes its mind", [episode(causes=["datasets", "logs"])], ("detected", ("logs",), False, False, 0)),
-    ("a cause that it may go on to", [episode(causes=["datasets", "other"])], ("detected", (), False, False, 0)),
-    ("only what it may go on to", [episode(causes=["other"])], ("detected", ("other",), False, False, 0)),
     ("over too early", [episode(over=300.0)], ("detected", (), True, False, 0)),
     ("over too late", [episode(over=600 + OVER + 1)], ("detected", (), False, True, 0)),
     ("never over", [episode(over=None)], ("detected", (), False, True, 0)),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from bench.plot import Bar, Plot
 from bench.process import Cost, measure, running
@@ -28,6 +29,7 @@ from tests.support.engines import BASE, DockerEngine, images, make_docker
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "gpuwarden" / "bench"
 PEERS_LOCK = Path(__file__).parents[1] / "requirements" / "peers.txt"
 NVLINKS = 18
+T = TypeVar("T")
 CONTAINERS = 40
 COLUMNS = ("exporter", "series", "CPU ms per 15 s", "RSS MiB", "scrape p50 ms", "scrape p95 ms", "forks")
 
@@ -93,7 +95,7 @@ def row(name: str, cost: Cost) -> tuple[str, ...]:
     return (name, str(cost.series), *(f"{figure:.1f}" for figure in figures), str(cost.forks))
 
 
-def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage], Cost]) -> Cost:
+def with_cards(stage: Stage, cards: int, processes: int, start: Callable[[Stage], T]) -> T:
     """Measure with so many cards and real processes on them."""
     stage.nvml.gpus(cards)
     sleepers = [subprocess.Popen(["sleep", "3600"]) for _ in range(processes)]

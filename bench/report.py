@@ -70,9 +70,9 @@ def with_section(text: str, name: str, new: str) -> str:
     sections = dict(re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end \1 -->", text, flags=re.DOTALL))
     sections[name] = new
     rows = [row for each in sections.values() for row in FIGURE.findall(each)]
-    table = "\n".join([*_table(COLUMNS, ())[:2], *rows])
+    figures = "\n".join([*table(COLUMNS, ())[:2], *rows])
     body = "\n".join(f"<!-- {each} -->\n{sections[each]}<!-- end {each} -->\n" for each in sections)
-    return f"{HEAD}\n## All figures\n\n{table}\n\n{body}"
+    return f"{HEAD}\n## All figures\n\n{figures}\n\n{body}"
 
 
 def section(report: Report) -> str:
@@ -80,12 +80,12 @@ def section(report: Report) -> str:
     lines = [f"## {report.title}", "", f"{machine()}", "", report.how, ""]
     if report.plot is not None:
         lines += [f"![{report.plot.title}](plots/{report.name}.svg)", ""]
-    lines += _table(
+    lines += table(
         COLUMNS,
         [(f"`{g.key}`", _number(g.value), _goal(g), _verdict(g), g.meaning) for g in report.goals],
     )
     for heading, columns, rows in report.tables:
-        lines += [f"### {heading}", "", *_table(columns, rows)]
+        lines += [f"### {heading}", "", *table(columns, rows)]
     return "\n".join(lines)
 
 
@@ -110,6 +110,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a Markdown table."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]

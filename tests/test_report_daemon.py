@@ -123,6 +123,7 @@ def test_gpu_hours_are_what_happened(world: World) -> None:
     made, now = world.report(), time.time()
     steady, idler, undead = (row(made, name) for name in ("steady", "idler", "undead"))
     assert steady.allocated_hours == about(now - world.began, 2)
+    assert steady.used_hours is not None
     # The pod has its cards before they begin to work and before an agent says so: that time counts as not used.
     least, most = (0.5 - WOBBLE) * (steady.allocated_hours - 2 * LATE / 3600), (0.5 + WOBBLE) * steady.allocated_hours
     assert least <= steady.used_hours <= most

@@ -134,25 +134,25 @@ class Runner:
     """All workers of an agent."""
 
     def __init__(self, workers: Sequence[Worker]) -> None:
-        self._workers = {worker.name: worker for worker in workers}
+        self.workers = {worker.name: worker for worker in workers}
 
     def start(self) -> None:
-        for worker in self._workers.values():
+        for worker in self.workers.values():
             worker.start()
 
     def stop(self) -> None:
-        for worker in self._workers.values():
+        for worker in self.workers.values():
             worker.stop()
 
     def fresh(self, name: str) -> Any:
         """Return the fresh reading of the collector `name`, or None."""
-        worker = self._workers.get(name)
+        worker = self.workers.get(name)
         return worker.fresh() if worker else None
 
     def parts(self) -> dict[str, Any]:
         """Return every part of the snapshot that is known right now."""
-        return {name: worker.fresh() for name, worker in self._workers.items()}
+        return {name: worker.fresh() for name, worker in self.workers.items()}
 
     def facts(self) -> tuple[CollectorFact, ...]:
         """Return how each collector fares."""
-        return tuple(worker.fact() for worker in self._workers.values())
+        return tuple(worker.fact() for worker in self.workers.values())

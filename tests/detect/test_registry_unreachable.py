@@ -164,7 +164,8 @@ def test_the_last_node_to_recover_is_no_new_trouble() -> None:
 
 
 def asked(node: str, at: float, ok: bool = True) -> AgentFact:
-    fact = ProbeFact(target="https://harbor.lab", ok=ok, at=at, **({} if ok else {"stage": "tcp", "cause": "refused"}))
+    stage, cause = (None, None) if ok else ("tcp", "refused")
+    fact = ProbeFact(target="https://harbor.lab", ok=ok, at=at, stage=stage, cause=cause)
     return agent(node, probes=(fact,))
 
 

@@ -17,5 +17,9 @@ class StopSignal:
 
     def wait(self, seconds: float) -> bool:
         """Wait up to so long. Return whether it has come, now or before."""
-        self._received = self._received or signal.sigtimedwait(STOP_SIGNALS, seconds) is not None
+        if not self._received:
+            came = signal.sigtimedwait(STOP_SIGNALS, seconds)
+            # Python up to 3.13 returns rubbish, not None, if we were stopped and continued (SIGSTOP, a debugger, a
+            # frozen container) and the time was over by then: that is no reason to end.
+            self._received = came is not None and came.si_signo in STOP_SIGNALS
         return self._received

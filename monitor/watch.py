@@ -26,7 +26,7 @@ from monitor.statefile import StateFile
 log = logging.getLogger(__name__)
 FILE = "findings.json"
 NOTICE = 0.1  # how often it is looked whether something has changed
-QUIET = 4.0  # a look is followed by at least so many times its own length without one ...
+QUIET = 4.0  # a look is followed by at least so many times as long, without one, as it needed a core ...
 BRIEF = 0.25  # ... and by at least this
 SAVE_EVERY = 15.0
 FIRST_LOOK = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
@@ -129,11 +129,12 @@ class FindingsWatch:
         self._wait_for_facts()
         while not self._stopping.is_set():
             began, seen, before = time.monotonic(), self._versions(), self.findings
+            worked = time.thread_time()  # and not for how long it took: others may have had the core meanwhile
             found = self._look_safely()
-            took = time.monotonic() - began
+            worked = time.thread_time() - worked
             if found is not None:
                 self._pass_on(found, before)
-            self._rest(time.monotonic() + max(BRIEF, QUIET * took), began + self._settings.interval, seen)
+            self._rest(time.monotonic() + max(BRIEF, QUIET * worked), began + self._settings.interval, seen)
         if self.findings is not None:
             self._memory.save(self._history)
 

@@ -21,7 +21,7 @@ RECOVERY = 45.0  # seconds within which all has to be well after a fault, on a m
 WORD = 45.0  # seconds after that in which what began or ended meanwhile has to be told
 GROUP = 120.0  # seconds in which the robot of a group, which takes 20 messages a minute, gets the last of them
 LONG = {"agent killed": 30.0, "agent paused": 30.0, "network cut": 30.0, "bodies corrupted": 30.0,
-        "API server restarted": 18.0, "mount hung": 18.0, "state full": 14.0}  # fmt: skip
+        "API server restarted": 18.0, "daemon paused": 30.0, "mount hung": 18.0, "state full": 14.0}  # fmt: skip
 SHORT = (5.0, 11.0)
 MORE_THREADS, MORE_FILES = 6, 12  # that a process may have at the end: the page and the pools breathe
 

@@ -175,6 +175,16 @@ def daemon_killed(scene: Scene, chance: Chance) -> Iterator[None]:
 
 
 @contextmanager
+def daemon_paused(scene: Scene, chance: Chance) -> Iterator[None]:
+    """Stop it as a debugger, a frozen container or a machine that sleeps does. What it missed it can ask for."""
+    scene.daemon.send(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        scene.daemon.send(signal.SIGCONT)
+
+
+@contextmanager
 def mount_hung(scene: Scene, chance: Chance) -> Iterator[None]:
     where = {"node": NODE, "mount": str(scene.nas.point)}
     with scene.explained("mount hung", "MountLost", chance.length > 2 * MARGIN, **where):
@@ -214,6 +224,7 @@ FAULTS: dict[str, Fault] = {
     "clock forward": clock_jumps(JUMP),
     "clock back": clock_jumps(-JUMP),
     "daemon killed": daemon_killed,
+    "daemon paused": daemon_paused,
     "mount hung": mount_hung,
     "driver hung": driver_hung,
     "bodies corrupted": bodies_corrupted,

@@ -1,0 +1,39 @@
+"""The signal to stop is waited for, and nothing else ends the waiting."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+WAITING = """
+from monitor.signals import StopSignal
+stop = StopSignal()
+print("waiting", flush=True)
+while not stop.wait(0.3):
+    pass
+print("stopped", flush=True)
+"""
+
+
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_paused_and_continued_is_not_stopped(which: signal.Signals) -> None:
+    """As by a debugger, a container that is frozen, a machine that sleeps: for longer than the waiting lasts."""
+    with subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "waiting\n"
+            for _ in range(3):
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(0.5)
+                process.send_signal(signal.SIGCONT)
+                time.sleep(0.2)
+            assert process.poll() is None
+            process.send_signal(which)
+            assert process.stdout.readline() == "stopped\n"
+            assert process.wait(5) == 0
+        finally:
+            process.kill()

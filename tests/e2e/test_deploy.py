@@ -96,7 +96,7 @@ def test_the_agent_sees_the_node_and_not_its_container(installed: Deployed, idle
 
 
 def container_ids(snapshot: NodeSnapshot, pod: Any) -> set[str]:
-    """Containers of the pod that both the runtime's and the shared memory's collector have seen: each has its own pace."""
+    """Containers of the pod that both the runtime's and the shared memory's collector have seen."""
     listed = {
         each.id for each in snapshot.containers or () if each.pod_uid == pod.metadata.uid and each.container == "main"
     }

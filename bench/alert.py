@@ -17,6 +17,9 @@ line of the table counts from that, which is up to a second more. A pod comes ev
 of it: the kubelet, which is of version 1.20, makes 5 requests a second, and with more to say would say it late. How
 the scrapes of Prometheus lie to its evaluations is chance, and the same throughout a run: with its defaults, between 30
 and 60 s pass. The 99th percentile of so few failures is the longest.
+
+How that grows with a cluster the lab is too small for: the daemon alone follows a simulated one of 100 and of 1,000
+nodes over HTTP, as in `make soak`, in which 50 pods change each second whatever its size, and a pull fails every 10 s.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from tempfile import TemporaryDirectory
 from bench.alert_hook import Hook, hook
 from bench.alert_pods import Pods, Witness, some_lab, witness
 from bench.alert_prometheus import DEFAULT, TUNED, prometheus
+from bench.alert_scale import LARGE, SMALL, told
 from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
@@ -82,6 +86,7 @@ def run() -> Report:
     before = os.getloadavg()[0]
     with TemporaryDirectory() as name, some_lab() as lab:
         courses = measure(lab, Path(name))
+    scaled = {nodes: told(nodes) for nodes in (SMALL, LARGE)}
     load = (before, os.getloadavg()[0])
     ours, tuned, default = ([course.arrived[who] for course in courses] for who in (OURS, TUNED.who, DEFAULT.who))
     goals = (
@@ -100,16 +105,25 @@ def run() -> Report:
             None,
             "median of both tuned to 1 s, 1 s and 0 s / ours",
         ),
+        Goal(
+            "alert_large_p50_s", median(scaled[LARGE]), None, f"the median with {LARGE:,} nodes and 50 changes a second"
+        ),
+        Goal(
+            "alert_growth_10x", median(scaled[LARGE]) / median(scaled[SMALL]), 12, f"that / the same with {SMALL} nodes"
+        ),
     )
     rows = [row(NAMES[who], [course.arrived[who] for course in courses]) for who in NAMES]
     rows.append(row("gpuwarden, since the second in the kubelet's event", [course.since_stamp for course in courses]))
     how = f"{(__doc__ or '').partition(chr(10) * 2)[2]}Load average: {load[0]:.1f} before, {load[1]:.1f} after."
+    rows += [row(f"gpuwarden, {nodes:,} simulated nodes", seconds) for nodes, seconds in scaled.items()]
     tables = (
         ("Seconds from failure to message", COLUMNS, rows),
         ("Where the time of gpuwarden goes", STAGES, stages(courses)),
     )
     medians = [Bar(NAMES[who], median(course.arrived[who] for course in courses), ours=who == OURS) for who in NAMES]
-    plot = Plot("From a failed pull to the message, median", "s", (("", medians),))
+    growth = [Bar(f"gpuwarden, {nodes:,} nodes", median(seconds)) for nodes, seconds in scaled.items()]
+    groups = (("the lab", medians), ("a simulated cluster, 50 changes a second", growth))
+    plot = Plot("From a failed pull to the message, median", "s", groups)
     return Report("alert", "From a failed pull to the message", how, goals, tables, plot)
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import click
 
-from monitor.cli_base import PROBLEM_FOUND, asked, config_option, json_option, lang_option, load_config
+from monitor.cli_base import (
+    PROBLEM_FOUND,
+    asked,
+    config_option,
+    json_option,
+    lang_option,
+    load_config,
+    print_json,
+    show,
+    user_name,
+)
 
 if TYPE_CHECKING:
     from monitor.config import Config
-    from monitor.overview import Table
     from monitor.overview_alerts import Tried
 
 TEST_LIMIT = 120.0  # seconds for all receivers together
@@ -42,7 +50,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.SaidAlert, ...]))
     silences = asked(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
     now = time.time()
-    _show(
+    show(
         {"alerts": found, "silences": silences},
         as_json,
         overview_alerts.alerts_table(found, now, everything),
@@ -68,7 +76,7 @@ def silence(
     from monitor.ask import call_daemon
 
     wanted = NewSilence(
-        matchers=matchers, duration=duration, author=author if author is not None else _user(), comment=comment
+        matchers=matchers, duration=duration, author=author if author is not None else user_name(), comment=comment
     )
     try:
         make_silence(wanted, "", 0.0)
@@ -76,7 +84,7 @@ def silence(
         raise click.UsageError(str(error)) from None
     made = asked(lambda: call_daemon(config, "POST", "/v1/silences", Silence, wanted))
     if as_json:
-        _print_json(made)
+        print_json(made)
     else:
         until = time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(made.ends_at))
         click.echo(f"silenced until {until}; to end it: gpuwarden alerts unsilence {made.id}")
@@ -94,7 +102,7 @@ def unsilence(silence_id: str, config_path: str | None, as_json: bool) -> None:
     path = f"/v1/silences/{quote(silence_id, safe='')}"
     ended = asked(lambda: call_daemon(config, "DELETE", path, dict[str, str]))
     if as_json:
-        _print_json(ended)
+        print_json(ended)
     else:
         click.echo(f"silence {silence_id} is ended")
 
@@ -120,11 +128,11 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
     if messages:
         sent = asked(lambda: call_daemon(config, "GET", "/v1/deliveries", tuple[Delivery, ...]))
         sent = tuple(each for each in sent if each.at >= time.time() - seconds)
-        _show({"deliveries": sent}, as_json, overview_alerts.deliveries_table(sent))
+        show({"deliveries": sent}, as_json, overview_alerts.deliveries_table(sent))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
     events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.SaidEvent, ...]))
-    _show({"events": events}, as_json, overview_alerts.history_table(events))
+    show({"events": events}, as_json, overview_alerts.history_table(events))
 
 
 @alerts.command()
@@ -140,7 +148,7 @@ def test(receiver: str | None, rule: str | None, config_path: str | None, as_jso
     if not config.daemon.alerts.receivers:
         raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
     tried = asked(lambda: send_test(config, receiver, rule))
-    _show({"results": tried}, as_json, overview_alerts.tried_table(tried))
+    show({"results": tried}, as_json, overview_alerts.tried_table(tried))
     sys.exit(0 if all(each.ok for each in tried) else PROBLEM_FOUND)
 
 
@@ -166,25 +174,3 @@ def _language(lang: str | None) -> str:
     from monitor.ask import locale_language
 
     return lang or locale_language(os.environ)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user has no name
-        return str(os.getuid())
-
-
-def _show(whole: dict[str, Any], as_json: bool, *tables: Table) -> None:
-    if as_json:
-        _print_json(whole)
-        return
-    from monitor.render import print_tables
-
-    print_tables(tables, sys.stdout)
-
-
-def _print_json(content: object) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(content)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import sys
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monitor.config import Config
+    from monitor.overview import Table
 
 T = TypeVar("T")
 PROBLEM_FOUND = 1
@@ -49,3 +51,28 @@ def asked(ask: Callable[[], T]) -> T:
     except AskError as error:
         click.echo(f"gpuwarden: {error}", err=True)
         sys.exit(PROBLEM_FOUND)
+
+
+def user_name() -> str:
+    """Return who runs this command, for the record."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user has no name
+        return str(os.getuid())
+
+
+def show(whole: object, as_json: bool, *tables: Table) -> None:
+    """Print it as JSON, or as tables."""
+    if as_json:
+        print_json(whole)
+        return
+    from monitor.render import print_tables
+
+    print_tables(tables, sys.stdout)
+
+
+def print_json(content: object) -> None:
+    """Print it as JSON that a person can read too."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(content)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 import time
@@ -11,13 +10,22 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from monitor.cli_base import PROBLEM_FOUND, asked, config_option, json_option, lang_option, load_config
+from monitor.cli_base import (
+    PROBLEM_FOUND,
+    asked,
+    config_option,
+    json_option,
+    lang_option,
+    load_config,
+    print_json,
+    show,
+    user_name,
+)
 
 if TYPE_CHECKING:
     from monitor.cleanup.scans import ScanProgress
     from monitor.cleanup.shown import ShownRun
     from monitor.config import Config
-    from monitor.overview import Table
 
 PLAN_LIMIT = 300.0  # seconds; the needs of a large cluster are many lists
 ACT_LIMIT = 1800.0
@@ -49,7 +57,7 @@ def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str |
     query = {"lang": lang or locale_language(os.environ)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/plan?{urlencode(query)}"
     plans = asked(lambda: call_daemon(config, "GET", path, tuple[ShownPlan, ...], None, PLAN_LIMIT))
-    _show({"plans": plans}, as_json, *overview_cleanup.plan_tables(plans))
+    show({"plans": plans}, as_json, *overview_cleanup.plan_tables(plans))
     sys.exit(PROBLEM_FOUND if any(each.refused is not None for each in plans) else 0)
 
 
@@ -63,10 +71,10 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
     config = load_config(config_path)
     from monitor.ask import call_daemon
 
-    wanted = {"policy": policy, "node": node, "by": _user()}
+    wanted = {"policy": policy, "node": node, "by": user_name()}
     started = asked(lambda: call_daemon(config, "POST", "/v1/cleanup/run", dict[str, tuple[str, ...]], wanted))
     if as_json:
-        _print_json(started)
+        print_json(started)
     else:
         where = ", ".join(started["started"]) or "no node"
         click.echo(f"{policy} runs on {where}; see gpuwarden cleanup history")
@@ -89,7 +97,7 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
     path = f"/v1/cleanup/history?{urlencode(query)}"
     runs = asked(lambda: call_daemon(config, "GET", path, tuple[ShownRun, ...], None, PLAN_LIMIT))
     each = [overview_cleanup.items_table(shown) for shown in runs if shown.items] if items else []
-    _show({"runs": runs}, as_json, overview_cleanup.history_table(runs), *each)
+    show({"runs": runs}, as_json, overview_cleanup.history_table(runs), *each)
 
 
 @cleanup.command()
@@ -99,7 +107,7 @@ def history(policy: str | None, limit: int, items: bool, config_path: str | None
 def restore(trash_id: str, config_path: str | None, as_json: bool) -> None:
     """Put something back from the trash. `gpuwarden cleanup history --items` shows the ids."""
     config = load_config(config_path)
-    _finish(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": _user()}, as_json)
+    _finish(config, f"/v1/cleanup/restore/{quote(trash_id, safe='')}", {"by": user_name()}, as_json)
 
 
 @cleanup.command()
@@ -110,7 +118,7 @@ def restore(trash_id: str, config_path: str | None, as_json: bool) -> None:
 def release(node: str, gpu: str, config_path: str | None, as_json: bool) -> None:
     """Release a GPU (by index or uuid) of a NODE that is held for nothing: by an idle or dead pod, or an orphan."""
     config = load_config(config_path)
-    _finish(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": _user()}, as_json)
+    _finish(config, "/v1/cleanup/release", {"node": node, "gpu": gpu, "by": user_name()}, as_json)
 
 
 def _finish(config: Config, path: str, wanted: dict[str, str], as_json: bool) -> None:
@@ -121,7 +129,7 @@ def _finish(config: Config, path: str, wanted: dict[str, str], as_json: bool) ->
     from monitor.cleanup.shown import ShownRun
 
     shown: ShownRun = asked(lambda: call_daemon(config, "POST", path, ShownRun, wanted, ACT_LIMIT))
-    _show(shown, as_json, overview_cleanup.items_table(shown))
+    show(shown, as_json, overview_cleanup.items_table(shown))
     sys.exit(0 if shown.items and all(item.state is ItemState.DONE for item in shown.items) else PROBLEM_FOUND)
 
 
@@ -162,25 +170,3 @@ def _scan(config: Config, policy: str, *, quiet: bool) -> None:
 def _progress_text(progress: ScanProgress) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in progress.counts.items())
     return f"scanning {progress.root} on {progress.node}" + (f": {counts}" if counts else "")
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user has no name
-        return str(os.getuid())
-
-
-def _show(whole: object, as_json: bool, *tables: Table) -> None:
-    if as_json:
-        _print_json(whole)
-        return
-    from monitor.render import print_tables
-
-    print_tables(tables, sys.stdout)
-
-
-def _print_json(content: object) -> None:
-    import msgspec
-
-    click.echo(msgspec.json.format(msgspec.json.encode(content)))

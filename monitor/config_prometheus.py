@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, field_validator, model_va
 from monitor.cluster.prometheus import PrometheusSettings
 from monitor.cluster.prometheus_http import StoreSettings
 from monitor.cluster.prometheus_query import SELECTOR
-from monitor.config_types import AbsolutePath, SecretSection, Span
+from monitor.config_types import AbsolutePath, SecretSection, Span, read_password
 from monitor.units import quoted
 
 EXAMPLE = "http://prometheus.monitoring:9090"
@@ -84,12 +84,5 @@ class PrometheusConfig(SecretSection):
         return PrometheusSettings(store=store, interval=self.interval, selector=self.selector)
 
     def read_password(self) -> str | None:
-        """Return the password, read from its file if that is where it is. Raise ValueError if the file is gone."""
-        if self.password_file is None:
-            return self.password.get_secret_value() if self.password is not None else None
-        try:
-            return Path(self.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-        except OSError as error:
-            raise ValueError(f"cannot read {quoted(self.password_file)}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ValueError(f"{quoted(self.password_file)} holds no text") from None
+        """Return the password. Raise ValueError if its file is gone."""
+        return read_password(self.password, self.password_file)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from monitor.cluster.services import ServiceTarget
-from monitor.config_types import AbsolutePath, Duration, Section, Span
+from monitor.config_types import AbsolutePath, Duration, Section, Span, read_password
 from monitor.units import quoted
 
 Kind = Literal["http", "tcp", "postgresql", "harbor", "registry"]
@@ -111,14 +110,7 @@ class ServiceConfig(Section):
         )
 
     def _read_password(self) -> str | None:
-        if self.password_file is None:
-            return self.password.get_secret_value() if self.password is not None else None
-        try:
-            return Path(self.password_file).read_text(encoding="utf-8").rstrip("\r\n")
-        except OSError as error:
-            raise ValueError(f"cannot read {quoted(self.password_file)}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ValueError(f"{quoted(self.password_file)} holds no text") from None
+        return read_password(self.password, self.password_file)
 
 
 def unlike_names(services: tuple[ServiceConfig, ...]) -> tuple[ServiceConfig, ...]:

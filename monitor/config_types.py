@@ -131,3 +131,15 @@ class SecretSection(Section):
         if self.token_file is not None:
             return read_token_file(self.token_file)
         return self.token.get_secret_value() if self.token is not None else None
+
+
+def read_password(password: SecretStr | None, file: str | None) -> str | None:
+    """Return the password, read from its file if that is where it is. Raise ValueError if it cannot be read."""
+    if file is None:
+        return password.get_secret_value() if password is not None else None
+    try:
+        return Path(file).read_text(encoding="utf-8").rstrip("\r\n")
+    except OSError as error:
+        raise ValueError(f"cannot read {quoted(file)}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{quoted(file)} holds no text") from None

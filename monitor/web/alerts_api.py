@@ -24,9 +24,8 @@ from monitor.facts.base import Fact
 from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
 from monitor.units import parse_duration
 from monitor.web.access import RefusedError, check_access, name_of
-from monitor.web.answers import answered, decoded, json_answer
+from monitor.web.answers import answered, decoded, json_answer, language_of, limit_of
 from monitor.web.auth.forms import read_body
-from monitor.words import LANGUAGES
 
 MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
 DAY = "24h"
@@ -100,17 +99,17 @@ class _Views:
         self._tokens = tokens
 
     def alerts(self, request: Request) -> Response:
-        return answered(lambda: self._asked.alerts(_language(request)))
+        return answered(lambda: self._asked.alerts(language_of(request)))
 
     def history(self, request: Request) -> Response:
         def read() -> tuple[SaidEvent, ...]:
             since = time.time() - parse_duration(request.query_params.get("since", DAY))
-            return self._asked.history(since, _limit(request), _language(request))
+            return self._asked.history(since, limit_of(request, ROWS, MOST_ROWS), language_of(request))
 
         return answered(read)
 
     def deliveries(self, request: Request) -> Response:
-        return answered(lambda: self._asked.deliveries(_limit(request)))
+        return answered(lambda: self._asked.deliveries(limit_of(request, ROWS, MOST_ROWS)))
 
     def silences(self, _request: Request) -> Response:
         return answered(self._asked.silences)
@@ -158,17 +157,3 @@ class _Views:
         except RefusedError as refused:
             return json_answer({"error": str(refused)}, refused.status)
         return await run_in_threadpool(answered, lambda: change(body), status)
-
-
-def _language(request: Request) -> str:
-    lang = request.query_params.get("lang", "en")
-    if lang not in LANGUAGES:
-        raise ValueError("lang is en or zh")
-    return lang
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get("limit", str(ROWS))
-    if not text.isdecimal() or len(text) > len(str(MOST_ROWS)) or not 0 < int(text) <= MOST_ROWS:
-        raise ValueError(f"limit is a number from 1 to {MOST_ROWS}")
-    return int(text)

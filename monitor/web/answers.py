@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from starlette.responses import Response
+
+from monitor.words import LANGUAGES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 T = TypeVar("T")
 
@@ -34,3 +39,19 @@ def decoded(body: bytes, form: type[T]) -> T:
         return msgspec.json.decode(body, type=form)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ValueError(f"this is not what belongs here: {error}") from None
+
+
+def language_of(request: Request) -> str:
+    """Return the language in which somebody wants the answer. Raise ValueError if it is none of ours."""
+    lang = request.query_params.get("lang", "en")
+    if lang not in LANGUAGES:
+        raise ValueError("lang is en or zh")
+    return lang
+
+
+def limit_of(request: Request, usual: int, most: int) -> int:
+    """Return how many rows somebody wants. Raise ValueError if that is not a number up to the most that there are."""
+    text = request.query_params.get("limit", str(usual))
+    if not text.isdecimal() or len(text) > len(str(most)) or not 0 < int(text) <= most:
+        raise ValueError(f"limit is a number from 1 to {most}")
+    return int(text)

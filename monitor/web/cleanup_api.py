@@ -18,9 +18,8 @@ from monitor.cleanup.scans import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
 from monitor.web.access import RefusedError, check_access, name_of, peer_of
-from monitor.web.answers import answered, decoded, json_answer
+from monitor.web.answers import answered, decoded, json_answer, language_of, limit_of
 from monitor.web.auth.forms import read_body
-from monitor.words import LANGUAGES
 
 MAX_BODY = 64 * 1024
 RUNS, MOST_RUNS = 50, 1000
@@ -101,10 +100,12 @@ class _Views:
         self._token = token
 
     def plan(self, request: Request) -> Response:
-        return answered(lambda: self._asked.plans(request.query_params.get("policy"), _language(request)))
+        return answered(lambda: self._asked.plans(request.query_params.get("policy"), language_of(request)))
 
     def history(self, request: Request) -> Response:
-        return answered(lambda: self._asked.history(_limit(request), request.query_params.get("policy")))
+        return answered(
+            lambda: self._asked.history(limit_of(request, RUNS, MOST_RUNS), request.query_params.get("policy"))
+        )
 
     def scan(self, request: Request) -> Response:
         return answered(lambda: self._asked.scan(request.query_params.get("policy", "")))
@@ -150,17 +151,3 @@ def _who(request: Request, named: str) -> str:
     """Return who wants something, for the record, and from where."""
     plain = "".join(letter for letter in name_of(request, named) if letter.isprintable())[:LONGEST_NAME]
     return f"{plain or '?'}@{peer_of(request) or '?'}"
-
-
-def _language(request: Request) -> str:
-    lang = request.query_params.get("lang", "en")
-    if lang not in LANGUAGES:
-        raise ValueError("lang is en or zh")
-    return lang
-
-
-def _limit(request: Request) -> int:
-    text = request.query_params.get("limit", str(RUNS))
-    if not text.isdecimal() or len(text) > len(str(MOST_RUNS)) or not 0 < int(text) <= MOST_RUNS:
-        raise ValueError(f"limit is a number from 1 to {MOST_RUNS}")
-    return int(text)

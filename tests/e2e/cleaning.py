@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.cluster import ClusterView, GpuView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
-from tests.e2e.detecting import agent_of
+from tests.e2e.detecting import acting_node, agent_of
 from tests.e2e.scenes import Scene
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
@@ -221,17 +220,7 @@ def cleaning(
     lab: Lab, kubeconfig: Path, directory: Path, policies: Sequence[Mapping[str, Any]], rules: Mapping[str, Any]
 ) -> Iterator[Cleaner]:
     """Run a real agent that acts, and a real daemon with these policies; give who asks them."""
-    token = directory / "action-token"
-    token.write_text(secrets.token_hex(16))
-    nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
-    for index, uuid in enumerate(lab.gpu_ids):
-        nvml.gpu(index, uuid=uuid)
-    on_node = {
-        "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
-        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
-    }
+    token, nvml, on_node = acting_node(lab, directory)
     port = free_port()
     config = directory / "gpuwarden.yml"
     daemon = {

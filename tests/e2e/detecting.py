@@ -30,6 +30,8 @@ from monitor.facts.storage import DiskFact
 from monitor.questions import make_cluster, world_of
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
+from tests.lab.layout import NODE
+from tests.nvml import FakeNvml
 from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, quiet_environment, running
 
@@ -118,6 +120,22 @@ def probing(looker: Looker, target: ServiceTarget) -> Iterator[None]:
     finally:
         looker.probes.stop()
         looker.probes = before
+
+
+def acting_node(lab: Lab, directory: Path) -> tuple[Path, FakeNvml, dict[str, str]]:
+    """Return what an agent that acts on the lab's node needs: the file of its token, the driver, and its settings."""
+    token = directory / "action-token"
+    token.write_text(secrets.token_hex(16))
+    nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
+    for index, uuid in enumerate(lab.gpu_ids):
+        nvml.gpu(index, uuid=uuid)
+    settings = {
+        "AGENT__NODE_NAME": NODE,
+        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
+        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
+        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
+    }
+    return token, nvml, settings
 
 
 @contextmanager

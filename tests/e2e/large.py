@@ -21,8 +21,8 @@ import pytest
 import yaml
 
 from tests.docs.pages import ROOT, blocks
-from tests.e2e.cleaning import NODE, QUICK, Cleaner
-from tests.e2e.detecting import agent_of
+from tests.e2e.cleaning import QUICK, Cleaner
+from tests.e2e.detecting import acting_node, agent_of
 from tests.e2e.scenes import Scene
 from tests.e2e.test_lease import POLICY, Replica, account
 from tests.lab.lab import Lab
@@ -242,18 +242,9 @@ class Stage:
 @contextmanager
 def large_cluster(lab: Lab, scene: Scene, directory: Path) -> Iterator[Stage]:
     """Run a real agent, an embedded daemon, and two replicas that know the agent only by a metrics store each."""
-    acting, calling = directory / "action-token", directory / "callback-token"
-    for file in (acting, calling):
-        file.write_text(secrets.token_hex(16))
-    nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
-    for index, uuid in enumerate(lab.gpu_ids):
-        nvml.gpu(index, uuid=uuid)
-    on_node = {
-        "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
-        "AGENT__ACTIONS": f"{{enabled: true, token_file: {acting}}}",
-    }
+    calling = directory / "callback-token"
+    calling.write_text(secrets.token_hex(16))
+    acting, nvml, on_node = acting_node(lab, directory)
     ports = [free_port() for _ in range(3)]
     with ExitStack() as stack:
         enter = stack.enter_context

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import signal
 import subprocess
 import time
@@ -19,11 +18,10 @@ from monitor.cleanup.journal import FILE, ItemState, Journal
 from monitor.facts.node import NodeSnapshot
 from monitor.leading import LeaseState
 from tests.e2e import small_disk
-from tests.e2e.cleaning import NODE, QUICK, RBAC, Account, Cleaner
-from tests.e2e.detecting import agent_of
+from tests.e2e.cleaning import QUICK, RBAC, Account, Cleaner
+from tests.e2e.detecting import acting_node, agent_of
 from tests.e2e.scenes import Scene
 from tests.lab.lab import Lab
-from tests.nvml import FakeNvml
 from tests.support import free_port, wait_until
 from tests.support.command import command, get, quiet_environment, running
 
@@ -67,17 +65,7 @@ def scene(lab: Lab) -> Iterator[Scene]:
 @contextmanager
 def replicas(lab: Lab, scene: Scene, directory: Path) -> Iterator[tuple[Replica, Replica]]:
     """Run a real agent that acts, and two real daemons, each with no more rights than it needs; the first acts."""
-    token = directory / "action-token"
-    token.write_text(secrets.token_hex(16))
-    nvml = FakeNvml(directory / "nvml", gpus=len(lab.gpu_ids))
-    for index, uuid in enumerate(lab.gpu_ids):
-        nvml.gpu(index, uuid=uuid)
-    on_node = {
-        "AGENT__NODE_NAME": NODE,
-        "AGENT__PATHS__KUBELET": str(lab.kubelet_root),
-        "AGENT__PATHS__DOCKER_SOCKET": str(lab.docker_socket),
-        "AGENT__ACTIONS": f"{{enabled: true, token_file: {token}}}",
-    }
+    token, nvml, on_node = acting_node(lab, directory)
     kubeconfig = account(scene).kubeconfig(lab.kubeconfig, directory)
     with ExitStack() as stack:
         agent = stack.enter_context(agent_of(directory / "agent", QUICK, nvml.environment(), **on_node))

@@ -5,22 +5,21 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from monitor.facts import NodeSnapshot
+from tests.support.serving import Serving
 
 Behaviour = Callable[["_Handler"], None]
 DRIP = 0.05  # seconds between two bytes of somebody who trickles
 
 
-class FakeAgent:
+class FakeAgent(Serving):
     """One agent. `behave` may be changed at any time; `asked` is when it was asked, by the monotonic clock."""
 
     def __init__(self, behave: Behaviour, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -28,22 +27,11 @@ class FakeAgent:
         self.asked: list[float] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self.closing = threading.Event()
         self._server = _Server((host, port), _Handler)
+        super().__init__(self._server)
         self._server.agent = self
         self.port = self._server.server_port
         self.target = f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
 
 class _Server(ThreadingHTTPServer):

@@ -13,9 +13,10 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.serving import Serving
 
 Reply = Callable[["_Handler"], None]
 
@@ -34,7 +35,7 @@ class Request:
         return self.query.get("watch") == "true"
 
 
-class ScriptedApi:
+class ScriptedApi(Serving):
     """The server. `lists`, `watches` and `groups` are scripts; `requests` is what was asked, in order."""
 
     def __init__(
@@ -49,22 +50,10 @@ class ScriptedApi:
         self._lock = threading.Lock()
         self.token = token
         self.requests: list[Request] = []
-        self.closing = threading.Event()
         self._server = _Server(("127.0.0.1", port), _Handler)
+        super().__init__(self._server)
         self._server.api = self
         self.port = self._server.server_port
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.drop_all()
-        self._server.server_close()
-        self._thread.join(5)
 
     def kubeconfig(self, folder: Path, user: str = "{}") -> str:
         """Write a kubeconfig for this server and return its path."""
@@ -121,6 +110,10 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is part of the play."""
+
+    def server_close(self) -> None:
+        self.drop_all()
+        super().server_close()
 
     def drop_all(self) -> None:
         for connection in list(self._open):

@@ -8,17 +8,16 @@ import socket
 import ssl
 import struct
 import subprocess
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support import need
+from tests.support.serving import Serving
 
 Behaviour = Callable[["Handler"], None]
 DRIP = 0.05  # seconds between two bytes of a server that trickles
@@ -40,14 +39,14 @@ class Asked:
         return json.loads(self.body)
 
 
-class LocalServer:
+class LocalServer(Serving):
     """Between enter and exit it serves. `behave` takes the place of what it does otherwise: `answer`."""
 
     def __init__(self, behave: Behaviour | None = None, certificate: tuple[Path, Path] | None = None) -> None:
         self.behave = behave
         self.asked: list[Asked] = []
-        self.closing = threading.Event()
         self._server = _Server(("127.0.0.1", 0), Handler)
+        super().__init__(self._server, 0.005)
         self._server.local = self
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -57,17 +56,6 @@ class LocalServer:
             )
         self.port: int = self._server.server_port
         self.base = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
     def answer(self, asked: Asked) -> tuple[int, Any]:
         """Return status and body; the body as JSON unless it is bytes. What the real one would do."""

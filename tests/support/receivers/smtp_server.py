@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import socketserver
 import ssl
-import threading
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from tests.support.serving import Serving
 
 
 @dataclass
@@ -30,7 +29,7 @@ class Taken:
         return message_from_bytes(self.raw, policy=default)
 
 
-class SmtpServer:
+class SmtpServer(Serving):
     """Between enter and exit it serves. `replies` says what it answers to a verb, `refused` what to a recipient."""
 
     def __init__(self, certificate: tuple[Path, Path] | None = None, *, tls_at_once: bool = False) -> None:
@@ -41,25 +40,14 @@ class SmtpServer:
         self.tls_at_once = tls_at_once
         self.hang_up_after: str | None = None
         self.silent = False
-        self.closing = threading.Event()
         self.context: ssl.SSLContext | None = None
         if certificate is not None:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.context.load_cert_chain(*certificate)
         self._server = _Server(("127.0.0.1", 0), _Session)
+        super().__init__(self._server, 0.005)
         self._server.smtp = self
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.005,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
 
 
 class _Server(socketserver.ThreadingTCPServer):

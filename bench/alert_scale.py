@@ -1,0 +1,21 @@
+"""How the way from a failed pull to the message grows with the cluster: the daemon of `make soak`, at two sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.soak.run import Plan, run
+
+LARGE, SMALL = 1000, 100  # nodes of 8 cards, with ten pods each
+MINUTES = 3.0
+WARM_UP = 40.0  # seconds whose failures do not count: caches are cold
+
+
+def told(nodes: int) -> list[float]:
+    """Return how many seconds each message took in a cluster of so many nodes. Raise RuntimeError if one never came."""
+    with TemporaryDirectory() as name:
+        canaries = run(Plan(MINUTES, nodes), Path(name)).canaries
+    if silent := [each.name for each in canaries if each.told is None]:
+        raise RuntimeError(f"with {nodes} nodes nothing was told of {', '.join(silent)}")
+    return [each.told for each in canaries if each.told is not None and each.at >= WARM_UP]

@@ -1,0 +1,27 @@
+"""A server of the tests, on a thread of its own for the length of a `with`."""
+
+from __future__ import annotations
+
+import socketserver
+import threading
+from types import TracebackType
+from typing import Self
+
+
+class Serving:
+    """Serves between `__enter__` and `__exit__`. Handlers that wait for something else wait for `closing` too."""
+
+    def __init__(self, server: socketserver.BaseServer, beat: float = 0.02) -> None:
+        self.closing = threading.Event()
+        self._serving = server
+        self._thread = threading.Thread(target=server.serve_forever, args=(beat,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.closing.set()
+        self._serving.shutdown()
+        self._serving.server_close()
+        self._thread.join(5)

@@ -31,12 +31,16 @@ def _full(mount: str, share: float) -> Act:
 
 def _full_of_images(it: Happening) -> Wait:
     """Images that nobody uses fill the cache directory: two saved ones of 28 GB a day, for weeks."""
-    names = [image("old", f"{it.id}:{number}") for number in range(35)]
-    for name in names[:29]:
-        it.node.add_image(name, 28 * GIB, it.now, it.now - 9 * 24 * HOUR, shared=0.1)
+    cache, size, names = it.node.runtime_disk, 28 * GIB, list[str]()
+
+    def add_until(share: float, last_used: float) -> None:
+        while cache.used + size < share * cache.size:
+            names.append(image("old", f"{it.id}:{len(names)}"))
+            it.node.add_image(names[-1], size, it.now, last_used, shared=0.1)
+
+    add_until(0.77, it.now - 9 * 24 * HOUR)
     yield 2 * MINUTE  # images are listed every minute: those that come within the last one are not known by name
-    for name in names[29:]:
-        it.node.add_image(name, 28 * GIB, it.now, it.now, shared=0.1)
+    add_until(0.89, it.now)
     yield None
     for name in names:
         it.node.remove_image(it.node.images[name].id)

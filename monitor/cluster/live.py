@@ -25,6 +25,7 @@ from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import PlatformRule, to_keep
 from monitor.cluster.prometheus import PrometheusNodes, PrometheusSettings
 from monitor.cluster.prometheus_first_hand import FirstHand
+from monitor.cluster.rounds import Rounds
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.store import Change
 from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
@@ -256,7 +257,8 @@ class LiveCluster:
     def _follow(self, rounds: Rounds) -> None:
         with self._building:
             changes, now = self._drain(), time.monotonic()
-            again, new_round = rounds.due(self._builder.node_names, now)
+            heard = frozenset(agent.node for agent in changes.agents if agent.node)
+            again, new_round = rounds.due(self._builder.node_names, heard, now)
             changes = replace(changes, again=again)
             if new_round:
                 self._see_owners()
@@ -294,26 +296,6 @@ def _has_label(pod: PodFact, label: str) -> bool:
 
 def _address(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
-
-
-class Rounds:
-    """Deals out the nodes so that each comes up once a cycle, evenly spread."""
-
-    def __init__(self, cycle: float) -> None:
-        self._cycle = cycle
-        self._began = float("-inf")
-        self._waiting: list[str] = []
-        self._size = 0
-
-    def due(self, names: Sequence[str], now: float) -> tuple[frozenset[str], bool]:
-        """Given all nodes, return those to be joined again now, and whether a new round has begun."""
-        new_round = now - self._began >= self._cycle
-        left_over = self._waiting if new_round else []
-        if new_round:
-            self._began, self._waiting, self._size = now, list(names), len(names)
-        wanted = round(self._size * (1 - (now - self._began) / self._cycle))
-        dealt = [self._waiting.pop() for _ in range(len(self._waiting) - max(0, wanted))]
-        return frozenset((*dealt, *left_over)), new_round
 
 
 def status_line(view: ClusterView) -> str:

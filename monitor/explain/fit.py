@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ CORDON_TAINT = "node.kubernetes.io/unschedulable"
 SILENT_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 BLOCKING = ("NoSchedule", "NoExecute")
 TOLERANCE = 1e-6  # amounts are sums of floats
+Requests = Sequence[tuple[str, float]]  # by name, in order
 
 
 class Kind(StrEnum):
@@ -80,13 +81,22 @@ def gpus_asked(pod: PodFact, world: World) -> int:
 
 def fit_all(pod: PodFact, world: World) -> tuple[NodeFit, ...]:
     """Given a pod, return how it fits on each node."""
-    resource = gpu_resource(pod, world)
-    return tuple(fit(pod, node, world, resource) for node in world.nodes)
+    resource, requests = gpu_resource(pod, world), sorted(pod.requests.items())
+    return tuple(_fit(pod, node, world, resource, requests) for node in world.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, world: World, resource: str) -> NodeFit:
     """Given a pod and a node, return what stands in the way: everything, not just the first."""
-    obstacles = (*_state(pod, node), *_taints(pod, node), *_selection(pod, node), *_room(pod, node, world, resource))
+    return _fit(pod, node, world, resource, sorted(pod.requests.items()))
+
+
+def kept_off(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
+    """Given a pod and a node, return the taints and requirements that keep it off, be there room or not."""
+    return (*_taints(pod, node), *_selection(pod, node))
+
+
+def _fit(pod: PodFact, node: NodeFact, world: World, resource: str, requests: Requests) -> NodeFit:
+    obstacles = (*_state(pod, node), *kept_off(pod, node), *_room(requests, node, world, resource))
     total = int(node.allocatable.get(resource, 0.0))
     # A view that is a moment older than the pods must not promise what the scheduler has just given away.
     free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + TOLERANCE)))
@@ -185,12 +195,12 @@ def _requirement_text(wanted: NodeRequirementFact) -> str:
     return f"{wanted.key} {word} {values}".rstrip()
 
 
-def _room(pod: PodFact, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
+def _room(requests: Requests, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
     """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
-    kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
-    for name, needs in sorted(pod.requests.items()):
+    for name, needs in requests:
         free = world.free(node, name)
         if needs > 0 and needs > free + max(TOLERANCE, abs(needs) * 1e-9):
+            kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
             yield Obstacle(kinds.get(name, Kind.OTHER), name, needs, max(0.0, free))
     if "pods" in node.allocatable and world.free(node, "pods") < 1:
         yield Obstacle(Kind.PODS, "pods", 1, 0)

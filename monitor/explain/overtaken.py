@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from monitor.explain.fit import Kind, fit, gpu_resource, gpus_asked
+from monitor.explain.fit import Kind, gpu_resource, gpus_asked, kept_off
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Answer, PendingCause, Reason, Value
 from monitor.explain.world import World
@@ -54,7 +54,7 @@ def find(pod: PodFact, world: World) -> list[Overtaker]:
         later = [other for other in world.bound.get(node.name, ()) if _is_later(other, pod, resource, world)]
         if not later:
             continue
-        obstacles = fit(pod, node, world, resource).obstacles
+        obstacles = kept_off(pod, node)
         # Another pool of nodes is another queue: nobody overtakes there.
         if any(each.kind is Kind.SELECTOR for each in obstacles):
             continue

@@ -9,15 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.live import Rounds, status_line
+from monitor.cluster.live import status_line
+from monitor.cluster.rounds import Rounds
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, SourceView
 
 CYCLE = 10.0
+NOBODY = frozenset[str]()
 
 
 def deal(nodes: list[str], ticks: list[float]) -> list[frozenset[str]]:
     rounds = Rounds(CYCLE)
-    return [rounds.due(nodes, now)[0] for now in ticks]
+    return [rounds.due(nodes, NOBODY, now)[0] for now in ticks]
 
 
 @pytest.mark.parametrize(("count", "beats"), [(1, 100), (7, 100), (100, 100), (1000, 20), (3, 3), (50, 1)])
@@ -34,24 +36,32 @@ def test_every_node_comes_up_once_a_cycle_and_evenly(count: int, beats: int) -> 
 
 def test_a_round_begins_once_a_cycle() -> None:
     rounds = Rounds(CYCLE)
-    began = [now for now in range(35) if rounds.due(["a"], float(now))[1]]
+    began = [now for now in range(35) if rounds.due(["a"], NOBODY, float(now))[1]]
     assert began == [0, 10, 20, 30]
 
 
 def test_after_a_stall_everybody_who_waited_comes_up_at_once() -> None:
     nodes = [f"n{number}" for number in range(10)]
     rounds = Rounds(CYCLE)
-    rounds.due(nodes, 0.0)
-    first, _ = rounds.due(nodes, 3.0)
-    late, new_round = rounds.due(nodes, 60.0)
+    rounds.due(nodes, NOBODY, 0.0)
+    first, _ = rounds.due(nodes, NOBODY, 3.0)
+    late, new_round = rounds.due(nodes, NOBODY, 60.0)
     assert new_round
     assert first | late == set(nodes)
     assert not first & late
 
 
+def test_who_was_heard_in_this_round_is_not_joined_again_in_it() -> None:
+    rounds = Rounds(CYCLE)
+    rounds.due(["a", "b"], frozenset({"a"}), 0.0)
+    assert rounds.due(["a", "b"], NOBODY, 9.9)[0] == {"b"}
+    rounds.due(["a", "b"], NOBODY, 10.0)
+    assert rounds.due(["a", "b"], NOBODY, 19.9)[0] == {"a", "b"}
+
+
 def test_nobody_there() -> None:
     rounds = Rounds(CYCLE)
-    assert [rounds.due((), now) for now in (0.0, 1.0, 10.0)] == [
+    assert [rounds.due((), NOBODY, now) for now in (0.0, 1.0, 10.0)] == [
         (frozenset(), True), (frozenset(), False), (frozenset(), True),
     ]  # fmt: skip
 
@@ -68,8 +78,10 @@ def test_nobody_who_stays_waits_for_more_than_two_cycles(seed: int, step: float)
             last[f"n{chance.randrange(10**6)}"] = now
         if last and chance.random() < 0.3:
             del last[chance.choice(sorted(last))]
-        dealt, _ = rounds.due(tuple(last), now)
-        for name in dealt & last.keys():
+        heard = frozenset(name for name in sorted(last) if chance.random() < 0.2)  # it is joined then
+        dealt, _ = rounds.due(tuple(last), heard, now)
+        assert not dealt & heard
+        for name in (dealt | heard) & last.keys():
             last[name] = now
         assert all(now - at <= 2 * CYCLE + step for at in last.values())
         now += step

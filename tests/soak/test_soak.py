@@ -13,7 +13,7 @@ from tests.soak.verdict import judge
 MINUTES, NODES = 5, 1000
 
 
-@pytest.mark.long
+@pytest.mark.e2e
 @pytest.mark.timeout(900)
 def test_nothing_grows_and_nothing_is_late(tmp_path: Path) -> None:
     course = run(Plan(MINUTES, NODES), tmp_path)

@@ -21,7 +21,7 @@ MARGIN = 8.0  # seconds that something has to last beyond its limit to be sure t
 BLIND_AFTER = 60.0  # seconds after its start from which on the monitor tells of itself
 IN_MEMORY, BACK = "going on in memory", "can be written again, and nothing was lost"
 JUMP = 600
-AGES = ("ImagePullSlow", "PodPending", "PodStuckCreating")
+BY_THE_CLOCK = ("ActionsRefused", "ImagePullSlow", "PodPending", "PodStuckCreating")
 
 
 @dataclass(frozen=True)
@@ -152,13 +152,14 @@ def state_full(scene: Scene, chance: Chance) -> Iterator[None]:
 def clock_jumps(seconds: int) -> Fault:
     """Return the fault in which the daemon's clock jumps, and back.
 
-    While it is wrong, so are the ages of what Kubernetes has the times of: a pod of a moment may seem to be old.
+    While it is wrong, so are the ages of what Kubernetes has the times of: a pod of a moment may seem to be old. And
+    agents refuse what the daemon wants from them: by their clock that is too old, or of tomorrow.
     """
 
     @contextmanager
     def jump(scene: Scene, chance: Chance) -> Iterator[None]:
         with ExitStack() as stack:
-            for alert in AGES:
+            for alert in BY_THE_CLOCK:
                 stack.enter_context(scene.explained("clock wrong", alert))
             scene.clock.set(seconds)
             stack.callback(scene.clock.set, 0)

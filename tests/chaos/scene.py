@@ -45,6 +45,9 @@ RULES = {
     "service_down": {"after": "2s", "overrides": [{"match": {"service": "kubernetes"}, "after": DOWN_AFTER}]},
     "gpu_zombie": {"finished_after": "3s"},
     "mount_lost": {"after": "3s"},
+    "actions_refused": {
+        "quiet": "10s"
+    },  # what the daemon asks for is too old, or of tomorrow, by a clock that is wrong
     "image_cache_large": {"share": 0.95},  # images are all that is on their disk, and cleanup's marks are below
     # These tell of the load on this machine, which others share.
     "disk_io_saturated": {"enabled": False},

@@ -21,13 +21,14 @@ import msgspec
 from monitor.cluster.agent_http import AgentError, AgentTls, HttpFetch
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
+from monitor.lifetime import BEAT, Lifetime
 
 log = logging.getLogger(__name__)
 SLOWEST = 8  # a silent agent is asked at least every so many intervals
 FIRST_SPREAD = 1.0  # somebody has just started the daemon and is waiting
 LOOK_FOR_TARGETS = 5.0
 LONGEST_ERROR = 500
-SET = 1.0  # seconds from which on a difference of the two clocks means that one was set
+SET = 1.0  # seconds from which on a difference of the two clocks means that one was set, or that we stood still
 _decode = msgspec.json.Decoder(NodeSnapshot).decode
 
 Fetch = Callable[[str], bytes]
@@ -53,7 +54,7 @@ class _Watched:
     node: str | None
     phase: float  # which moment of an interval is its own, from 0 to 1
     fact: AgentFact
-    clock: float  # by how much the time of day was ahead of the monotonic clock when the fact was noted
+    clock: float  # by how much the time of day was ahead of our lifetime when the fact was noted
 
 
 _Lane = queue.SimpleQueue[_Watched | None]
@@ -80,6 +81,7 @@ class AgentPoller:
         self._prompt: _Lane = queue.SimpleQueue()
         self._slow: _Lane = queue.SimpleQueue()
         self._changed = threading.Condition()
+        self._lifetime = Lifetime()
         self._stopping = False
 
     @property
@@ -107,10 +109,17 @@ class AgentPoller:
 
     def facts(self) -> tuple[AgentFact, ...]:
         """Return what is known of every agent, in a stable order; its times by the clock as it is set now."""
-        clock = _clock()
+        clock = self._clock()
         with self._changed:
             known = [self._watched[target] for target in sorted(self._watched)]
             return tuple(_set_by(each.fact, clock - each.clock) for each in known)
+
+    def _clock(self) -> float:
+        """Return by how much the time of day is ahead of our lifetime.
+
+        It changes only when somebody sets the one, or the other stands still.
+        """
+        return time.time() - self._lifetime.seconds()
 
     def update_targets(self) -> None:
         """Take up new targets and forget those that are gone, or have become another node's."""
@@ -131,7 +140,7 @@ class AgentPoller:
 
     def _take_up(self, target: str, node: str | None, spread: float | None) -> None:
         fact = AgentFact(target=target, node=node)
-        new = _Watched(target, node, random.random(), fact, _clock())  # noqa: S311  # spreads load, keeps no secret
+        new = _Watched(target, node, random.random(), fact, self._clock())  # noqa: S311  # spreads load, keeps no secret
         now = time.monotonic()
         due = self._next_moment(new, now) if spread is None else now + new.phase * spread
         self._watched[target] = new
@@ -150,11 +159,12 @@ class AgentPoller:
                 except Exception:  # a source of targets that fails leaves the ones we have
                     log.exception("finding agents")
                 look_at = time.monotonic() + min(LOOK_FOR_TARGETS, self._settings.interval)
+            self._lifetime.beat()
             with self._changed:
                 self._hand_out(time.monotonic())
                 next_at = min(look_at, self._due[0][0]) if self._due else look_at
                 if not self._stopping:
-                    self._changed.wait(max(0.0, next_at - time.monotonic()))
+                    self._changed.wait(min(BEAT, max(0.0, next_at - time.monotonic())))
 
     def _hand_out(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
@@ -174,7 +184,7 @@ class AgentPoller:
             with self._changed:
                 if not self._is_watched(one):
                     continue
-                one.fact, one.clock = fact, _clock()
+                one.fact, one.clock = fact, self._clock()
             self._tell(fact)
             with self._changed:
                 if self._is_watched(one):
@@ -184,7 +194,7 @@ class AgentPoller:
     def _ask(self, one: _Watched) -> AgentFact:
         """Ask one agent and return what is known of it after that."""
         began, wall = time.monotonic(), time.time()
-        before = _set_by(one.fact, _clock() - one.clock)
+        before = _set_by(one.fact, self._clock() - one.clock)
         try:
             snapshot = understand(self._fetch(one.target))
             node = one.node or self._own_name(one.target, snapshot.node)
@@ -244,15 +254,11 @@ def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:
     )
 
 
-def _clock() -> float:
-    """Return by how much the time of day is ahead of the monotonic clock: it changes only when somebody sets it."""
-    return time.time() - time.monotonic()
-
-
 def _set_by(fact: AgentFact, seconds: float) -> AgentFact:
     """Return the fact as if the clock had always been as it is since it was set by so much: nobody is silent for that.
 
-    A machine that is woken up or gets its time from elsewhere may jump by hours.
+    A machine that is woken up or gets its time from elsewhere may jump by hours, and a daemon that was paused has asked
+    nobody meanwhile.
     """
     if abs(seconds) < SET:
         return fact

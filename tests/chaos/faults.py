@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ Fault = Callable[[Scene, Chance], AbstractContextManager[None]]
 
 @contextmanager
 def agent_killed(scene: Scene, chance: Chance) -> Iterator[None]:
-    agent = scene.agents[chance.dice.choice(NODES)]
+    agent = scene.agents[_least_silent(scene, chance)]
     with _silent(scene, "agent killed", agent.name, chance):
         agent.kill()
         yield
@@ -46,7 +47,7 @@ def agent_killed(scene: Scene, chance: Chance) -> Iterator[None]:
 
 @contextmanager
 def agent_paused(scene: Scene, chance: Chance) -> Iterator[None]:
-    agent = scene.agents[chance.dice.choice(NODES)]
+    agent = scene.agents[_least_silent(scene, chance)]
     with _silent(scene, "agent paused", agent.name, chance):
         agent.send(signal.SIGSTOP)
         try:
@@ -203,6 +204,13 @@ def driver_hung(scene: Scene, chance: Chance) -> Iterator[None]:
         yield
     finally:
         scene.nvml.release()
+
+
+def _least_silent(scene: Scene, chance: Chance) -> str:
+    """Return a node that was silent least often: what comes back a fourth time counts as flapping, and ends later."""
+    often = Counter(each.labels["node"] for each in scene.ledger.troubles if each.alert == "AgentSilent" and each.must)
+    often.update((CABLED, FORGED))  # they have faults of their own
+    return min(chance.dice.sample(NODES, len(NODES)), key=lambda node: often[node])
 
 
 @contextmanager

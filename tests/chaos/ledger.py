@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 Ours = Callable[[Mapping[str, str]], bool]  # given labels, whether they name something that belongs to the run
+FLAPS, FLAP_WINDOW = 4, 1800.0  # what fires so often in so many seconds is flapping: it goes on, and ends later
 LATE = 90.0  # seconds after the end of a trouble in which word of it may still arrive: it waited for a receiver
 EARLY = 1.0  # clocks of two threads
 
@@ -83,6 +84,12 @@ class Ledger:
         until = min(after, default=float("inf"))
         return [each for each in tuple(self.told) if trouble.covers(each) and each.at < until]
 
+    def is_asked_for(self, trouble: Trouble) -> bool:
+        """Return whether its beginning and end have to be told: not of what comes so often that it may be flapping."""
+        since = trouble.began - FLAP_WINDOW
+        before = [each for each in self.troubles if _alike(each, trouble, later=False) and since < each.began]
+        return trouble.must and len(before) <= FLAPS - 1  # itself among them
+
     def is_told(self, trouble: Trouble) -> bool:
         return bool(self.words_of(trouble))
 
@@ -93,7 +100,8 @@ class Ledger:
 
     def unended(self) -> list[Trouble]:
         """Return the troubles that are over, and of which that is not what was told last."""
-        return [each for each in self.troubles if each.must and each.ended is not None and not self.is_told_over(each)]
+        over = [each for each in self.troubles if each.ended is not None and self.is_asked_for(each)]
+        return [each for each in over if not self.is_told_over(each)]
 
     def _only_by_a_fault(self, told: Told) -> str | None:
         """Return what explains an alert if no trouble does that has to be told."""
@@ -104,7 +112,7 @@ class Ledger:
 
     def judge(self) -> Verdict:
         """Return how what was told compares with what was."""
-        needed = [each for each in self.troubles if each.must]
+        needed = [each for each in self.troubles if self.is_asked_for(each)]
         told = [each for each in needed if self.is_told(each)]
         news, same_id = _without_repetitions(self.told)
         return Verdict(

@@ -60,3 +60,11 @@ def test_a_second_trouble_of_the_same_service_is_not_told_by_word_of_the_first()
     ledger = Ledger([DOWN, second], [FIRED, OVER])
     assert len(ledger.judge().lost) == 1
     assert ledger.is_told_over(DOWN)
+
+
+def test_what_comes_for_the_fourth_time_may_be_flapping() -> None:
+    """It is not told anew while it flaps, and its end comes ten minutes later. The first three are asked for."""
+    times = [replace(DOWN, began=100.0 + 300 * number, ended=200.0 + 300 * number) for number in range(4)]
+    assert len(Ledger(times, []).judge().lost) == 3
+    late = replace(times[3], began=100.0 + 1801, ended=2000.0)
+    assert len(Ledger([*times[:3], late], []).judge().lost) == 4

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.chaos.faults import FAULTS, IN_MEMORY, WITHOUT_API, Chance
-from tests.chaos.ledger import Verdict
+from tests.chaos.ledger import Trouble, Verdict
 from tests.chaos.programs import TRACEBACK, Figures, grown
 from tests.chaos.scene import NODES, Scene
 from tests.chaos.troubles import BY_THE_API, KINDS, Open, begin, finish
@@ -23,6 +23,7 @@ GROUP = 120.0  # seconds in which the robot of a group, which takes 20 messages 
 LONG = {"agent killed": 30.0, "agent paused": 30.0, "network cut": 30.0, "bodies corrupted": 30.0,
         "API server restarted": 18.0, "daemon paused": 30.0, "mount hung": 18.0, "state full": 14.0}  # fmt: skip
 SHORT = (5.0, 11.0)
+POD_STARTS = 65.0  # seconds after which a pod that has begun keeps no image from being removed
 MORE_THREADS, MORE_FILES = 6, 12  # that a process may have at the end: the page and the pools breathe
 
 
@@ -79,12 +80,14 @@ class Driver:
         self._dice = random.Random(seed)
         self._say = say
         self._open: list[Open] = []
+        self._pod_at = time.monotonic()
         self._samples: dict[str, list[Figures]] = defaultdict(list)
         self.course = Course(seed)
 
     def run(self, seconds: float, rounds: int | None = None) -> Course:
         """Go on for so many seconds, or for so many rounds of all faults; then judge."""
         began = time.monotonic()
+        self._scene.ledger.troubles.append(Trouble("images pile up", "CleanupReport", {}, time.time(), must=False))
         for number, (name, length) in enumerate(schedule(self._dice)):
             if rounds is not None and number >= rounds * len(FAULTS):
                 break
@@ -102,9 +105,11 @@ class Driver:
     def _step(self, name: str, length: float) -> None:
         """Let a fault happen: in its midst an old trouble ends and a new one begins. Then all has to be well again."""
         scene = self._scene
-        scene.images.pile_up()
+        above = scene.images.pile_up(may_cross=time.monotonic() - self._pod_at > POD_STARTS)
         early = self._dice.random() * 0.4 * length
-        kind = self._kind(name)
+        kind = self._kind(name, no_pods=above)
+        if kind in BY_THE_API:
+            self._pod_at = time.monotonic()
         began = time.time()
         with FAULTS[name](scene, Chance(length, self._dice)):
             time.sleep(early)
@@ -125,8 +130,10 @@ class Driver:
         self._look_around()
         self._say(f"{name} {length:.0f} s, {kind}, well after {recovery}")
 
-    def _kind(self, fault: str) -> str:
-        if fault in WITHOUT_API or fault == "state full":  # nothing can be asked of it; no time to ask for it
+    def _kind(self, fault: str, no_pods: bool) -> str:
+        if (
+            no_pods or fault in WITHOUT_API or fault == "state full"
+        ):  # nothing can be asked of it; no time to ask for it
             return self._dice.choice(sorted(KINDS.keys() - BY_THE_API))
         return self._dice.choice(sorted(KINDS))
 

@@ -115,15 +115,16 @@ def receivers(hook: Behaviour | None, group: Behaviour | int) -> Fault:
 
     @contextmanager
     def fail(scene: Scene, chance: Chance) -> Iterator[None]:
-        scene.hook.behave = hook or scene.hook.take_and_reset
-        if isinstance(group, int):
-            scene.group.force = group
-        else:
-            scene.group.behave = group
-        try:
-            yield
-        finally:
-            scene.hook.behave = scene.group.behave = scene.group.force = None
+        with scene.explained("receivers fail", "ReceiverFailing"):
+            scene.hook.behave = hook or scene.hook.take_and_reset
+            if isinstance(group, int):
+                scene.group.force = group
+            else:
+                scene.group.behave = group
+            try:
+                yield
+            finally:
+                scene.hook.behave = scene.group.behave = scene.group.force = None
 
     return fail
 

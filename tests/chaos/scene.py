@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.chaos.clock import Clock
-from tests.chaos.images import POLICY, USED, Images
+from tests.chaos.images import MEGABYTES, POLICY, USED, Images
 from tests.chaos.inbox import Forger, Hook
 from tests.chaos.ledger import Ledger, Ours, Trouble
 from tests.chaos.network import Cable, cable
@@ -99,7 +99,7 @@ def scene(lab: Lab, directory: Path) -> Iterator[Scene]:
     """Build it all, give it when the daemon sees every node, and take it down again."""
     with ExitStack() as stack:
         ledger = Ledger()
-        engine_disk = stack.enter_context(engine_on_small_disk(lab, megabytes=256))
+        engine_disk = stack.enter_context(engine_on_small_disk(lab, megabytes=MEGABYTES))
         images = Images(lab, engine_disk)
         state = stack.enter_context(ext4_disk(directory, "state", megabytes=24))
         disks = tuple(stack.enter_context(ext4_disk(directory, f"data-{each}", 8)) for each in range(DISKS))

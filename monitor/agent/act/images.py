@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 # How long a runtime may take between looking up the name of an image and having the container that was made of it.
 SETTLE = 2.0
+GUARD = "gpuwarden-"  # how the name begins under which an image is kept meanwhile
 
 Remembered = Callable[[], tuple[ImageCacheFact, ...] | None]
 
@@ -100,7 +101,7 @@ class ImageActions:
             return pinned.outcome()
         free = self._free_bytes(runtime)
         said = images.remove(
-            image, f"gpuwarden-{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger
+            image, f"{GUARD}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger
         )
         if isinstance(said, Refusal):
             return said.outcome()

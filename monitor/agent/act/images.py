@@ -100,9 +100,7 @@ class ImageActions:
         if asks_for_labels(action) and (pinned := labels_protect(images.labels(image), action)):
             return pinned.outcome()
         free = self._free_bytes(runtime)
-        said = images.remove(
-            image, f"{GUARD}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger
-        )
+        said = images.remove(image, f"{GUARD}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger)
         if isinstance(said, Refusal):
             return said.outcome()
         after = self._free_bytes(runtime)

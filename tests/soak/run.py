@@ -263,6 +263,7 @@ def _keep_visiting(course: Course, port: int, began: float, stopping: threading.
             continue
         shown |= dict(re.findall(rb'<section id="(\w+)" data-v="(\w+)"', page))
         course.visits.append(Visit(at=asked - began, took=time.monotonic() - asked))
+    connection.close()
 
 
 def _stop(course: Course, daemon: subprocess.Popen[bytes]) -> None:

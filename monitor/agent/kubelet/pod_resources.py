@@ -12,10 +12,12 @@ from monitor.agent.kubelet import Allocation
 
 _LIST = "/v1.PodResourcesLister/List"
 _LIST_BEFORE_1_20 = "/v1alpha1.PodResourcesLister/List"
-_OPTIONS = (
+OPTIONS = (
     ("grpc.max_receive_message_length", 16 * 1024 * 1024),  # what the kubelet itself allows
     ("grpc.default_authority", "localhost"),  # Go servers refuse a path as the name of a host
     ("grpc.enable_http_proxy", 0),
+    # Otherwise a channel inherits the failure, and the wait before the next try, of one that is not quite gone yet.
+    ("grpc.use_local_subchannel_pool", 1),
 )
 
 
@@ -32,7 +34,7 @@ def list_allocations(socket: str, timeout: float) -> tuple[Allocation, ...]:
     import grpc  # 16 MiB, and only nodes with a kubelet need it
 
     try:
-        with grpc.insecure_channel(f"unix:{socket}", options=_OPTIONS) as channel:
+        with grpc.insecure_channel(f"unix:{socket}", options=OPTIONS) as channel:
             try:
                 return _allocations(_call(channel, _LIST, timeout))
             except grpc.RpcError as error:

@@ -16,7 +16,10 @@ from monitor.agent.runtime.proto import containerd_pb2 as pb
 NAMESPACE = "k8s.io"  # where the CRI plug-in keeps what it has
 _TIMEOUT = 20.0
 _COLLECTING = 60.0  # a collection of garbage walks everything that containerd has
-_OPTIONS = (("grpc.max_receive_message_length", 16 << 20),)
+_OPTIONS = (
+    ("grpc.max_receive_message_length", 16 << 20),
+    ("grpc.use_local_subchannel_pool", 1),  # a new connection tries for itself, whatever another has just met
+)
 # Content that is leased keeps what it refers to: the layers of a manifest and, by a label, their unpacked snapshots.
 _CONTENT, _ARRIVING = "content", "ingests"
 _EXPIRES = "containerd.io/gc.expire"

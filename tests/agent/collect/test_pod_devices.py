@@ -13,14 +13,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.agent.collect import AbsentError
 from monitor.agent.collect.pod_devices import PodDevicesCollector, parse_device_id, with_pod_uids
-from monitor.agent.kubelet import Allocation
+from monitor.agent.kubelet import Allocation, pod_resources
 from monitor.agent.kubelet.checkpoint import CheckpointError
 from monitor.agent.kubelet.pod_resources import PodResourcesError
 from monitor.agent.settings import Paths
@@ -145,6 +147,20 @@ def test_a_kubelet_that_is_restarted(kubelet_dir: Path) -> None:
     path.unlink()
     with kubelet(kubelet_dir, b""):
         assert subject.collect() == ()
+
+
+def test_what_one_asker_met_is_not_held_against_the_next(kubelet_dir: Path) -> None:
+    """gRPC shares connections between channels, and with them the wait after a failure: not here."""
+    path = kubelet_dir / "pod-resources/kubelet.sock"
+    with socket.socket(socket.AF_UNIX) as left_behind:
+        left_behind.bind(str(path))
+    with grpc.insecure_channel(f"unix:{path}", options=pod_resources.OPTIONS) as not_yet_gone:
+        question: Any = not_yet_gone.unary_unary("/v1.PodResourcesLister/List")
+        with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
+            question(b"", timeout=5.0)
+        path.unlink()
+        with kubelet(kubelet_dir, b""):
+            assert collector(kubelet_dir).collect() == ()
 
 
 def test_a_kubelet_that_accepts_and_never_answers(kubelet_dir: Path) -> None:

@@ -26,6 +26,9 @@ from monitor.leading import ALONE, Alone, Leading
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
 LEASE_LOST = "lease-lost"
+STARTING = "starting"  # an agent's word: a pod that is starting there may name any image
+PATIENCE = 120.0  # seconds that a run waits in all for pods to have started: twice as long as an agent minds one
+REST = 10.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class _Progress:
     ends_at: float  # of the monotonic clock
     term: int  # of this replica's time of acting
     failed: int = 0
+    patient_until: float | None = None  # of the monotonic clock; set when the first pod was met that is starting
 
 
 class Executor:
@@ -78,7 +82,9 @@ class Executor:
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
         leading: Leading | None = None,
+        rest: float = REST,
     ) -> None:
+        self._rest = rest
         self._journal = journal
         self._hands = hands
         self._stopping = stopping
@@ -172,15 +178,31 @@ class Executor:
             # What cannot be written down is not done; but images may be what fills the disk of the journal.
             done = Done(ItemState.FAILED, "not-journaled", self._journal.trouble)
         else:
-            entry = changed(
-                entry, state=ItemState.INTENDED, request=new_id("act"), intended_at=self._now()
-            )  # fmt: skip
-            self._journal.write(progress.run, entry)
-            done = self._hands.do(progress.run, entry.item, entry.request or "")
+            entry, done = self._asked_for(progress, entry)
+            while done.word == STARTING and self._is_worth_waiting(progress):
+                entry, done = self._asked_for(progress, entry)
         progress.run = self._ended(progress.run, entry, done)
         progress.failed += done.state is ItemState.FAILED
         if progress.level is not None and done.state is ItemState.DONE:
             _note(progress.level, entry.item, done)
+
+    def _asked_for(self, progress: _Progress, entry: Entry) -> tuple[Entry, Done]:
+        """Have an item done under an id of its own, written down before."""
+        request = new_id("act")
+        entry = changed(entry, state=ItemState.INTENDED, request=request, intended_at=self._now())
+        self._journal.write(progress.run, entry)
+        return entry, self._hands.do(progress.run, entry.item, request)
+
+    def _is_worth_waiting(self, progress: _Progress) -> bool:
+        """Rest, and return whether to ask once more: pods that are starting have soon started."""
+        now = time.monotonic()
+        if progress.patient_until is None:
+            progress.patient_until = min(now + PATIENCE, progress.ends_at)
+        if now >= progress.patient_until:
+            return False
+        if self._stopping.wait(self._rest):
+            raise StoppedError
+        return True
 
     def _ended(self, run: Run, entry: Entry, done: Done) -> Run:
         """Write down what became of an item, and return the run with it."""

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace as changed
 
 from monitor.cleanup.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute import LEASE_LOST, Done, StoppedError
+from monitor.cleanup.execute import LEASE_LOST, STARTING, Done, StoppedError
 from monitor.cleanup.journal import Entry, ItemState, Journal, Run
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
 from monitor.cleanup.needs import Needs, forms
@@ -249,9 +249,8 @@ def kept_names(needs: Needs, known: frozenset[str]) -> tuple[str, ...]:
 
 def done_by(fact: ActionFact) -> Done:
     """Given what an agent says of an action that is over, return what became of the item."""
-    return Done(
-        _STATES[fact.state], fact.outcome or fact.state.value, fact.message, fact.freed_bytes, _trash_id(fact)
-    )  # fmt: skip
+    state = ItemState.LATER if fact.outcome == STARTING else _STATES[fact.state]
+    return Done(state, fact.outcome or fact.state.value, fact.message, fact.freed_bytes, _trash_id(fact))
 
 
 def _trash_id(fact: ActionFact) -> str | None:

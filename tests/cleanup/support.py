@@ -53,10 +53,12 @@ class Hands:
 
     answer: Callable[[Item], Done] = lambda item: Done(ItemState.DONE, "removed", freed_bytes=item.frees_bytes)
     done: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     asked: list[str | None] = field(default_factory=list)
 
     def do(self, _run: Run, item: Item, request: str) -> Done:
         assert request
+        self.requests.append(request)
         self.done.append(item.name)
         return self.answer(item)
 

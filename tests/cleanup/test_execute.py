@@ -28,7 +28,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 
 
 def executor(journal: Journal, hands: Hands, stopping: threading.Event | None = None) -> Executor:
-    return Executor(journal, hands, stopping or threading.Event(), lambda: NOW)
+    return Executor(journal, hands, stopping or threading.Event(), lambda: NOW, rest=0.01)
 
 
 def items(count: int) -> list[Item]:
@@ -150,6 +150,44 @@ class _Impatient(threading.Event):
 
     def wait(self, timeout: float | None = None) -> bool:
         return self.is_set()
+
+
+STARTING = Done(ItemState.LATER, "starting", "pod lab/a is starting and may name it")
+
+
+def test_pods_that_are_starting_are_waited_for(journal: Journal) -> None:
+    """What passes within a minute must not cost half an hour, or the night until the next run by crontab."""
+    answers = iter([STARTING, STARTING])
+    hands = Hands(lambda _: next(answers, Done(ItemState.DONE, "removed", freed_bytes=GIB)))
+    ended = executor(journal, hands).run(run(), plan(*items(2)), Caps(), None)
+    assert hands.done == ["lab/i0:1"] * 3 + ["lab/i1:1"]
+    assert len(set(hands.requests)) == 4  # an id is used once
+    assert [entry.state for entry in journal.entries("run-1")] == [ItemState.DONE] * 2
+    assert ended.freed_bytes == 2 * GIB
+
+
+def test_pods_that_start_all_the_time_are_not_waited_for_for_ever(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("monitor.cleanup.execute.PATIENCE", 0.05)
+    hands = Hands(lambda _: STARTING)
+    ended = executor(journal, hands).run(run(), plan(*items(3)), Caps(), None)
+    assert (ended.end, ended.freed_bytes) == ("done", 0)
+    assert hands.done[-2:] == ["lab/i1:1", "lab/i2:1"]  # the patience is the run's, not each item's
+    assert {entry.state for entry in journal.entries("run-1")} == {ItemState.LATER}
+    assert journal.refused_since(0.0) == frozenset()  # the next plan has them again
+
+
+def test_stopped_while_it_waits_for_a_pod_it_stays_open(journal: Journal) -> None:
+    stopping = threading.Event()
+
+    def answer(_: Item) -> Done:
+        stopping.set()
+        return STARTING
+
+    with pytest.raises(StoppedError):
+        executor(journal, Hands(answer), stopping).run(run(), plan(item(1)), Caps(), None)
+    assert [entry.state for entry in journal.entries("run-1")] == [ItemState.INTENDED]
 
 
 def test_a_disk_that_cannot_be_read_any_more_ends_the_run(journal: Journal) -> None:

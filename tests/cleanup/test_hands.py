@@ -149,6 +149,14 @@ def test_a_refusal_is_a_failure(journal: Journal, word: str) -> None:
     assert hands(journal, agent).do(run(), item(1), "act-1") == Done(ItemState.FAILED, word, "no")
 
 
+def test_a_pod_that_is_starting_is_no_lasting_refusal(journal: Journal) -> None:
+    agent = Agent(None, fact("refused", outcome="starting", message="pod lab/a is starting"))
+    done = hands(journal, agent).do(run(), item(1), "act-1")
+    assert done == Done(ItemState.LATER, "starting", "pod lab/a is starting")
+    agent = Agent(None, fact("refused", outcome="in-use"))
+    assert hands(journal, agent).do(run(), item(1), "act-1").state is ItemState.REFUSED
+
+
 def test_stopped_while_waiting_nothing_is_said_of_it(journal: Journal) -> None:
     stopping = threading.Event()
     stopping.set()

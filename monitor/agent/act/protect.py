@@ -32,22 +32,17 @@ def refusal(
         return Refusal("gone", f"{action.runtime} has no image {action.image_id}")
     return (
         _changed(action, image)
-        or in_use(action, image, containers, now)
+        or _used(action, image, containers)
         or _needed(action, image)
         or _pinned(action, image)
         or _young(action, image, seen, containers, now)
+        or _may_be_named(containers, now)  # the last, because it passes: whoever asked will ask again
     )
 
 
 def in_use(action: RemoveImage, image: ImageFact, containers: Sequence[ContainerFact], now: float) -> Refusal | None:
     """Return which container uses the image, or which pod may be about to, or None."""
-    for container in users(image, containers):
-        if action.protect_stopped or container.state not in _STOPPED:
-            return Refusal("in-use", f"container {container.name or container.id} ({container.state}) uses it")
-    pod = next(_starting(containers, now), None)
-    if pod is not None:
-        return Refusal("in-use", f"pod {pod.namespace}/{pod.pod_name} is starting and may name it")
-    return None
+    return _used(action, image, containers) or _may_be_named(containers, now)
 
 
 def users(image: ImageFact, containers: Iterable[ContainerFact]) -> list[ContainerFact]:
@@ -100,6 +95,18 @@ def _young(
     if age < action.min_age_seconds:
         return Refusal("too-young", f"it came or was used {age:.0f} s ago")
     return None
+
+
+def _used(action: RemoveImage, image: ImageFact, containers: Sequence[ContainerFact]) -> Refusal | None:
+    for container in users(image, containers):
+        if action.protect_stopped or container.state not in _STOPPED:
+            return Refusal("in-use", f"container {container.name or container.id} ({container.state}) uses it")
+    return None
+
+
+def _may_be_named(containers: Sequence[ContainerFact], now: float) -> Refusal | None:
+    pod = next(_starting(containers, now), None)
+    return Refusal("starting", f"pod {pod.namespace}/{pod.pod_name} is starting and may name it") if pod else None
 
 
 def _starting(containers: Sequence[ContainerFact], now: float) -> Iterator[ContainerFact]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from monitor.cluster.holders import Claim, Life
 from monitor.facts.cluster import Evidence, GpuState
 from monitor.facts.gpu import GpuFact, XidEvent
@@ -28,8 +30,7 @@ class StateLimits:
     faulty_xids: frozenset[int] = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143})
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All that is known of one card, and by what it is judged. `blind` says why it is not known, when it is not."""
 
     gpu: GpuFact

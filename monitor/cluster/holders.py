@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from monitor.facts.cluster import Holder, Identity
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
 from monitor.facts.kube import PodFact
 
 MIRROR_HASH = "kubernetes.io/config.hash"  # what the kubelet calls a static pod in cgroups
+_NOBODY = Identity()
 
 
 class Life(StrEnum):
@@ -24,8 +27,7 @@ class Life(StrEnum):
     NO_POD = "no-pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One pod's, or one process's, claim to a card."""
 
     by: str
@@ -114,8 +116,10 @@ def find_pod(
     return by_name.get((device.namespace or "", device.pod_name or ""))
 
 
-def merge_holders(claims: Iterable[Claim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
+def merge_holders(claims: Sequence[Claim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
     """Given the claims to a card, return one holder per pod, saying who speaks for each."""
+    if not claims:
+        return ()
     merged: dict[str, list[Claim]] = {}
     for claim in claims:
         if claim.life is not Life.NO_POD:
@@ -125,12 +129,17 @@ def merge_holders(claims: Iterable[Claim], identities: Mapping[str, Identity]) -
 
 def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
     first = claims[0]
-    who = identities.get(first.pod_uid or "", Identity())
+    who = identities.get(first.pod_uid or "", _NOBODY)
+    pod = namespace = container = None
+    for claim in claims:  # of each, the first that is known
+        pod = pod or claim.pod_name
+        namespace = namespace or claim.namespace
+        container = container or claim.container
     return Holder(
         pod_uid=first.pod_uid,
-        pod=next((claim.pod_name for claim in claims if claim.pod_name), None),
-        namespace=next((claim.namespace for claim in claims if claim.namespace), None),
-        container=next((claim.container for claim in claims if claim.container), None),
+        pod=pod,
+        namespace=namespace,
+        container=container,
         by=tuple(sorted({claim.by for claim in claims})),
         live=None if first.life is Life.UNSURE else first.life is Life.LIVE,
         user=who.user,

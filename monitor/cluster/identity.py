@@ -7,7 +7,8 @@ two comes from the first rule about the pod that gives it, be it before or after
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -29,12 +30,26 @@ class Subject(msgspec.Struct, frozen=True):
     namespace_owner: str | None
 
 
+class _Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule with its selectors taken apart. Without one of `keys` a pod is none of its business; None: who knows."""
+
+    name: str
+    keys: frozenset[str] | None
+    when: tuple[tuple[Selector, ...], ...]
+    user: tuple[Selector, ...]
+    job: tuple[Selector, ...]
+    role: tuple[Selector, ...]
+    index: tuple[Selector, ...]
+    queue: tuple[Selector, ...]
+    kind: str | None
+
+
 def identify(
     pod: PodFact, owners: OwnerLookup, rules: tuple[PlatformRule, ...], namespace_owners: Mapping[str, str]
 ) -> Identity:
     """Given a pod, a look-up of owners by uid, rules in order and the persons of namespaces, return whose it is."""
     subject = Subject(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
-    about = [rule for rule in rules if _is_about(rule, subject)]
+    about = [rule for rule in map(_taken_apart, rules) if _is_about(rule, subject)]
     naming = next((rule for rule in about if _first(rule.job, subject)), None)
     user = next((user for rule in about if (user := _first(rule.user, subject))), None)
     queue = next((queue for rule in about if (queue := _first(rule.queue, subject))), None)
@@ -51,21 +66,45 @@ def identify(
     )
 
 
-def _is_about(rule: PlatformRule, subject: Subject) -> bool:
+@lru_cache(maxsize=256)
+def _taken_apart(rule: PlatformRule) -> _Rule:
+    when = tuple(parse_condition(entry) for entry in rule.when)
+    keyed = when and all(any(selector.key for selector in entry) for entry in when)
+    return _Rule(
+        name=rule.name,
+        keys=frozenset(selector.key for entry in when for selector in entry) if keyed else None,
+        when=when,
+        user=_parsed(rule.user),
+        job=_parsed(rule.job),
+        role=_parsed(rule.role),
+        index=_parsed(rule.index),
+        queue=_parsed(rule.queue),
+        kind=rule.kind,
+    )
+
+
+def _parsed(texts: Iterable[str]) -> tuple[Selector, ...]:
+    return tuple(parse_selector(text) for text in texts)
+
+
+def _is_about(rule: _Rule, subject: Subject) -> bool:
+    keys, pod = rule.keys, subject.pod
+    if keys and keys.isdisjoint(pod.labels) and keys.isdisjoint(pod.annotations) and keys.isdisjoint(pod.env):
+        return False  # most rules are about none of a cluster's pods: that has to cost next to nothing
     return not rule.when or any(_holds(entry, subject) for entry in rule.when)
 
 
-def _holds(entry: str, subject: Subject) -> bool:
-    for selector in parse_condition(entry):
+def _holds(entry: tuple[Selector, ...], subject: Subject) -> bool:
+    for selector in entry:
         found = _read(selector, subject)
         if not found or (selector.value and found != selector.value):
             return False
     return True
 
 
-def _first(selectors: tuple[str, ...], subject: Subject) -> str | None:
-    for text in selectors:
-        if found := _read(parse_selector(text), subject):
+def _first(selectors: tuple[Selector, ...], subject: Subject) -> str | None:
+    for selector in selectors:
+        if found := _read(selector, subject):
             return found
     return None
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
 
 from monitor.cluster.gpu_state import Card, StateLimits, decide
 from monitor.cluster.holders import Claim, Life, PodIndex, allocation_claim, merge_holders, process_claim
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Evidence, GpuState, GpuView, Identity, NodeView
-from monitor.facts.gpu import GpuFact
+from monitor.facts.gpu import GpuFact, XidEvent
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
 
@@ -17,8 +20,7 @@ MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accele
 BAD = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
 
 
-@dataclass(frozen=True)
-class NodeInputs:
+class NodeInputs(NamedTuple):
     """Everything about one node. `pods` are those bound to it that have not finished."""
 
     name: str
@@ -28,8 +30,7 @@ class NodeInputs:
     resource: str = "nvidia.com/gpu"
 
 
-@dataclass(frozen=True)
-class CardMemory:
+class CardMemory(msgspec.Struct, frozen=True, gc=False):
     """What has to be remembered of a card from one view to the next."""
 
     state: GpuState
@@ -38,6 +39,21 @@ class CardMemory:
 
 
 Cards = Mapping[str, CardMemory]  # by "node/uuid", or "node#index" where no uuid is known
+
+
+class _Scene(NamedTuple):
+    """What is the same for all cards of a node. `claims` and `xids` are by the uuid of the card."""
+
+    inputs: NodeInputs
+    blind: Evidence | None
+    claims: Mapping[str, list[Claim]]
+    xids: Mapping[str | None, list[XidEvent]]
+    bound: frozenset[str]
+    processes_known: bool
+    skew: float
+    identities: Mapping[str, Identity]
+    limits: StateLimits
+    now: float
 
 
 def join_node(
@@ -49,13 +65,23 @@ def join_node(
     now: float,
 ) -> tuple[NodeView, tuple[GpuView, ...]]:
     """Given a node and what its cards were like before, return how it is now."""
-    blind = _blind(inputs, limits, now)
-    views = []
-    for gpu in _cards(inputs):
-        claims = [] if blind else _claims(inputs, gpu, index, now)
-        memory = before.get(card_key(inputs.name, gpu.uuid, gpu.index))
-        views.append(_gpu_view(inputs, gpu, claims, memory, blind, identities, limits, now))
-    return _node_view(inputs, tuple(views), blind, now), tuple(views)
+    blind, snapshot = _blind(inputs, limits, now), _snapshot(inputs)
+    scene = _Scene(
+        inputs,
+        blind,
+        {} if blind else _claims(inputs, index, now),
+        _xids(snapshot),
+        frozenset([pod.uid for pod in inputs.pods]),
+        snapshot is not None and _processes_known(snapshot),
+        _skew(inputs),
+        identities,
+        limits,
+        now,
+    )
+    views = tuple(
+        [_gpu_view(scene, gpu, before.get(card_key(inputs.name, gpu.uuid, gpu.index))) for gpu in _cards(inputs)]
+    )
+    return _node_view(inputs, views, blind, now), views
 
 
 def card_key(node: str, uuid: str | None, index: int) -> str:
@@ -100,39 +126,45 @@ def _why_no_gpu(collector: CollectorFact | None) -> Evidence:
     return Evidence(what="collector-failed", values={"message": collector.message or ""})
 
 
-def _claims(inputs: NodeInputs, gpu: GpuFact, index: PodIndex, now: float) -> list[Claim]:
+def _claims(inputs: NodeInputs, index: PodIndex, now: float) -> dict[str, list[Claim]]:
+    """Return the claims to each card, by its uuid: those of processes first. A slice of a card (MIG) is the card's."""
     snapshot, agent = _snapshot(inputs), inputs.agent
-    if snapshot is None or agent is None or gpu.uuid is None:
-        return []
+    if snapshot is None or snapshot.gpu is None or agent is None:
+        return {}
     heard_at = agent.received_at or 0.0
-    ours = {gpu.uuid, *(mig.uuid for mig in gpu.mig)}
-    claims = [process_claim(p, index, heard_at, now) for p in snapshot.gpu_processes or () if p.gpu_uuid == gpu.uuid]
-    claims += [allocation_claim(d, index, heard_at, now) for d in snapshot.pod_devices or () if d.gpu_uuid in ours]
+    claims: defaultdict[str, list[Claim]] = defaultdict(list)
+    for process in snapshot.gpu_processes or ():
+        claims[process.gpu_uuid].append(process_claim(process, index, heard_at, now))
+    cards = {gpu.uuid: gpu.uuid for gpu in snapshot.gpu.gpus}
+    cards |= {mig.uuid: gpu.uuid for gpu in snapshot.gpu.gpus for mig in gpu.mig}
+    for device in snapshot.pod_devices or ():
+        card = cards.get(device.gpu_uuid) if device.gpu_uuid is not None else None
+        if card is not None:
+            claims[card].append(allocation_claim(device, index, heard_at, now))
     return claims
 
 
-def _gpu_view(
-    inputs: NodeInputs,
-    gpu: GpuFact,
-    claims: list[Claim],
-    memory: CardMemory | None,
-    blind: Evidence | None,
-    identities: Mapping[str, Identity],
-    limits: StateLimits,
-    now: float,
-) -> GpuView:
-    snapshot = _snapshot(inputs)
+def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
+    found: defaultdict[str | None, list[XidEvent]] = defaultdict(list)
+    for xid in snapshot.xid.recent if snapshot and snapshot.xid else ():
+        found[xid.gpu_uuid].append(xid)
+    return found
+
+
+def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView:
+    inputs, blind, now = scene.inputs, scene.blind, scene.now
     idle_since = None if blind else _idle_since(gpu, memory, now)
+    claims = scene.claims.get(gpu.uuid, []) if gpu.uuid is not None else []
     card = Card(
         gpu=gpu,
         now=now,
-        limits=limits,
+        limits=scene.limits,
         claims=claims,
-        xids=[x for x in snapshot.xid.recent if x.gpu_uuid == gpu.uuid] if snapshot and snapshot.xid else (),
+        xids=scene.xids.get(gpu.uuid, ()),
         idle_since=idle_since,
-        processes_known=snapshot is not None and _processes_known(snapshot),
+        processes_known=scene.processes_known,
         blind=blind,
-        skew=_skew(inputs),
+        skew=scene.skew,
     )
     state, evidence = decide(card)
     return GpuView(
@@ -143,10 +175,10 @@ def _gpu_view(
         model=gpu.model or _label_model(inputs),
         since=memory.since if memory and memory.state is state else now,
         idle_since=idle_since,
-        holders=merge_holders(claims, identities),
-        pids=tuple(sorted(claim.process.pid for claim in claims if claim.process)),
+        holders=merge_holders(claims, scene.identities),
+        pids=tuple(sorted([claim.process.pid for claim in claims if claim.process])),
         evidence=evidence,
-        disagreements=_disagreements(claims, inputs),
+        disagreements=_disagreements(claims, scene.bound),
         utilization_ratio=None if blind else gpu.utilization_ratio,
         memory_used_bytes=None if blind else gpu.memory_used_bytes,
         memory_total_bytes=gpu.memory_total_bytes,
@@ -170,26 +202,26 @@ def _skew(inputs: NodeInputs) -> float:
 def _idle_since(gpu: GpuFact, memory: CardMemory | None, now: float) -> float | None:
     """Since when the card does nothing: no kernel in any of the driver's samples, and no memory traffic."""
     signs = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
-    if all(sign is None for sign in signs) or any(signs):
+    if any(signs) or signs == (None, None, None):
         return None
     return memory.idle_since if memory and memory.idle_since is not None else now
 
 
-def _disagreements(claims: list[Claim], inputs: NodeInputs) -> tuple[str, ...]:
+def _disagreements(claims: Sequence[Claim], bound: frozenset[str]) -> tuple[str, ...]:
     """Return where the views of a card differ: the kubelet's books, the driver's processes, the pods' requests."""
-    allocated = {claim.pod_uid for claim in claims if claim.process is None and claim.pod_uid}
     running = {claim.pod_uid for claim in claims if claim.process is not None and claim.pod_uid}
-    bound = {pod.uid for pod in inputs.pods}
+    allocations = [claim for claim in claims if claim.process is None]
+    if not allocations:
+        return ("process-without-allocation",) if running else ()
     found = set()
-    if running - allocated and any(claim.process is None for claim in claims):
+    if not running <= {claim.pod_uid for claim in allocations}:
         found.add("process-of-another-pod")
-    if running and not any(claim.process is None for claim in claims):
-        found.add("process-without-allocation")
-    if any(claim.process is None and claim.life is Life.DELETED for claim in claims):
-        found.add("allocation-of-missing-pod")
-    if any(claim.process is None and claim.life is Life.LIVE and claim.pod_uid not in bound for claim in claims):
-        found.add("allocation-of-pod-elsewhere")
-    return tuple(sorted(found))
+    for claim in allocations:
+        if claim.life is Life.DELETED:
+            found.add("allocation-of-missing-pod")
+        elif claim.life is Life.LIVE and claim.pod_uid not in bound:
+            found.add("allocation-of-pod-elsewhere")
+    return tuple(sorted(found)) if found else ()
 
 
 def _label_model(inputs: NodeInputs) -> str | None:

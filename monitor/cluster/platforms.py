@@ -40,7 +40,7 @@ class Selector(msgspec.Struct, frozen=True):
     value: str = ""  # what it has to be, in `when`
 
 
-class PlatformRule(msgspec.Struct, frozen=True, kw_only=True):
+class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """How to read one platform's pods. Each field is a tuple of selectors. `kind` names what its jobs are."""
 
     name: str

@@ -87,6 +87,8 @@ class PodBook:
     def use(self, node: str, usage: Mapping[str, UsageView | None]) -> None:
         """Take what a node says its pods use, by uid; None where it is not known any more."""
         for uid, value in usage.items():
+            if self._usage.get((node, uid)) == value:
+                continue
             if value is None:
                 self._usage.pop((node, uid), None)
             else:

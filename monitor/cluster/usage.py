@@ -5,33 +5,46 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import TypeVar
 
 from monitor.facts.cluster import PodView, UsageView
 from monitor.facts.node import NodeSnapshot
 
 SIZES = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
 MILLION = 1_000_000
-_figures = attrgetter("gpu_utilization_ratio", "cpu_cores", *SIZES)
+_sizes = attrgetter(*SIZES)
 
 
-@dataclass
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(slots=True)
 class _Sum:
-    """Adds up figures of which some are not known: the sum of no known figure is not known."""
+    """What one pod uses. Of its cards, how busy each is."""
 
     utilization: list[float] = field(default_factory=list)
-    figures: dict[str, float] = field(default_factory=dict)
-
-    def add(self, name: str, value: float | None) -> None:
-        if value is not None:
-            self.figures[name] = self.figures.get(name, 0) + value
+    cpu_cores: float | None = None
+    gpu_memory_bytes: int | None = None
+    shm_bytes: int | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
 
     def view(self) -> UsageView:
-        whole = {name: round(value) for name, value in self.figures.items() if name != "cpu_cores"}
         return UsageView(
             gpu_utilization_ratio=sum(self.utilization) / len(self.utilization) if self.utilization else None,
-            cpu_cores=self.figures.get("cpu_cores"),
-            **whole,
+            cpu_cores=self.cpu_cores,
+            gpu_memory_bytes=self.gpu_memory_bytes,
+            shm_bytes=self.shm_bytes,
+            memory_bytes=self.memory_bytes,
+            disk_bytes=self.disk_bytes,
         )
+
+
+def _plus(known: Number | None, value: Number | None) -> Number | None:
+    """Add up figures of which some are not known: the sum of no known figure is not known."""
+    if value is None:
+        return known
+    return value if known is None else known + value
 
 
 def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
@@ -41,16 +54,17 @@ def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
     _add_gpu(snapshot, sums)
     for use in snapshot.container_usage or ():
         if pod := pod_of.get(use.container_id):
-            sums[pod].add("cpu_cores", use.cpu_cores)
-            sums[pod].add("memory_bytes", use.memory_bytes)
+            total = sums[pod]
+            total.cpu_cores = _plus(total.cpu_cores, use.cpu_cores)
+            total.memory_bytes = _plus(total.memory_bytes, use.memory_bytes)
     _add_shm(snapshot, pod_of, sums)
     for log in snapshot.logs or ():
         if pod := pod_of.get(log.container_id):
-            sums[pod].add("disk_bytes", log.size_bytes)
+            sums[pod].disk_bytes = _plus(sums[pod].disk_bytes, log.size_bytes)
     for runtime in snapshot.runtime_usage or ():
         for container, size in runtime.writable.items():
             if pod := pod_of.get(container):
-                sums[pod].add("disk_bytes", size)
+                sums[pod].disk_bytes = _plus(sums[pod].disk_bytes, size)
     return {pod: total.view() for pod, total in sums.items()}
 
 
@@ -60,11 +74,12 @@ def _add_gpu(snapshot: NodeSnapshot, sums: defaultdict[str, _Sum]) -> None:
     for process in snapshot.gpu_processes or ():
         if process.pod_uid is None:
             continue
-        sums[process.pod_uid].add("gpu_memory_bytes", process.memory_bytes)
+        total = sums[process.pod_uid]
+        total.gpu_memory_bytes = _plus(total.gpu_memory_bytes, process.memory_bytes)
         card = (process.pod_uid, process.gpu_uuid)
         ratio = load.get(process.gpu_uuid)
         if card not in seen and ratio is not None:
-            sums[process.pod_uid].utilization.append(ratio)
+            total.utilization.append(ratio)
         seen.add(card)
 
 
@@ -76,36 +91,47 @@ def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[s
         pod = pod_of.get(shm.container_id or "")
         if pod and shm.device not in host and (pod, shm.device) not in seen:
             seen.add((pod, shm.device))
-            sums[pod].add("shm_bytes", shm.used_bytes)
+            sums[pod].shm_bytes = _plus(sums[pod].shm_bytes, shm.used_bytes)
 
 
 class Tally:
     """What pods use together; of utilisation, the mean. They come and go one at a time, the others stay added up.
 
-    It counts whole millionths: what is taken away leaves exactly what was there before, in whatever order they came.
+    It counts bytes and whole millionths: what is taken away leaves exactly what was there before, in whatever order
+    they came.
     """
 
     def __init__(self) -> None:
         self.pods = 0
-        self._sums = [0] * (3 + len(SIZES))
-        self._known = [0] * (3 + len(SIZES))
+        self._gpus = self._ratios = self._cores = 0  # millionths
+        self._with_ratio = self._with_cores = 0
+        self._sizes = [0] * len(SIZES)
+        self._with_size = [0] * len(SIZES)
 
     def add(self, pod: PodView, times: int = 1) -> None:
         """Add a pod, or take it away (-1). One that is on no node uses nothing."""
         self.pods += times
         if pod.node is None:
             return
-        for place, figure in enumerate((pod.requested_gpus, *_figures(pod.usage))):
-            if figure is not None:
-                self._sums[place] += times * round(figure * MILLION)
-                self._known[place] += times
+        usage = pod.usage
+        if pod.requested_gpus:
+            self._gpus += times * round(pod.requested_gpus * MILLION)
+        if usage.gpu_utilization_ratio is not None:
+            self._ratios += times * round(usage.gpu_utilization_ratio * MILLION)
+            self._with_ratio += times
+        if usage.cpu_cores is not None:
+            self._cores += times * round(usage.cpu_cores * MILLION)
+            self._with_cores += times
+        for place, size in enumerate(_sizes(usage)):
+            if size is not None:
+                self._sizes[place] += times * size
+                self._with_size[place] += times
 
     def view(self) -> UsageView:
-        gpus, ratios, cores, *sizes = self._sums
-        _, with_ratio, with_cores, *with_size = self._known
+        sizes = zip(SIZES, self._sizes, self._with_size, strict=True)
         return UsageView(
-            gpus=gpus / MILLION,
-            gpu_utilization_ratio=ratios / with_ratio / MILLION if with_ratio else None,
-            cpu_cores=cores / MILLION if with_cores else None,
-            **{name: size // MILLION for name, size, known in zip(SIZES, sizes, with_size, strict=True) if known},
+            gpus=self._gpus / MILLION,
+            gpu_utilization_ratio=self._ratios / self._with_ratio / MILLION if self._with_ratio else None,
+            cpu_cores=self._cores / MILLION if self._with_cores else None,
+            **{name: size for name, size, known in sizes if known},
         )

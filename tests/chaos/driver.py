@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.chaos.faults import FAULTS, IN_MEMORY, WITHOUT_API, Chance
-from tests.chaos.ledger import Trouble, Verdict
+from tests.chaos.ledger import REPORT, Trouble, Verdict
 from tests.chaos.programs import TRACEBACK, Figures, grown
 from tests.chaos.scene import NODES, Scene
 from tests.chaos.troubles import BY_THE_API, KINDS, Open, begin, finish
@@ -87,7 +87,7 @@ class Driver:
     def run(self, seconds: float, rounds: int | None = None) -> Course:
         """Go on for so many seconds, or for so many rounds of all faults; then judge."""
         began = time.monotonic()
-        self._scene.ledger.troubles.append(Trouble("images pile up", "CleanupReport", {}, time.time(), must=False))
+        self._scene.ledger.troubles.append(Trouble("images pile up", REPORT, {}, time.time(), must=False))
         for number, (name, length) in enumerate(schedule(self._dice)):
             if rounds is not None and number >= rounds * len(FAULTS):
                 break

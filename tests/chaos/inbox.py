@@ -47,6 +47,7 @@ class Hook(LocalServer):
                         firing=alert["status"] == "firing",
                         alert=labels["alertname"],
                         labels=labels,
+                        since=alert["startsAt"],
                     )
                 )
 

@@ -10,6 +10,7 @@ Ours = Callable[[Mapping[str, str]], bool]  # given labels, whether they name so
 FLAPS, FLAP_WINDOW = 4, 1800.0  # what fires so often in so many seconds is flapping: it goes on, and ends later
 LATE = 90.0  # seconds after the end of a trouble in which word of it may still arrive: it waited for a receiver
 EARLY = 1.0  # clocks of two threads
+REPORT = "CleanupReport"
 
 
 @dataclass
@@ -48,12 +49,16 @@ class Told:
     firing: bool
     alert: str
     labels: Mapping[str, str]
+    since: str = ""
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """Return what it is about: all labels but those that say how bad it is and why."""
+        """Return what it is about: all labels but those that say how bad it is and why.
+
+        A report is about one run, which began at its time: the next run on the same node has its own.
+        """
         kept = (f"{name}={value}" for name, value in self.labels.items() if name not in ("severity", "cause"))
-        return self.alert, *sorted(kept)
+        return self.alert, self.since if self.alert == REPORT else "", *sorted(kept)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chaos.ledger import LATE, Ledger, Told, Trouble
+from tests.chaos.ledger import LATE, REPORT, Ledger, Told, Trouble
 
 DOWN = Trouble("service", "ServiceDown", {"service": "portal"}, began=100.0, ended=200.0)
 FIRED = Told(110.0, "m1", "g", True, "ServiceDown", {"service": "portal", "severity": "critical", "cause": "status"})
@@ -40,6 +40,14 @@ def test_each_kind_of_mistake_is_seen(told: list[Told], kind: str) -> None:
 def test_a_repetition_with_the_same_id_is_counted_and_allowed() -> None:
     verdict = Ledger([DOWN], [FIRED, FIRED, OVER, OVER]).judge()
     assert (verdict.again, verdict.same_id) == ((), 2)
+
+
+def test_each_run_of_cleanup_has_one_report() -> None:
+    piling = Trouble("images pile up", REPORT, {}, began=100.0, must=False)
+    first = Told(110.0, "r1", "g", True, REPORT, {"service": "cleanup/images", "node": "gpu-1"}, since="10:00")
+    second = replace(first, at=200.0, message="r2", since="11:00")
+    assert Ledger([piling], [first, second]).judge().again == ()
+    assert len(Ledger([piling], [first, replace(second, since="10:00")]).judge().again) == 1
 
 
 def test_worse_or_for_another_reason_is_news() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -62,6 +63,13 @@ def phases(environ: dict[str, str]) -> list[str]:
     return [alert["phase"] for alert in ask(environ, "/v1/alerts") or ()]
 
 
+def unsent(environ: dict[str, str]) -> float:
+    """Return how many messages wait for the robot, or for it to be written down that it took them."""
+    _, _, metrics = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/metrics")
+    (count,) = re.findall(r'gpuwarden_outbox_messages\{receiver="wecom",state="waiting"\} (\S+)', metrics)
+    return float(count)
+
+
 def contents(bot: WeComBot) -> list[str]:
     return [message["markdown"]["content"] for message in bot.taken]
 
@@ -103,6 +111,7 @@ def test_what_was_told_before_a_kill_is_not_told_again_and_what_was_over_meanwhi
         environ = settings(tmp_path, portal, DAEMON__ALERTS__RECEIVERS=wecom(bot))
         with daemon(environ) as process:
             wait_until(lambda: bot.taken, 15, "it is told")
+            wait_until(lambda: unsent(environ) == 0, 5, "it is written down that it was told")
             process.kill()
             process.wait(5)
         with daemon(environ) as process:

@@ -14,6 +14,7 @@ _NUMBERED = re.compile(r"(?:(?P<all>\*)|(?P<first>[0-7])(?:-(?P<last>[0-7]))?)(?
 # Ten years with two leap days: what does not fire in them is a mistake, and looking for it would take for ever.
 _TRIED_FROM = datetime(2024, 1, 1, tzinfo=UTC)
 _TRIED_UNTIL = datetime(2034, 1, 1, tzinfo=UTC)
+_CHANGE = timedelta(hours=2)  # clocks are put forward by an hour, or half of one
 
 
 def zone(name: str) -> ZoneInfo:
@@ -49,10 +50,22 @@ def cron_trigger(cron: str, timezone: str) -> CronTrigger:
 
 
 def fires_in(cron: str, timezone: str, after: float, until: float) -> bool:
-    """Return whether the schedule fires later than `after` and no later than `until`."""
-    start = datetime.fromtimestamp(after, UTC) + timedelta(microseconds=1)
-    fires: datetime | None = cron_trigger(cron, timezone).get_next_fire_time(None, start)
-    return fires is not None and fires.timestamp() <= until
+    """Return whether the schedule fires later than `after` and no later than `until`.
+
+    A time that the clock on the wall skips counts as it would without the change: 02:30 is 03:30 on that day. The
+    trigger sees it only from before the change, so where there was one lately, it is asked from there on.
+    """
+    trigger, start = cron_trigger(cron, timezone), datetime.fromtimestamp(after, UTC)
+    before = start - _CHANGE
+    if before.astimezone(trigger.timezone).utcoffset() != start.astimezone(trigger.timezone).utcoffset():
+        start = before
+    while True:
+        fires: datetime | None = trigger.get_next_fire_time(None, start + timedelta(microseconds=1))
+        if fires is None or fires.timestamp() > until:
+            return False
+        if fires.timestamp() > after:
+            return True
+        start = fires.astimezone(UTC)
 
 
 def _named_days(part: str, cron: str) -> str:

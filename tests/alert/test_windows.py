@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitor.alert.cron import cron_trigger
@@ -87,6 +87,7 @@ def test_a_window_is_about_what_meets_its_matchers() -> None:
     assert in_maintenance({"node": "cpu1"}, at_three) is windows[1]
 
 
+@example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 of a day that has none
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/7 1-3 * * 0", "15 2 31 * *"]),
     st.sampled_from(["Australia/Lord_Howe", BERLIN, "America/St_Johns", "UTC", "Africa/Casablanca"]),

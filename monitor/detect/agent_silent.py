@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.sight import agents_by_node, label, store_unseen, unseen, without_kubernetes
+from monitor.detect.sight import label, store_unseen, unseen, without_kubernetes
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity
 from monitor.facts.node import CollectorFact
@@ -46,7 +46,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         return Detected(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
     if store_unseen(situation):
         return Detected(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
-    agents = agents_by_node(situation.world)
+    agents = situation.world.agent_of_node
     findings = [*_silent(look, agents.items()), *_missing(look, agents), *_collectors(look, agents.items())]
     blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}
     blind |= _watchless(situation, agents)

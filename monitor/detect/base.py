@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Generic, TypeVar
+from functools import wraps
+from typing import Annotated, Any, Generic, TypeVar, cast
 
 from monitor.explain.world import World
 from monitor.facts.findings import Finding, Scope
@@ -17,6 +18,7 @@ Share = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
 L = TypeVar("L")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,19 @@ class Situation:
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[OwnDeletion, ...] = ()
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
+    shared: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # see `once`
+
+
+def once(work: Callable[[Situation], T]) -> Callable[[Situation], T]:
+    """Have what several rules need worked out by the first that asks. It must not depend on limits, nor be changed."""
+
+    @wraps(work)
+    def known(situation: Situation) -> T:
+        if work not in situation.shared:
+            situation.shared[work] = work(situation)
+        return cast("T", situation.shared[work])
+
+    return known
 
 
 @dataclass(frozen=True)
@@ -98,5 +113,7 @@ class Rule:
 
 
 def with_limits(situation: Situation, limits: Limits[Any]) -> Situation:
-    """Return the situation as one rule sees it."""
-    return replace(situation, limits=limits)
+    """Return the situation as one rule sees it. What rules have worked out together they all see."""
+    own = replace(situation, limits=limits)
+    object.__setattr__(own, "shared", situation.shared)
+    return own

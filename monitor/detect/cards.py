@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Situation
-from monitor.detect.sight import agents_by_node, label, unseen
+from monitor.detect.base import Situation, once
+from monitor.detect.sight import label, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Note, Scope, Value
@@ -43,10 +43,16 @@ def look(situation: Situation, reports: Mapping[str, AgentFact], *parts: str, ku
     view = situation.world.view
     if view is None or (kube and unseen(situation, *kube)):
         return Blind(everything=True)
-    hidden = {node.name for node in view.nodes if node.silent_since is not None}
-    hidden |= {gpu.node for gpu in view.gpus if gpu.state is GpuState.UNKNOWN}
-    hidden |= {node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, parts)}
-    return Blind(nodes=frozenset(hidden))
+    lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, parts)]
+    return Blind(nodes=_hidden(situation).union(lacking))
+
+
+@once
+def _hidden(situation: Situation) -> frozenset[str]:
+    """Return the nodes of which nothing is known, or of one card nothing."""
+    view = situation.world.view
+    silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
+    return frozenset(silent).union([gpu.node for gpu in view.gpus if gpu.state is GpuState.UNKNOWN] if view else ())
 
 
 def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
@@ -55,18 +61,20 @@ def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
     return bool(missing) and any(fact.name in missing and fact.outcome != ABSENT for fact in snapshot.collectors)
 
 
+@once
 def reports_of(situation: Situation) -> dict[str, AgentFact]:
     """Return the agents whose word counts, by node: one that missed a single call is not silent yet for the view."""
     silent = {name for name, node in situation.world.view_of_node.items() if node.silent_since is not None}
-    agents = agents_by_node(situation.world)
+    agents = situation.world.agent_of_node
     return {node: agent for node, agent in agents.items() if agent.snapshot is not None and node not in silent}
 
 
-def card_facts(reports: Mapping[str, AgentFact]) -> dict[tuple[str, int], GpuFact]:
+@once
+def card_facts(situation: Situation) -> dict[tuple[str, int], GpuFact]:
     """Return what the driver says of each card, by node and index."""
     return {
         (node, gpu.index): gpu
-        for node, agent in reports.items()
+        for node, agent in reports_of(situation).items()
         if agent.snapshot is not None and agent.snapshot.gpu is not None
         for gpu in agent.snapshot.gpu.gpus
     }

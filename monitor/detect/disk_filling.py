@@ -27,7 +27,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     """Find the disks that fill up. Remember how full each was over the last hours."""
     before, found = read_memory(memory, "used", "found")
     hearing = hear(situation)
-    seen = disks(hearing)
+    seen = disks(situation)
     used: dict[str, Any] = {}
     findings, now_found = [], {}
     for disk in seen.known:

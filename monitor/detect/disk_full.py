@@ -35,7 +35,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
     found, writable = read_memory(memory, "found", "writable")
     hearing = hear(situation)
-    seen = disks(hearing)
+    seen = disks(situation)
     findings, now_found = [], {}
     for disk in seen.known:
         if disk.fact.mount.startswith(_BOOT):

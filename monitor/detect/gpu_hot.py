@@ -29,7 +29,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     """Find the cards that have been slowed down for a while."""
     reports = cards.reports_of(situation)
     blind = cards.look(situation, reports, "gpu")
-    facts = cards.card_facts(reports)
+    facts = cards.card_facts(situation)
     slowed = {place: cause for place, fact in facts.items() if (cause := _cause(fact)) is not None}
     keys = {place: f"{place[0]}/{place[1]}/{cause}" for place, cause in slowed.items()}
     since = cards.lasting(memory, dict.fromkeys(keys.values()), blind, situation.now)

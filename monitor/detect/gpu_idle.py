@@ -61,7 +61,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     blind = cards.look(situation, reports, "gpu", "pod_devices", kube=("pods",))
     marks, waiting = io_wait.advance(before.get("io"), reports)
     limits: Limits = situation.limits.default
-    draws = worked_until(before.get("power"), situation, reports, blind, (limits.power_times, limits.power_share))
+    draws = worked_until(before.get("power"), situation, blind, (limits.power_times, limits.power_share))
     remembered = {"io": marks, "power": draws}
     if blind.everything:
         return Detected(memory=remembered, blind=blind.scopes)

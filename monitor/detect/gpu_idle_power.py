@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from monitor.detect.base import Situation
 from monitor.detect.cards import Blind, card_facts, card_key
-from monitor.facts.agents import AgentFact
 from monitor.facts.gpu import GpuFact
 
 NUMBER = (float, int)
@@ -17,7 +15,6 @@ Draws = dict[str, list[float]]  # card -> the least power ever seen, and when it
 def worked_until(
     memory: Any,
     situation: Situation,
-    reports: Mapping[str, AgentFact],
     blind: Blind,
     veto: tuple[float, float],
 ) -> Draws:
@@ -26,7 +23,7 @@ def worked_until(
     `veto` is how many times the least, and what share of the rest up to the limit, a card draws when it works.
     """
     before = memory if isinstance(memory, dict) else {}
-    facts, draws = card_facts(reports), {}
+    facts, draws = card_facts(situation), {}
     view = situation.world.view
     for gpu in view.gpus if view else ():
         key, fact = card_key(gpu), facts.get((gpu.node, gpu.index))

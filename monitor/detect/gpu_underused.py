@@ -50,7 +50,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         mean = _mean(record, limits.window)
         if mean is not None and mean < limits.below:
             low.append(Job(pod, gpus, mean, limits.window, limits.io_wait_cores))
-    facts = cards.card_facts(reports) if low else {}
+    facts = cards.card_facts(situation) if low else {}
     findings = tuple(_finding(job, facts, reports.get(job.gpus[0].node), waiting) for job in low)
     return Detected(findings=findings, memory={"io": marks, "pods": kept}, blind=blind.scopes)
 

@@ -35,7 +35,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     """Find the data mounts that were emptied. Remember the last minutes of each, and what was lost."""
     before, lost = read_memory(memory, "seen", "lost")
     hearing = hear(situation)
-    known = disks(hearing)
+    known = disks(situation)
     seen: dict[str, Any] = {}
     now_lost: dict[str, Any] = {}
     findings = []

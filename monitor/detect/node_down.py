@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.sight import agents_by_node, label, store_unseen, unseen
+from monitor.detect.sight import label, store_unseen, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Note, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -40,7 +40,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     if unseen(situation, "nodes"):
         return Detected(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
-    agents = {} if store_unseen(situation) else agents_by_node(situation.world)
+    agents = {} if store_unseen(situation) else situation.world.agent_of_node
     for node in situation.world.nodes:
         limits: Limits = situation.limits.of({"node": node.name})
         kept = _changes(node, remembered.get(node.name), limits, situation.now)

@@ -8,7 +8,6 @@ from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.pods import blind_pods, live, notes, pod_labels, pod_values, raw, skew
-from monitor.detect.sight import agents_by_node
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Reason
@@ -41,7 +40,7 @@ class Silence:
 
 def detect(situation: Situation, _memory: Any) -> Detected:
     """Find the containers with GPUs whose log is empty, stands still, or cannot be read."""
-    world, agents = situation.world, agents_by_node(situation.world)
+    world, agents = situation.world, situation.world.agent_of_node
     logs: dict[str, dict[str, LogFact] | None] = {}
     findings = []
     for pod in live(world.pods):

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from monitor.detect.pods import live, skew
-from monitor.detect.sight import agents_by_node
 from monitor.explain.world import World
 from monitor.facts.kube import EventFact, PodFact
 
@@ -32,7 +31,7 @@ class PullTime:
 
 def pull_times(world: World, now: float, since: float) -> Iterable[PullTime]:
     """Yield the pulls that are under way, and those that were done after `since`."""
-    agents = agents_by_node(world)
+    agents = world.agent_of_node
     for pod in live(world.pods):
         newest: dict[str, EventFact] = {}
         began: dict[str, float] = {}

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from monitor.detect.base import Situation
 from monitor.detect.pods import skew
 from monitor.detect.pulls import FailedPull, canonical, failed_pulls
-from monitor.detect.sight import agents_by_node
 from monitor.explain.image_pull import Pull
 from monitor.facts.storage import ProbeFact
 
@@ -73,7 +72,7 @@ def survey(situation: Situation) -> Reach:
 
 def _probes(situation: Situation) -> Iterable[tuple[str, ProbeFact, float]]:
     """Yield each node's probes, and when they were made by our clock. What a silent agent said proves nothing."""
-    for node, agent in agents_by_node(situation.world).items():
+    for node, agent in situation.world.agent_of_node.items():
         if agent.snapshot is not None and agent.silent_since is None:
             for probe in agent.snapshot.probes or ():
                 yield node, probe, probe.at + skew(agent)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from monitor.detect.base import Situation
-from monitor.explain.world import World
-from monitor.facts.agents import AgentFact
 
 LONGEST_LABEL = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
 
@@ -32,9 +30,3 @@ def store_unseen(situation: Situation) -> bool:
     """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
     view = situation.world.view
     return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)
-
-
-def agents_by_node(world: World) -> dict[str, AgentFact]:
-    """Return the agent that speaks for each node: of several, the one that was heard last."""
-    ordered = sorted(world.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
-    return {agent.node or agent.target: agent for agent in ordered}

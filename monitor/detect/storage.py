@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from monitor.detect.base import Situation
-from monitor.detect.sight import agents_by_node, label
+from monitor.detect.base import Situation, once
+from monitor.detect.sight import label
 from monitor.explain.world import World
 from monitor.facts.findings import Scope
 from monitor.facts.node import NodeSnapshot
@@ -64,10 +64,11 @@ class Hearing:
         )
 
 
+@once
 def hear(situation: Situation) -> Hearing:
     """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
     nodes, silent = {}, set(situation.world.node_by_name)
-    for node, agent in agents_by_node(situation.world).items():
+    for node, agent in situation.world.agent_of_node.items():
         received, snapshot = agent.received_at, agent.snapshot
         fresh = received is not None and situation.now - received <= STALE_AFTER and agent.silent_since is None
         if snapshot is None or received is None or not fresh:
@@ -107,12 +108,13 @@ class Disks:
     blind: tuple[Scope, ...]
 
 
-def disks(hearing: Hearing) -> Disks:
-    """Given who speaks, return all disks, each once."""
+@once
+def disks(situation: Situation) -> Disks:
+    """Given the situation, return all disks of nodes that speak, each once."""
     known: list[Disk] = []
     blind: list[Scope] = []
     shared: defaultdict[str, list[tuple[Heard, DiskFact]]] = defaultdict(list)
-    for heard in hearing.nodes.values():
+    for heard in hear(situation).nodes.values():
         for fact in heard.part("disk") or ():
             if "nas" in fact.roles:
                 shared[_identity(fact)].append((heard, fact))

@@ -54,8 +54,8 @@ class NodeFit:
 
     @property
     def usable(self) -> bool:
-        """Whether the pod may go there at all, be there room or not."""
-        return not any(each.kind in RULES for each in self.obstacles)
+        """Whether the pod may go there at all, be there room or not. Rules come first among the obstacles."""
+        return not self.obstacles or self.obstacles[0].kind not in RULES
 
     @property
     def fits(self) -> bool:
@@ -197,9 +197,10 @@ def _requirement_text(wanted: NodeRequirementFact) -> str:
 
 def _room(requests: Requests, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
     """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
+    have, used = node.allocatable, world.used.get(node.name, {})
     for name, needs in requests:
-        free = world.free(node, name)
-        if needs > 0 and needs > free + max(TOLERANCE, abs(needs) * 1e-9):
+        free = have.get(name, 0.0) - used.get(name, 0.0)
+        if needs > free and needs > 0 and needs > free + max(TOLERANCE, needs * 1e-9):
             kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
             yield Obstacle(kinds.get(name, Kind.OTHER), name, needs, max(0.0, free))
     if "pods" in node.allocatable and world.free(node, "pods") < 1:

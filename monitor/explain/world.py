@@ -56,6 +56,12 @@ class World:
         return {node.name: node for node in self.view.nodes} if self.view else {}
 
     @cached_property
+    def agent_of_node(self) -> dict[str, AgentFact]:
+        """The agent that speaks for each node: of several, the one that was heard last."""
+        ordered = sorted(self.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
+        return {agent.node or agent.target: agent for agent in ordered}
+
+    @cached_property
     def bound(self) -> dict[str, tuple[PodFact, ...]]:
         """The pods of each node that have not finished: the ones whose requests count."""
         found: defaultdict[str, list[PodFact]] = defaultdict(list)

@@ -25,7 +25,7 @@ from monitor.cleanup.postbox import Outgoing, Postbox
 from monitor.cleanup.recheck import Recheck
 from monitor.cleanup.registry_harbor import Harbor
 from monitor.cleanup.reports import Address
-from monitor.cleanup.runner import BusyError, Crew, Result, Runner
+from monitor.cleanup.runner import ASKED, BusyError, Crew, Result, Runner
 from monitor.cleanup.scans import ScanError, Scanned, Scanner, ScanProgress, Surroundings
 from monitor.cleanup.service import CleanupService, Parts
 from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
@@ -129,7 +129,7 @@ class Cleaning:
             if node not in nodes:
                 raise ValueError(f"{policy} does not apply to {node}, or no agent of it is known")
             nodes = (node,)
-        self._service.begin(chosen, nodes, "asked", by)
+        self._service.begin(chosen, nodes, ASKED, by)
         return tuple(each or "cluster" for each in nodes)
 
     def release_plan(self, node: str, gpu: str) -> Plan:

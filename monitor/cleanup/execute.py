@@ -92,20 +92,24 @@ class Executor:
         self._leading = leading or Alone()
         self._left_open = journal.open_runs()
         self._busy: set[tuple[str, str | None]] = set()
-        self._lock = threading.Lock()
+        self._free = threading.Condition()
 
-    def claim(self, policy: str, node: str | None) -> bool:
-        """Return whether a run of this policy on this node may begin; then `release` has to be called after it."""
-        with self._lock:
-            if (policy, node) in self._busy:
+    def claim(self, policy: str, node: str | None, patience: float = 0.0) -> bool:
+        """Return whether a run of this policy on this node may begin; then `release` has to be called after it.
+
+        For one that is under way it waits so many seconds: it may be over already but for its last words.
+        """
+        with self._free:
+            if not self._free.wait_for(lambda: (policy, node) not in self._busy, patience):
                 return False
             self._busy.add((policy, node))
             return True
 
     def release(self, policy: str, node: str | None) -> None:
         """Let the next run of this policy on this node begin."""
-        with self._lock:
+        with self._free:
             self._busy.discard((policy, node))
+            self._free.notify_all()
 
     def note(self, run: Run, plan: Plan, end: str) -> Run:
         """Write down a plan of which nothing is done, and why."""

@@ -31,6 +31,8 @@ from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, Tras
 from monitor.leading import Alone, Leading, NotLeadingError
 
 log = logging.getLogger(__name__)
+ASKED = "asked"  # by a person, who must not be ignored because of a run that is as good as over
+LAST_WORDS = 5.0  # seconds
 SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
 DELETES = (RemoveImage, PruneBuildCache, PurgeTrash)
 _ENDS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
@@ -87,7 +89,8 @@ class Runner:
         Raise StoppedError, DatabaseError or NotLeadingError.
         """
         crew = self._crew
-        if not crew.executor.claim(policy.name, node):
+        if not crew.executor.claim(policy.name, node, LAST_WORDS if trigger == ASKED else 0.0):
+            log.info("%s is under way on %s already", policy.name, node or "the cluster")
             return None
         try:
             term = self._leading.begin(policy.name, (node,), Ran(self._now(), trigger))
@@ -151,7 +154,7 @@ class Runner:
             raise ValueError(f"nothing was put into a trash under the id {trash}; see gpuwarden cleanup history")
         root, node, name = found
         plan = restore_plan(trash, root, node, name, by, self._now())
-        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, "asked", node, by), plan, Caps())
+        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, ASKED, node, by), plan, Caps())
 
     def _put_there(self, trash: str) -> tuple[str, str, str] | None:
         """Return root, node and name of what this replica has put into a trash."""

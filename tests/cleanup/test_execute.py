@@ -245,6 +245,15 @@ def test_what_cannot_be_written_down_is_done_only_if_it_can_be_had_again(
     assert journal.entries("run-1")[1].outcome == "not-journaled"
 
 
+def test_who_asks_while_a_run_says_its_last_words_is_heard(journal: Journal) -> None:
+    subject = executor(journal, Hands())
+    assert subject.claim("images", "gpu-1")
+    threading.Timer(0.2, subject.release, ("images", "gpu-1")).start()
+    assert not subject.claim("images", "gpu-1")
+    assert subject.claim("images", "gpu-1", patience=10.0)
+    assert not subject.claim("images", "gpu-1", patience=0.05)
+
+
 def test_one_run_at_a_time_for_each_policy_and_node(journal: Journal) -> None:
     work = executor(journal, Hands())
     assert work.claim("p", "n1")

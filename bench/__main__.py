@@ -6,13 +6,13 @@ import importlib
 import subprocess
 import sys
 
-from bench.report import section, write
+from bench.report import fails, section, write
 
 BENCHMARKS = ("agent", "view", "detect", "datasets", "page", "alert")
 
 
 def main(names: list[str]) -> int:
-    """Run each, write what it found, and return 1 if a goal was missed."""
+    """Run each, write what it found, and return 1 if a goal was missed that is not known to be."""
     if unknown := set(names) - set(BENCHMARKS):
         print(f"no benchmark {', '.join(sorted(unknown))}; there are: {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
@@ -23,7 +23,7 @@ def main(names: list[str]) -> int:
     report = importlib.import_module(f"bench.{names[0]}").run()
     write(report)
     print(section(report), flush=True)
-    return 0 if all(goal.met for goal in report.goals) else 1
+    return int(fails(report.goals))
 
 
 if __name__ == "__main__":

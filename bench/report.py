@@ -27,18 +27,24 @@ COLUMNS = ("figure", "value", "goal", "", "meaning")
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure, what it means, and the most or the least that it may be."""
+    """A figure, what it means, and the most or the least that it may be. `known` is why it is known to be missed."""
 
     key: str
     value: float
     at_most: float | None
     meaning: str
     at_least: float | None = None
+    known: str = ""
 
     @property
     def met(self) -> bool:
         above = self.at_least is None or self.value >= self.at_least
         return above and (self.at_most is None or self.value <= self.at_most)
+
+
+def fails(goals: Sequence[Goal]) -> bool:
+    """Return whether a goal is missed that was not known to be: what is known stays in the table as missed."""
+    return not all(goal.met or goal.known for goal in goals)
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,9 @@ def _goal(goal: Goal) -> str:
 def _verdict(goal: Goal) -> str:
     if goal.at_most is None and goal.at_least is None:
         return ""
-    return "met" if goal.met else "**missed**"
+    if goal.met:
+        return "met"
+    return f"**missed**, known: {goal.known}" if goal.known else "**missed**"
 
 
 def _number(value: float) -> str:

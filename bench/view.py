@@ -94,6 +94,7 @@ def run() -> Report:
         Goal(
             "view_speedup", typed_decode / (ours_decode + ours["join"]), None,
             "cold: typed models of the Kubernetes client, decoding only / ours, decoding and join", at_least=20,
+            known="the join, which the models do not do, takes as long as decoding",
         ),
         Goal("view_decode_speedup", typed_decode / ours_decode, None, "the same, decoding only / decoding only"),
         Goal("view_cycle_s", ours["cycle"], 1.0, "CPU seconds of a cycle in which every node is joined again"),

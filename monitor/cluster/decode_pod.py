@@ -107,9 +107,16 @@ def _kept_env(spec: WireSpec, wanted: frozenset[str]) -> dict[str, str]:
     kept: dict[str, str] = {}
     for container in spec.containers or ():
         encoded = bytes(container.env)
-        if encoded and any(f'"{name}"'.encode() in encoded for name in wanted):
-            kept |= {env.name: env.value for env in _env.decode(encoded) or () if env.name in wanted and env.value}
+        for name in _quoted(wanted) if encoded else ():
+            if name in encoded:
+                kept |= {env.name: env.value for env in _env.decode(encoded) or () if env.name in wanted and env.value}
+                break
     return kept
+
+
+@lru_cache(maxsize=16)
+def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
+    return tuple(f'"{name}"'.encode() for name in names)
 
 
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:

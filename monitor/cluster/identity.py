@@ -7,8 +7,9 @@ two comes from the first rule about the pod that gives it, be it before or after
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 
 import msgspec
 
@@ -30,17 +31,21 @@ class Subject(msgspec.Struct, frozen=True):
     namespace_owner: str | None
 
 
+Reader = Callable[[Subject], str | None]
+Condition = Callable[[Subject], bool]
+
+
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule with its selectors taken apart. Without one of `keys` a pod is none of its business; None: who knows."""
+    """A rule, ready to be asked. Without one of `keys` a pod is none of its business; None: who knows."""
 
     name: str
     keys: frozenset[str] | None
-    when: tuple[tuple[Selector, ...], ...]
-    user: tuple[Selector, ...]
-    job: tuple[Selector, ...]
-    role: tuple[Selector, ...]
-    index: tuple[Selector, ...]
-    queue: tuple[Selector, ...]
+    when: tuple[Condition, ...]
+    user: tuple[Reader, ...]
+    job: tuple[Reader, ...]
+    role: tuple[Reader, ...]
+    index: tuple[Reader, ...]
+    queue: tuple[Reader, ...]
     kind: str | None
 
 
@@ -49,15 +54,19 @@ def identify(
 ) -> Identity:
     """Given a pod, a look-up of owners by uid, rules in order and the persons of namespaces, return whose it is."""
     subject = Subject(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
-    about = [rule for rule in map(_taken_apart, rules) if _is_about(rule, subject)]
-    naming = next((rule for rule in about if _first(rule.job, subject)), None)
-    user = next((user for rule in about if (user := _first(rule.user, subject))), None)
-    queue = next((queue for rule in about if (queue := _first(rule.queue, subject))), None)
+    naming = user = job = queue = None
+    for rule in _perhaps_about(rules, _marks(rules, pod)):
+        if rule.when and not any(holds(subject) for holds in rule.when):
+            continue
+        user = user or _first(rule.user, subject)
+        queue = queue or _first(rule.queue, subject)
+        if naming is None and (job := _first(rule.job, subject)):
+            naming = rule
     if naming is None:
         return Identity(user=_person(user), queue=queue, workload_kind=subject.workload.kind)
     return Identity(
         user=_person(user),
-        job=_first(naming.job, subject),
+        job=job,
         role=_first(naming.role, subject),
         index=_first(naming.index, subject),
         queue=queue,
@@ -66,68 +75,91 @@ def identify(
     )
 
 
+# Most rules are about none of a cluster's pods: that has to cost next to nothing. So what a pod has of all that rules
+# look for is found at once, and pods that have the same of it, which are most pods, share the choice of rules.
+
+
+def _marks(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
+    """Return the keys on a pod that decide which rules are about it."""
+    keys = _all_keys(rules)
+    found = keys.intersection(pod.labels)
+    if pod.annotations:
+        found |= keys.intersection(pod.annotations)
+    return found | keys.intersection(pod.env) if pod.env else found
+
+
+@lru_cache(maxsize=16)
+def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(rule.keys or () for rule in map(_ready, rules)))
+
+
+@lru_cache(maxsize=1024)
+def _perhaps_about(rules: tuple[PlatformRule, ...], marks: frozenset[str]) -> tuple[_Rule, ...]:
+    return tuple(rule for rule in map(_ready, rules) if rule.keys is None or not rule.keys.isdisjoint(marks))
+
+
 @lru_cache(maxsize=256)
-def _taken_apart(rule: PlatformRule) -> _Rule:
+def _ready(rule: PlatformRule) -> _Rule:
     when = tuple(parse_condition(entry) for entry in rule.when)
     keyed = when and all(any(selector.key for selector in entry) for entry in when)
     return _Rule(
         name=rule.name,
         keys=frozenset(selector.key for entry in when for selector in entry) if keyed else None,
-        when=when,
-        user=_parsed(rule.user),
-        job=_parsed(rule.job),
-        role=_parsed(rule.role),
-        index=_parsed(rule.index),
-        queue=_parsed(rule.queue),
+        when=tuple(_condition(entry) for entry in when),
+        user=_readers(rule.user),
+        job=_readers(rule.job),
+        role=_readers(rule.role),
+        index=_readers(rule.index),
+        queue=_readers(rule.queue),
         kind=rule.kind,
     )
 
 
-def _parsed(texts: Iterable[str]) -> tuple[Selector, ...]:
-    return tuple(parse_selector(text) for text in texts)
+def _condition(entry: tuple[Selector, ...]) -> Condition:
+    """Given selectors that all have to hold, return what tells whether they do."""
+    wanted = tuple(((_reader(selector),), selector.value) for selector in entry)
+
+    def holds(subject: Subject) -> bool:
+        for readers, value in wanted:
+            found = _first(readers, subject)
+            if not found or (value and found != value):
+                return False
+        return True
+
+    return holds
 
 
-def _is_about(rule: _Rule, subject: Subject) -> bool:
-    keys, pod = rule.keys, subject.pod
-    if keys and keys.isdisjoint(pod.labels) and keys.isdisjoint(pod.annotations) and keys.isdisjoint(pod.env):
-        return False  # most rules are about none of a cluster's pods: that has to cost next to nothing
-    return not rule.when or any(_holds(entry, subject) for entry in rule.when)
+def _readers(texts: Iterable[str]) -> tuple[Reader, ...]:
+    return tuple(_reader(parse_selector(text)) for text in texts)
 
 
-def _holds(entry: tuple[Selector, ...], subject: Subject) -> bool:
-    for selector in entry:
-        found = _read(selector, subject)
-        if not found or (selector.value and found != selector.value):
-            return False
-    return True
-
-
-def _first(selectors: tuple[Selector, ...], subject: Subject) -> str | None:
-    for selector in selectors:
-        if found := _read(selector, subject):
-            return found
-    return None
-
-
-def _read(selector: Selector, subject: Subject) -> str | None:
-    """Given a selector, return what it gives. Empty is nothing."""
-    pod = subject.pod
+def _reader(selector: Selector) -> Reader:
+    """Given a selector, return what reads it off a pod, as it stands there."""
+    key, field = selector.key, selector.field
     match selector.source:
         case "label":
-            found = pod.labels.get(selector.key)
+            return lambda subject: subject.pod.labels.get(key)
         case "annotation":
-            found = _annotation(pod.annotations.get(selector.key), selector.field)
+            return lambda subject: _annotation(subject.pod.annotations.get(key), field)
         case "env":
-            found = pod.env.get(selector.key)
+            return lambda subject: subject.pod.env.get(key)
         case "namespace":
-            found = pod.namespace
+            return lambda subject: subject.pod.namespace
         case "namespace-owner":
-            found = subject.namespace_owner
+            return lambda subject: subject.namespace_owner
         case "owner":
-            found = subject.workload.name
+            return lambda subject: subject.workload.name
         case _:
-            found = pod.name
-    return found.strip()[:_LONGEST] or None if found else None
+            return lambda subject: subject.pod.name
+
+
+def _first(readers: tuple[Reader, ...], subject: Subject) -> str | None:
+    """Return the first word that one of them gives. Empty is nothing."""
+    for read in readers:
+        found = read(subject)
+        if found and (word := found.strip()[:_LONGEST]):
+            return word
+    return None
 
 
 def _annotation(value: str | None, field: str) -> str | None:

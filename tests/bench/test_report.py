@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from bench import report
 from bench.plot import Bar, Plot, svg
-from bench.report import Goal, Report, section, with_section
+from bench.report import Goal, Report, fails, section, with_section
 
 MET = Goal("a_ratio", 0.5, 1.0, "ours / theirs")
 MISSED = Goal("b_speedup", 3.0, None, "theirs / ours", at_least=20)
+KNOWN = replace(MISSED, known="it does more")
 NAMED = Plot('A <plot> & its "name"', "s", (("one", (Bar("ours", 1.0), Bar("others", 4.0, ours=False))), ("", ())))
 
 
@@ -21,6 +23,15 @@ def test_every_figure_is_in_the_table_of_all(goal: Goal) -> None:
     text = with_section(text, "second", section(Report("second", "Second", "So.", (MISSED,))))
     assert text.index(f"| `{goal.key}` |") < text.index("<!-- first -->") < text.index("<!-- second -->")
     assert "**missed**" in text
+
+
+@pytest.mark.parametrize(("goals", "fail"), [((MET,), False), ((MET, MISSED), True), ((KNOWN, MET), False)])
+def test_only_what_is_not_known_to_be_missed_fails(goals: tuple[Goal, ...], fail: bool) -> None:
+    assert fails(goals) is fail
+
+
+def test_what_is_known_to_be_missed_is_still_called_missed_with_the_reason() -> None:
+    assert "| **missed**, known: it does more |" in section(Report("first", "First", "So.", (KNOWN,)))
 
 
 def test_a_section_is_replaced_and_others_stay() -> None:

@@ -173,7 +173,7 @@ def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView
         index=gpu.index,
         uuid=gpu.uuid,
         model=gpu.model or _label_model(inputs),
-        since=memory.since if memory and memory.state is state else now,
+        since=min(memory.since, now) if memory and memory.state is state else now,
         idle_since=idle_since,
         holders=merge_holders(claims, scene.identities),
         pids=tuple(sorted([claim.process.pid for claim in claims if claim.process])),
@@ -204,7 +204,7 @@ def _idle_since(gpu: GpuFact, memory: CardMemory | None, now: float) -> float | 
     signs = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
     if any(signs) or signs == (None, None, None):
         return None
-    return memory.idle_since if memory and memory.idle_since is not None else now
+    return min(memory.idle_since, now) if memory and memory.idle_since is not None else now
 
 
 def _disagreements(claims: Sequence[Claim], bound: frozenset[str]) -> tuple[str, ...]:

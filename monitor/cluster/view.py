@@ -238,7 +238,7 @@ class ViewBuilder:
                 if found:
                     self._missing.pop(key, None)
                 elif self._around.pods_known:
-                    self._missing.setdefault(key, now)
+                    self._missing[key] = min(self._missing.get(key, now), now)
 
     def _name_pods(self, node: str, named: dict[str, bool]) -> None:
         """Note which pods a node names now, and that it does not name others any more."""

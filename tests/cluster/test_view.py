@@ -164,6 +164,19 @@ def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() ->
     assert (idle.state, idle.idle_since) == (GpuState.IDLE_HELD, NOW)
 
 
+def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> None:
+    builder, deleted = ViewBuilder(identify=who), pod("b")
+
+    def at(now: float) -> Any:
+        told = agent(card(), devices=(device(deleted),), received_at=now)
+        return builder.build(Inputs(agents=(told,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+
+    at(NOW + 600)
+    card_then = at(NOW)
+    assert (card_then.since, card_then.idle_since) == (NOW, NOW)
+    assert set(builder.memory.missing.values()) == {NOW}
+
+
 def test_an_agent_goes_by_its_address_until_it_has_told_its_name() -> None:
     builder = ViewBuilder(identify=who)
     unheard = AgentFact(target="n1:9835", silent_since=NOW, failures=1)

@@ -88,3 +88,14 @@ def test_an_agent_that_falls_silent_holds_what_was_found() -> None:
     later = detect((RULE,), {}, situation(RULE, agents=[agent({"token": 1}, silent_since=NOW - 1)]), first.history)
     assert [(finding.cause, finding.held) for finding in later.findings] == [("token", True)]
     assert_sound(later.findings[0])
+
+
+def test_what_was_refused_by_a_clock_that_is_set_back_is_over_in_time() -> None:
+    ahead, counts = NOW + 86400, {"expired": 1}
+    history = detect(
+        (RULE,), {}, situation(RULE, agents=[agent({"expired": 0}, now=ahead)], now=ahead), History()
+    ).history
+    for now in (ahead, NOW, NOW + 900):
+        found = detect((RULE,), {}, situation(RULE, agents=[agent(counts, ago=5, now=now)], now=now), history)
+        history = found.history
+    assert found.findings == ()

@@ -15,6 +15,7 @@ from monitor.agent.clock import Clock
 from monitor.facts.services import ServiceFact
 
 MOST_LEFT_BEHIND = 3
+PAUSE = 2.0  # seconds by which an attempt that is broken off at its limit can only be late if we stood still
 LONGEST_DETAIL = 500
 
 
@@ -135,21 +136,26 @@ class _Probe:
     def _keep_looking(self) -> None:
         while not self._stopping.is_set():
             began = self._clock.monotonic()
-            self.fact = self._round(self._clock.time(), began)
-            self.first.set()
+            self.fact = self._round(self._clock.time(), began) or self.fact
+            if self.fact is not None:
+                self.first.set()
             self._stopping.wait(max(0.0, began + self._target.interval - self._clock.monotonic()))
 
-    def _round(self, wall: float, began: float) -> ServiceFact:
-        """Make one attempt and return what is known after it."""
+    def _round(self, wall: float, began: float) -> ServiceFact | None:
+        """Make one attempt and return what is known after it; None if it was we who were stopped meanwhile."""
         self._left_behind = [attempt for attempt in self._left_behind if not attempt.ended.is_set()]
         late = ProbeError("timeout", f"no answer within {self._target.limit:g} s")
         if len(self._left_behind) >= MOST_LEFT_BEHIND:
             return self._make(late, wall, None)
         attempt = _Attempt(self._target, self._look)
-        if not attempt.ended.wait(self._target.limit):
+        ended = attempt.ended.wait(self._target.limit)
+        took = self._clock.monotonic() - began
+        if not ended:
             self._left_behind.append(attempt)
-            return self._make(late, wall, None)
-        return self._make(attempt.error, wall, self._clock.monotonic() - began)
+        error = attempt.error if ended else late
+        if error is not None and took > self._target.limit + PAUSE:
+            return None
+        return self._make(error, wall, took if ended else None)
 
     def _make(self, error: ProbeError | None, began: float, latency: float | None) -> ServiceFact:
         before = self.fact.failing_since if self.fact else None

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -183,6 +184,39 @@ def test_one_that_hangs_is_left_behind_a_few_times_and_comes_back() -> None:
         assert (len(calls), probes.facts()[0].cause) == (MOST_LEFT_BEHIND, "timeout")
         release.set()
         wait_until(lambda: probes.facts()[0].ok, 5, "it is well again")
+
+
+def hangs(_target: ServiceTarget) -> None:
+    time.sleep(1.0)
+
+
+def breaks(_target: ServiceTarget) -> None:
+    raise ProbeError("timeout", "timed out")
+
+
+def is_well(_target: ServiceTarget) -> None:
+    """Nothing is wrong with it."""
+
+
+@pytest.mark.parametrize(
+    ("name", "look", "pause", "expect"),
+    [
+        ("hung, and we ran", hangs, 0.0, ["timeout"]),
+        ("hung, as far as we know", hangs, 600.0, []),
+        ("broke off, and we ran", breaks, 0.0, ["timeout"]),
+        ("broke off after we had stood still", breaks, 600.0, []),
+        ("was well all the same", is_well, 600.0, [None]),
+    ],
+)  # fmt: skip
+def test_what_we_missed_while_we_were_stopped_is_not_held_against_a_service(
+    name: str, look: Callable[[ServiceTarget], None], pause: float, expect: list[str | None]
+) -> None:
+    """The clock goes on while a process is stopped: at the end of an attempt it is later than it should be."""
+    clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + pause)
+    probes = ServiceProbes([target("http", "http://it", limit=0.2)], look, clock)
+    probe = probes._probes[0]
+    probe.fact = probe._round(time.time(), time.monotonic())
+    assert [fact.cause for fact in probes.facts()] == expect, name
 
 
 def test_one_that_hangs_costs_the_others_nothing() -> None:

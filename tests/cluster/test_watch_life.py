@@ -253,7 +253,8 @@ def test_a_refused_token_is_read_again_from_its_file(tmp_path: Path) -> None:
         with following(way, tmp_path) as followed:
             fact = followed.until_source(state="failing")
             assert "401" in (fact.last_error or "")
-            token.write_text("new\n")
+            (tmp_path / "next").write_text("new\n")
+            (tmp_path / "next").replace(token)  # at once, as the kubelet does it
             followed.until_held({"a": "1"})
     assert {request.headers["authorization"] for request in api.requests} == {"Bearer old", "Bearer new"}
 

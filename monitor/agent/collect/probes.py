@@ -14,6 +14,7 @@ from monitor.facts import ProbeFact
 
 # A probe ends by itself within its timeout, but for a name look-up that does not return. Only that is left behind.
 _GRACE = 0.25
+_PAUSE = 2.0  # seconds by which it can only be late if this process stood still
 
 
 class ProbesCollector:
@@ -52,9 +53,15 @@ class _Route:
         """Find out how the registry answers, or that the attempt of before has not come back yet."""
         if self._attempt is None or not self._guard.hung():
             self._attempt = Probe(self._target, self._timeout, self._tls, self._clock)
+        began = self._clock.monotonic()
+        fact = self._asked(self._attempt)
+        if fact.ok or self._clock.monotonic() - began <= self._timeout + _PAUSE:
+            self.fact = fact  # else it was we who were stopped, which is no word about the registry
+
+    def _asked(self, attempt: Probe) -> ProbeFact:
         try:
-            self.fact = self._guard.call("", self._attempt.run, self._timeout + _GRACE)
+            return self._guard.call("", attempt.run, self._timeout + _GRACE)
         except HungError:
-            self.fact = self._attempt.failed("timeout", "no answer, and the attempt cannot be ended")
+            return attempt.failed("timeout", "no answer, and the attempt cannot be ended")
         except Exception as error:  # one that breaks the probe must not hide the others
-            self.fact = self._attempt.failed("other", f"{type(error).__name__}: {error}")
+            return attempt.failed("other", f"{type(error).__name__}: {error}")

@@ -176,6 +176,35 @@ def test_servers_that_misbehave(
     assert time.monotonic() - began < timeout + 1
 
 
+class Waking:
+    """A clock that is ahead by as long as the process was stopped."""
+
+    def __init__(self) -> None:
+        self.stopped = 0.0
+
+    def time(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.stopped
+
+
+@pytest.mark.parametrize("seconds", [0.0, 600.0])
+def test_what_was_missed_while_we_were_stopped_is_no_word_about_a_registry(seconds: float) -> None:
+    clock, asked = Waking(), threading.Event()
+
+    def stop_us(connection: socket.socket) -> None:
+        connection.recv(4096)
+        clock.stopped += seconds
+        asked.set()  # and closes
+
+    with server(stop_us) as port:
+        collector = ProbesCollector((target(f"http://127.0.0.1:{port}"),), TIMEOUT, clock)
+        told = collector.collect()
+    assert asked.is_set()
+    assert [outcome(fact) for fact in told] == ([] if seconds else [(False, "http", "reset", None)])
+
+
 def test_the_status_line_is_the_error() -> None:
     with server(answer("HTTP/1.1 502 Bad Gateway\r\nServer: nginx\r\n\r\n<html>")) as port:
         assert probe(f"http://127.0.0.1:{port}").error == "502 Bad Gateway"

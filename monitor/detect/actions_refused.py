@@ -55,8 +55,9 @@ def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limi
     age = max(0.0, at - actions.refused_at) if actions.refused_at is not None else 0.0
     rose = now if isinstance(before, dict) else now - age
     times = known["at"] | {reason: rose for reason, count in counts.items() if count != known["counts"].get(reason)}
-    times = {reason: when for reason, when in times.items() if now - when < limits.quiet}
-    since = known["since"] if known["since"] is not None else min(times.values(), default=None)
+    # A clock that was set back leaves times that are yet to come: they would be lately for as long as it was ahead.
+    times = {reason: min(when, now) for reason, when in times.items() if now - when < limits.quiet}
+    since = min(known["since"], now) if known["since"] is not None else min(times.values(), default=None)
     return {"counts": counts, "at": times, "since": since if times else None}
 
 

@@ -71,11 +71,13 @@ def _labels(heard: Heard, fact: DiskIoFact) -> dict[str, str]:
 def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
     """Return since when a disk is busy: with the queue at first and now, evened out; None if it is not."""
     ratio, queue = fact.busy_ratio or 0.0, fact.queue_length or 0.0
+    if kept:  # by a clock that may have been set back since
+        kept = {**kept, "since": min(kept["since"], now), "last": min(kept["last"], now)}
     if ratio > limits.busy and queue >= limits.queue:
         if not kept:
             return {"since": now, "last": now, "first": queue, "queue": queue}
         return {**kept, "last": now, "queue": 0.8 * kept["queue"] + 0.2 * queue}
-    return dict(kept) if kept and now - kept["last"] <= _RESPITE else None
+    return kept if kept and now - kept["last"] <= _RESPITE else None
 
 
 def _grows(kept: dict[str, Any], limits: Limits) -> bool:

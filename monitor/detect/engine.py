@@ -16,14 +16,10 @@ BROKEN = "rule-broken"
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """What the rules remember, by rule, and the findings of the last time. Saved, so that a restart forgets nothing.
-
-    `at` is when they last looked.
-    """
+    """What the rules remember, by rule, and the findings of the last time. Saved, so that a restart forgets nothing."""
 
     memories: dict[str, Any] = msgspec.field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
-    at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,38 +36,17 @@ def detect(
     """Given the rules with their limits and what was remembered, return what is found now."""
     found: dict[str, Finding] = {}
     memories: dict[str, Any] = {}
-    remembered = _not_later(history.memories, situation.now, history.at)
     for rule in rules:
         own = limits.get(rule.rule) or Limits(rule.limits())
         if not own.enabled:
             continue
-        detected = _run(rule, with_limits(situation, own), remembered.get(rule.rule))
+        detected = _run(rule, with_limits(situation, own), history.memories.get(rule.rule))
         memories[rule.rule] = detected.memory
         before = [finding for finding in history.findings if finding.rule == rule.rule]
         for finding in (*_held(before, detected), *detected.findings):
             found[finding.key] = finding
     findings = _explained(tuple(found[key] for key in sorted(found)))
-    return Detection(findings, History(memories=memories, findings=findings, at=situation.now))
-
-
-def _not_later(remembered: Any, now: float, then: float | None) -> Any:
-    """Given what was remembered until then, return it without a time that is yet to come: the clock was set back.
-
-    What happened at 12:00 by a clock that now says 11:50 would else be news for ten minutes more than it should, and
-    what began then would be late by as much. Times are the only floats of that size in what rules remember.
-    """
-    if then is None or then <= now:
-        return remembered
-    match remembered:
-        case float() if now < remembered <= then:
-            return now
-        case dict():
-            return {key: _not_later(value, now, then) for key, value in remembered.items()}
-        case list():
-            return [_not_later(value, now, then) for value in remembered]
-        case tuple():
-            return tuple(_not_later(value, now, then) for value in remembered)
-    return remembered
+    return Detection(findings, History(memories=memories, findings=findings))
 
 
 def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:

@@ -31,7 +31,7 @@ def worked_until(
         if fact is not None and fact.power_watts is not None and not blind.hides(gpu.node):
             least = min(known[0], fact.power_watts) if known else fact.power_watts
             worked = situation.now if _works(fact, least, veto) else known[1] if known else 0.0
-            draws[key] = [least, worked]
+            draws[key] = [least, min(worked, situation.now)]  # a clock may have been set back
         elif known:
             draws[key] = known
     return draws

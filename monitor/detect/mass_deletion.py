@@ -92,7 +92,8 @@ def _after(own: OwnDeletion, at: float) -> bool:
 def _remember(points: list[list[float]], disk: Disk, limits: Limits, now: float) -> dict[str, Any]:
     """Return the points to keep: those after which it was never so full again. A disk that grows has one."""
     used = disk.fact.used_bytes or 0
-    kept = [point for point in points if point[0] >= now - limits.within and point[1] > used]
+    # A clock that was set back leaves no point that is yet to come.
+    kept = [[min(at, now), most] for at, most in points if at >= now - limits.within and most > used]
     if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _STEP:
         kept.pop()  # one point a minute is enough: the one before it, which is higher, stays
     return {"size": disk.fact.size_bytes or 0, "points": [*kept, [now, used]]}
@@ -105,7 +106,8 @@ def _fall(points: list[list[float]], disk: Disk, limits: Limits, now: float, kno
     inside = inside or [point for point in points[-1:] if now - point[0] <= _GAP]
     at, most = max(inside, key=lambda point: point[1], default=[now, 0.0])
     if known and now - known["at"] < limits.keep_for and _is_much(known["before"], used, limits):
-        return {**known, "now": used, "before": max(known["before"], most), "labels": disk.labels}
+        before = max(known["before"], most)
+        return {**known, "at": min(known["at"], now), "now": used, "before": before, "labels": disk.labels}
     if not _is_much(most, used, limits):
         return None
     nodes = list(disk.nodes[:NODES_REMEMBERED])

@@ -84,3 +84,12 @@ def test_what_is_calm_is_not_remembered() -> None:
     watch = Watch(RULE)
     follow(watch, [BUSY, *[CALM] * 6])
     assert watch.history.memories["disk-io-saturated"] == {"busy": {}}
+
+
+@pytest.mark.parametrize(("name", "looks", "fires"), [("goes on", [BUSY] * 41, True), ("is over", [CALM] * 10, False)])
+def test_a_clock_that_is_set_back_neither_delays_it_nor_makes_it_last(
+    name: str, looks: list[DiskIoFact], fires: bool
+) -> None:
+    watch = Watch(RULE)
+    follow(watch, [BUSY] * 41, start=86400.0)
+    assert bool(follow(watch, looks)) is fires, name

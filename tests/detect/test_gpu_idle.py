@@ -183,5 +183,10 @@ def test_what_it_draws_is_remembered_of_cards_that_exist() -> None:
     assert found.memory["power"] == {"n1/0": [60.0, 5.0]}
 
 
+def test_a_card_did_not_work_in_the_future_when_a_clock_was_set_back() -> None:
+    found = run(RULE, situation(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [60.0, NOW + 86400]}})
+    assert found.memory["power"] == {"n1/0": [60.0, NOW]}
+
+
 def test_words() -> None:
     assert catalog_problems(RULE) == []

@@ -68,6 +68,12 @@ def test_it_is_said_for_hours_not_for_ten_minutes() -> None:
     assert follow(watch, [(7 * 60, 300)]) == []
 
 
+def test_a_clock_that_is_set_back_does_not_make_it_last_longer() -> None:
+    watch, ahead = Watch(RULE), 3 * 1440.0
+    assert len(follow(watch, [(ahead, 1000), (ahead + 1, 400), (0, 400)])) == 1
+    assert follow(watch, [(7 * 60, 400)]) == []
+
+
 def test_restored_is_resolved() -> None:
     watch = Watch(RULE)
     follow(watch, [(0, 1000), (1, 400)])

@@ -17,6 +17,7 @@ from monitor.facts.services import ServiceFact
 MOST_LEFT_BEHIND = 3
 PAUSE = 2.0  # seconds by which an attempt that is broken off at its limit can only be late if we stood still
 LONGEST_DETAIL = 500
+SAME = 1.0  # seconds: a clock that is kept right by little steps was not set
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class _Probe:
         self._look = look
         self._clock = clock
         self._left_behind: list[_Attempt] = []
+        self._failing_from: float | None = None  # by the clock that nobody sets
         self._stopping = threading.Event()
         self.first = threading.Event()
         self.fact: ServiceFact | None = None
@@ -136,17 +138,17 @@ class _Probe:
     def _keep_looking(self) -> None:
         while not self._stopping.is_set():
             began = self._clock.monotonic()
-            self.fact = self._round(self._clock.time(), began) or self.fact
+            self.fact = self._round(began) or self.fact
             if self.fact is not None:
                 self.first.set()
             self._stopping.wait(max(0.0, began + self._target.interval - self._clock.monotonic()))
 
-    def _round(self, wall: float, began: float) -> ServiceFact | None:
+    def _round(self, began: float) -> ServiceFact | None:
         """Make one attempt and return what is known after it; None if it was we who were stopped meanwhile."""
         self._left_behind = [attempt for attempt in self._left_behind if not attempt.ended.is_set()]
         late = ProbeError("timeout", f"no answer within {self._target.limit:g} s")
         if len(self._left_behind) >= MOST_LEFT_BEHIND:
-            return self._make(late, wall, None)
+            return self._make(late, began, None)
         attempt = _Attempt(self._target, self._look)
         ended = attempt.ended.wait(self._target.limit)
         took = self._clock.monotonic() - began
@@ -155,10 +157,13 @@ class _Probe:
         error = attempt.error if ended else late
         if error is not None and took > self._target.limit + PAUSE:
             return None
-        return self._make(error, wall, took if ended else None)
+        return self._make(error, began, took if ended else None)
 
     def _make(self, error: ProbeError | None, began: float, latency: float | None) -> ServiceFact:
-        before = self.fact.failing_since if self.fact else None
+        if error is None:
+            self._failing_from = None
+        elif self._failing_from is None:
+            self._failing_from = began
         return ServiceFact(
             name=self._target.name,
             kind=self._target.kind,
@@ -170,5 +175,13 @@ class _Probe:
             component=error.component if error else None,
             status=error.status if error else None,
             latency_seconds=latency,
-            failing_since=(before if before is not None else began) if error else None,
+            failing_since=self._failing_since(),
         )
+
+    def _failing_since(self) -> float | None:
+        """Return since when it fails, by the time of day as it is now: setting a clock does not change for how long."""
+        if self._failing_from is None:
+            return None
+        since = self._clock.time() - (self._clock.monotonic() - self._failing_from)
+        before = self.fact.failing_since if self.fact else None
+        return before if before is not None and abs(before - since) < SAME else since

@@ -215,8 +215,22 @@ def test_what_we_missed_while_we_were_stopped_is_not_held_against_a_service(
     clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + pause)
     probes = ServiceProbes([target("http", "http://it", limit=0.2)], look, clock)
     probe = probes._probes[0]
-    probe.fact = probe._round(time.time(), time.monotonic())
+    probe.fact = probe._round(time.monotonic())
     assert [fact.cause for fact in probes.facts()] == expect, name
+
+
+@pytest.mark.parametrize(
+    ("name", "set_by", "expect"), [("goes on", 0.0, 40.0), ("back", -600.0, 40.0), ("ahead", 600.0, 40.0)]
+)
+def test_a_clock_that_is_set_does_not_change_for_how_long_it_fails(name: str, set_by: float, expect: float) -> None:
+    now = SimpleNamespace(wall=1e9, up=50.0)
+    clock = SimpleNamespace(time=lambda: now.wall, monotonic=lambda: now.up)
+    probe = ServiceProbes([target("http", "http://it")], breaks, clock)._probes[0]
+    probe.fact = probe._round(now.up)
+    now.wall, now.up = now.wall + 40.0 + set_by, now.up + 40.0
+    probe.fact = fact = probe._round(now.up)
+    assert fact is not None
+    assert fact.at - (fact.failing_since or 0.0) == pytest.approx(expect), name
 
 
 def test_one_that_hangs_costs_the_others_nothing() -> None:

@@ -1,12 +1,14 @@
 """Runs the rules over the live cluster, again and again, and remembers what they found across restarts.
 
 A look is due every few seconds, and soon after a pod, a node, an event or a service has changed. However large the
-cluster, looking takes no more than a fifth of a core.
+cluster, looking takes no more than a fifth of a core; where looks are so far apart for that, a glance by the few rules
+that are prompt comes in between, so that what Kubernetes says is told within seconds there too.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +30,7 @@ FILE = "findings.json"
 NOTICE = 0.1  # how often it is looked whether something has changed
 QUIET = 4.0  # a look is followed by at least so many times as long, without one, as it needed a core ...
 BRIEF = 0.25  # ... and by at least this
+GLANCE = 0.5  # the same between two glances
 SAVE_EVERY = 15.0
 FIRST_LOOK = 15.0  # the longest that the first look waits for Kubernetes, the agents and the probes
 
@@ -101,8 +104,8 @@ class FindingsWatch:
         self._probes.stop()
         self._thread.join(1.0)
 
-    def look(self) -> tuple[Finding, ...]:
-        """Look once, and return what is found."""
+    def look(self, glance: bool = False) -> tuple[Finding, ...]:
+        """Look once, or only glance, and return what is found."""
         began = time.monotonic()
         situation = Situation(
             world=world_of(self._cluster, self._settings.resource),
@@ -110,10 +113,11 @@ class FindingsWatch:
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),
         )
-        found = detect(self._settings.rules, self._settings.limits, situation, self._history)
+        found = detect(self._settings.rules, self._settings.limits, situation, self._history, glance)
         self._log(found.findings)
         self._history, self.findings = found.history, found.findings
-        self.last = Look(situation.now, time.monotonic() - began)
+        if not glance:
+            self.last = Look(situation.now, time.monotonic() - began)
         return found.findings
 
     def services(self) -> tuple[ServiceFact, ...]:
@@ -134,13 +138,23 @@ class FindingsWatch:
             worked = time.thread_time() - worked
             if found is not None:
                 self._pass_on(found, before)
-            self._rest(time.monotonic() + max(BRIEF, QUIET * worked), began + self._settings.interval, seen)
+            earliest = time.monotonic() + max(BRIEF, QUIET * worked)
+            # A glance tells what other rules found as still being so: only after they could be asked.
+            self._rest(earliest, began + self._settings.interval, seen, glances=found is not None)
         if self.findings is not None:
             self._memory.save(self._history)
 
-    def _look_safely(self) -> tuple[Finding, ...] | None:
+    def _glance(self) -> float:
+        """Look by the prompt rules, tell what is new, and return when the next glance may be."""
+        worked, before = time.thread_time(), self.findings
+        found = self._look_safely(glance=True)
+        if found is not None and found != before:
+            self._pass_on(found, before)
+        return time.monotonic() + max(GLANCE, QUIET * (time.thread_time() - worked))
+
+    def _look_safely(self, glance: bool = False) -> tuple[Finding, ...] | None:
         try:
-            return self.look()
+            return self.look(glance)
         except Exception:  # whatever one odd fact provokes, the next look may succeed
             log.exception("looking for findings")
             return None
@@ -170,12 +184,18 @@ class FindingsWatch:
         poller.update_targets()
         return all(fact.received_at or fact.failures for fact in poller.facts())
 
-    def _rest(self, earliest: float, due: float, seen: tuple[object, ...]) -> None:
-        """Return at `due`, or as soon after `earliest` as something has changed, or when it is time to stop."""
-        due = max(due, earliest)
+    def _rest(self, earliest: float, due: float, seen: tuple[object, ...], glances: bool) -> None:
+        """Return at `due`, or as soon after `earliest` as something has changed, or when it is time to stop.
+
+        What changes before that is glanced at.
+        """
+        due, glanced, glance_at = max(due, earliest), seen, time.monotonic() + BRIEF if glances else math.inf
         while (left := due - time.monotonic()) > 0 and not self._stopping.wait(min(left, NOTICE)):
-            if time.monotonic() >= earliest and self._versions() != seen:
+            now, versions = time.monotonic(), self._versions()
+            if now >= earliest and versions != seen:
                 return
+            if now >= glance_at and versions != glanced:
+                glanced, glance_at = versions, self._glance()
 
     def _versions(self) -> tuple[object, ...]:
         """Return what changes whenever a pod, a node or an event does, or a service fails or recovers."""

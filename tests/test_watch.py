@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,82 @@ def test_looking_takes_a_fifth_of_a_core_at_most(
     with watching(tmp_path, Rule("a", NoLimits, (), slow), interval=0.5):
         wait_until(lambda: len(noting.times) >= 2, 15, "it has looked twice")
     assert at_least <= noting.times[1] - noting.times[0] <= at_most
+
+
+@contextlib.contextmanager
+def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> Iterator[tuple[LivingApi, list[int]]]:
+    """A cluster in which a look by all rules is dear, with what the prompt one of them found at each telling."""
+    api, told = LivingApi(), list[int]()
+
+    def slow(_: Situation, memory: Any) -> Detected:
+        dear()
+        return Detected((finding("n1", "slow"),), memory)
+
+    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
+        rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=lambda found: told.append(len(found)))
+        watch.start()
+        try:
+            wait_until(lambda: told, 10, "it has looked")
+            yield api, told
+        finally:
+            watch.stop()
+            wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 10, "it has ended")
+
+
+def test_between_two_dear_looks_a_glance_tells_what_prompt_rules_find(tmp_path: Path) -> None:
+    prompt, dear = Noting(), list[float]()
+
+    def work() -> None:
+        dear.append(time.monotonic())
+        work_for(0.8)
+
+    with looking_rarely(tmp_path, prompt, work) as (api, told):
+        assert told == [1]
+        prompt.nodes = ("n1",)
+        api.put("pods", kube_pod("p", "n1"))
+        wait_until(lambda: len(told) > 1, 2.5, "it is told")
+        assert (told[1], len(dear)) == (2, 1)  # with what the other had found, before that is asked again
+        wait_until(lambda: len(dear) > 1, 10, "what has changed is looked at by all of them when they have rested")
+
+
+def test_a_glance_that_sees_nothing_new_tells_nothing(tmp_path: Path) -> None:
+    prompt = Noting("n1")
+    with looking_rarely(tmp_path, prompt, lambda: work_for(0.8)) as (api, told):
+        api.put("pods", kube_pod("p", "n1"))
+        wait_until(lambda: len(prompt.seen) > 1, 2.5, "it has glanced")
+        time.sleep(0.2)
+        assert told == [2]
+
+
+def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_findings_fresh(tmp_path: Path) -> None:
+    prompt, api = Noting("n1"), LivingApi()
+    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
+        rules = (replace(prompt.rule, prompt=True),)
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        watch = FailingWatch(given, cluster, ServiceProbes(()))
+        watch.start()
+        try:
+            wait_until(lambda: watch.failed, 10, "a look has failed")
+            api.put("pods", kube_pod("p", "n1"))
+            time.sleep(1.0)
+            assert not prompt.seen
+        finally:
+            watch.stop()
+
+
+class FailingWatch(FindingsWatch):
+    """Whose looks fail after half a second of work; glances would not."""
+
+    failed = 0
+
+    def look(self, glance: bool = False) -> tuple[Finding, ...]:
+        if glance:
+            return super().look(glance)
+        work_for(0.5)
+        self.failed += 1
+        raise RuntimeError("an odd fact")
 
 
 def test_what_is_new_and_what_is_over_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

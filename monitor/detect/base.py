@@ -101,12 +101,15 @@ class Rule:
     """A detector: the rule's name, its limits (a frozen dataclass of the defaults), its causes, and the decision.
 
     Given the situation and what was remembered, `detect` returns what was detected; odd facts never make it raise.
+    One that is `prompt` costs little, and what it finds is said at once by Kubernetes or a probe: in a large cluster
+    it is asked between two looks of all rules too.
     """
 
     rule: str
     limits: type[Any]
     causes: tuple[str, ...]
     detect: Callable[[Situation, Any], Detected]
+    prompt: bool = False
 
     def __call__(self, situation: Situation, memory: Any) -> Detected:
         return self.detect(situation, memory)

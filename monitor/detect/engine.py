@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,20 +32,31 @@ class Detection:
 
 
 def detect(
-    rules: Sequence[Rule], limits: Mapping[str, Limits[Any]], situation: Situation, history: History
+    rules: Sequence[Rule],
+    limits: Mapping[str, Limits[Any]],
+    situation: Situation,
+    history: History,
+    prompt_only: bool = False,
 ) -> Detection:
-    """Given the rules with their limits and what was remembered, return what is found now."""
+    """Given the rules with their limits and what was remembered, return what is found now.
+
+    If only the prompt rules are asked, the others' findings and memories stay as they are.
+    """
     found: dict[str, Finding] = {}
     memories: dict[str, Any] = {}
+    before: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in history.findings:
+        before[finding.rule].append(finding)
     for rule in rules:
         own = limits.get(rule.rule) or Limits(rule.limits())
         if not own.enabled:
             continue
-        detected = _run(rule, with_limits(situation, own), history.memories.get(rule.rule))
-        memories[rule.rule] = detected.memory
-        before = [finding for finding in history.findings if finding.rule == rule.rule]
-        for finding in (*_held(before, detected), *detected.findings):
-            found[finding.key] = finding
+        memory, findings = history.memories.get(rule.rule), tuple(before[rule.rule])
+        if rule.prompt or not prompt_only:
+            detected = _run(rule, with_limits(situation, own), memory)
+            memory, findings = detected.memory, (*_held(findings, detected), *detected.findings)
+        memories[rule.rule] = memory
+        found.update((finding.key, finding) for finding in findings)
     findings = _explained(tuple(found[key] for key in sorted(found)))
     return Detection(findings, History(memories=memories, findings=findings))
 
@@ -78,8 +90,9 @@ def _explained(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     causes = ScopeIndex((scope, finding) for finding in findings for scope in finding.explains)
     result = []
     for finding in findings:
-        cause = next((each for each in causes.covering(finding) if not _mutual(each, finding)), None)
-        result.append(msgspec.structs.replace(finding, explained_by=cause.key if cause else None))
+        cause = next((each.key for each in causes.covering(finding) if not _mutual(each, finding)), None)
+        same = finding.explained_by == cause
+        result.append(finding if same else msgspec.structs.replace(finding, explained_by=cause))
     return tuple(result)
 
 

@@ -73,4 +73,4 @@ def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Reason]:
     return reasons
 
 
-RULE = Rule("image-pull", Limits, CAUSES, detect)
+RULE = Rule("image-pull", Limits, CAUSES, detect, prompt=True)

@@ -167,4 +167,4 @@ def _agent_note(agent: AgentFact) -> Note:
     return Note(key="node-down.agent-silent", values={"error": agent.error or "?"})
 
 
-RULE = Rule("node-down", Limits, CAUSES, detect)
+RULE = Rule("node-down", Limits, CAUSES, detect, prompt=True)

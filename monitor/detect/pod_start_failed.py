@@ -122,4 +122,4 @@ def _said(evidence: Iterable[Note], status: ContainerStatusFact) -> Iterator[str
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
-RULE = Rule("pod-start-failed", Limits, CAUSES, detect)
+RULE = Rule("pod-start-failed", Limits, CAUSES, detect, prompt=True)

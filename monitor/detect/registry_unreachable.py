@@ -232,4 +232,4 @@ def _is_blind(agent: AgentFact) -> bool:
     return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
 
 
-RULE = Rule("registry-unreachable", Limits, CAUSES, detect)
+RULE = Rule("registry-unreachable", Limits, CAUSES, detect, prompt=True)

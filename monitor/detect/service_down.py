@@ -107,4 +107,4 @@ def _advice(fact: ServiceFact, cause: str) -> str:
     return "service-down.kubernetes.advice" if fact.kind == KUBERNETES else f"service-down.{cause}.advice"
 
 
-RULE = Rule("service-down", Limits, CAUSES, detect)
+RULE = Rule("service-down", Limits, CAUSES, detect, prompt=True)

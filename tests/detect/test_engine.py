@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,50 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     assert seen == {"a": (limits, None), "b": (Limits(None_()), None)}
     run(note("a"), note("b"), before=before)
     assert seen == {"a": (Limits(None_()), "a"), "b": (Limits(None_()), "b")}
+
+
+# Between two looks
+
+
+def prompt(each: Rule) -> Rule:
+    return replace(each, prompt=True)
+
+
+def test_only_prompt_rules_are_asked_and_of_the_others_all_stays() -> None:
+    before = run(prompt(finds("a", finding(), memory=1)), finds("b", finding("b"), memory=2)).history
+    asked = [prompt(finds("a", memory=3)), finds("b", memory=4)]
+    after = detect(asked, {}, SITUATION, before, prompt_only=True)
+    assert ([each.rule for each in after.findings], after.history.memories) == (["b"], {"a": 3, "b": 2})
+
+
+def test_what_a_prompt_rule_finds_is_explained_by_what_others_found_and_explains_it() -> None:
+    pod = finding("pod", labels={"node": "n1", "pod": "p"})
+    disk = finding("disk", explains=(Scope(labels={"node": "n1"}, rules=("pod",)),))
+    registry = finding("registry", explains=(Scope(labels={"node": "n1"}, rules=("disk",)),))
+    before = run(prompt(finds("pod")), finds("disk", disk), prompt(finds("registry"))).history
+    asked = [prompt(finds("pod", pod)), finds("disk"), prompt(finds("registry", registry))]
+    found = detect(asked, {}, SITUATION, before, prompt_only=True).findings
+    assert {each.rule: each.explained_by for each in found} == {"pod": disk.key, "disk": registry.key, "registry": None}
+
+
+def test_what_is_held_stays_held_while_its_rule_is_not_asked() -> None:
+    history = run(finds("a", finding())).history
+    history = run(finds("a", blind=(Scope(labels={}),)), before=history).history
+    after = detect([finds("a")], {}, SITUATION, history, prompt_only=True)
+    assert [each.held for each in after.findings] == [True]
+
+
+def test_a_rule_that_is_off_is_forgotten_between_looks_too() -> None:
+    before = run(finds("a", finding(), memory=1)).history
+    off = {"a": Limits(None_(), enabled=False)}
+    after = detect([finds("a", finding(), memory=1)], off, SITUATION, before, prompt_only=True)
+    assert (after.findings, after.history.memories) == ((), {})
+
+
+def test_a_cause_is_looked_for_as_promptly_as_its_symptoms() -> None:
+    """Or a symptom would be told by itself, before the cause that is to be told instead."""
+    prompts = {each.rule for each in RULES if each.prompt}
+    assert prompts == {"image-pull", "registry-unreachable", "pod-start-failed", "node-down", "service-down"}
 
 
 # What cannot be known

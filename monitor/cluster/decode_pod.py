@@ -29,6 +29,7 @@ from monitor.cluster.decode_values import RawAmounts, amounts, capped, condition
 from monitor.cluster.decode_volume import volumes
 from monitor.facts.kube import (
     Amounts,
+    ConditionFact,
     ContainerStatusFact,
     NodeRequirementFact,
     PodContainerFact,
@@ -91,7 +92,7 @@ def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
         tolerations=tolerations(bytes(spec.tolerations)),
         containers=_containers(spec),
         statuses=_statuses(status),
-        conditions=conditions(status.conditions),
+        conditions=_conditions(status),
         volumes=volumes(spec.volumes) if spec.volumes else (),
     )
 
@@ -164,6 +165,14 @@ def _sum(one: Amounts, other: Amounts) -> Amounts:
 
 def _largest(one: Amounts, other: Amounts) -> Amounts:
     return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in one | other}
+
+
+def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
+    """Return the conditions. Of a running pod nobody reads those that hold, and it has five of them."""
+    found = status.conditions
+    return conditions(
+        [each for each in found if each.status != "True"] if found and status.phase == "Running" else found
+    )
 
 
 def _statuses(status: WireStatus) -> tuple[ContainerStatusFact, ...]:

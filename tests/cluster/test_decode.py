@@ -165,6 +165,21 @@ def test_what_the_scheduler_counts(name: str, spec: dict[str, Any], expect: dict
     assert one(spec=spec).requests == expect, name
 
 
+KEPT_CONDITIONS: list[tuple[str | None, list[str]]] = [
+    ("Running", ["Ready", "Odd"]),  # of which nobody asks for what holds
+    ("Pending", ["PodScheduled", "Ready", "Odd"]),
+    ("Succeeded", ["PodScheduled", "Ready", "Odd"]),  # all of them: they tell when it ended
+    ("Failed", ["PodScheduled", "Ready", "Odd"]),
+    (None, ["PodScheduled", "Ready", "Odd"]),
+]
+
+
+@pytest.mark.parametrize(("phase", "expect"), KEPT_CONDITIONS)
+def test_which_conditions_are_kept(phase: str | None, expect: list[str]) -> None:
+    given = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}, {"type": "Odd"}]
+    assert [each.type for each in one(status={"phase": phase, "conditions": given}).conditions] == expect
+
+
 def test_the_token_volume_of_every_pod_is_left_out() -> None:
     token = {"name": "kube-api-access-x7k2p", "projected": {"sources": [{"serviceAccountToken": {}}]}}
     raw = json.dumps({"items": [pod_json(spec={"volumes": [token]})]}, separators=(",", ":")).encode()

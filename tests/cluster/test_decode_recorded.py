@@ -129,7 +129,6 @@ def test_a_real_pod_in_full() -> None:
             ),
         ),
         conditions=(
-            ConditionFact(type="PodScheduled", status=True, since=AT),
             ConditionFact(
                 type="Ready",
                 status=False,

@@ -1,7 +1,8 @@
 """Which runs are due because a disk is too full, and whether a policy may already act. Pure.
 
 Runs by crontab are the scheduler's. A mark that is crossed starts one run; the next only after the disk was below the
-low-water mark in between, or after half an hour: a run that freed nothing frees nothing the next second either.
+low-water mark in between, or after half an hour: a run that freed nothing frees nothing the next second either. One
+that was kept from its work (an agent that refused, facts that were missing) is tried again sooner.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from monitor.cleanup.journal import Entry, ItemState, Run
 from monitor.cleanup.marks import marks_on, out_of_step
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan_images import runtime_disk
@@ -20,6 +22,8 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
 AGAIN_AFTER = 1800.0
+FIRST_PAUSE = 60.0  # after a run that was kept from its work; each further one doubles it
+HINDERED = ("refused", "errors", "unmeasured")
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,12 @@ def due(
     fired: Mapping[tuple[str, str], float],
     snapshots: Mapping[str, NodeSnapshot],
     now: float,
+    in_vain: Mapping[tuple[str, str], int] | None = None,
 ) -> Crossings:
     """Given policies, when runs were last due, and what nodes say, return the runs that are due now.
 
-    A disk of which nothing is known changes nothing.
+    `in_vain` is how many of the latest runs, in a row, were kept from their work. A disk of which nothing is known
+    changes nothing.
     """
     found: list[Due] = []
     kept = dict(fired)
@@ -68,10 +74,25 @@ def due(
             low = when.low if when.low is not None else when.high
             if share < low:
                 kept.pop(key, None)
-            if share >= when.high and now - kept.get(key, float("-inf")) >= AGAIN_AFTER:
+            last = kept.get(key)
+            # What was noted for a time that is yet to come was noted by a clock that was wrong.
+            rested = last is None or last > now or now - last >= pause((in_vain or {}).get(key, 0))
+            if share >= when.high and rested:
                 found.append(Due(policy.name, node, share))
                 kept[key] = now
     return Crossings(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
+
+
+def pause(in_vain: int) -> float:
+    """Given how many runs in a row were kept from their work, return how long after the last the next is due."""
+    return min(AGAIN_AFTER, FIRST_PAUSE * 2.0 ** (in_vain - 1)) if in_vain else AGAIN_AFTER
+
+
+def was_in_vain(run: Run, entries: Iterable[Entry]) -> bool:
+    """Return whether a run freed nothing for a reason that may be gone soon: not because there was nothing to do."""
+    if run.freed_bytes or run.end is None:
+        return False
+    return run.end in HINDERED or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
 
 
 def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact, When]]:

@@ -167,10 +167,11 @@ class Journal:
         rows = self._database.select("SELECT body FROM runs WHERE state = 'running' ORDER BY place")
         return _decoded(rows, Run)
 
-    def runs(self, limit: int, policy: str | None = None) -> tuple[Run, ...]:
-        """Return the latest runs, the last one first."""
-        query = "SELECT body FROM runs WHERE policy = ? OR ? IS NULL ORDER BY place DESC LIMIT ?"
-        return _decoded(self._database.select(query, (policy, policy, limit)), Run)
+    def runs(self, limit: int, policy: str | None = None, node: str | None = None) -> tuple[Run, ...]:
+        """Return the latest runs, of a policy and on a node if these are given, the last one first."""
+        query = "SELECT body FROM runs WHERE policy = ifnull(?, policy) AND node = ifnull(?, node)"
+        rows = self._database.select(f"{query} ORDER BY place DESC LIMIT ?", (policy, node, limit))
+        return _decoded(rows, Run)
 
     def plan(self, run: str) -> Plan | None:
         """Return the plan of a run."""

@@ -14,7 +14,7 @@ import msgspec
 
 from monitor.cleanup.asked import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
 from monitor.cleanup.choose import Subject, refuse
-from monitor.cleanup.due import Permission, permission
+from monitor.cleanup.due import Permission, permission, was_in_vain
 from monitor.cleanup.execute import LEASE_LOST, Executor
 from monitor.cleanup.gather import Gatherer
 from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
@@ -31,6 +31,7 @@ from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, Tras
 from monitor.leading import Alone, Leading, NotLeadingError
 
 log = logging.getLogger(__name__)
+HIGH_WATER = "high-water"
 ASKED = "asked"  # by a person, who must not be ignored because of a run that is as good as over
 LAST_WORDS = 5.0  # seconds
 SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
@@ -199,8 +200,14 @@ class Runner:
             level = crew.level(lambda: crew.gatherer.reading(policy, run.node), waiting)
         run = crew.executor.run(run, plan, policy.caps, level, term)
         entries = [entry for entry in crew.journal.entries(run.id) if entry.ended_at is not None]
-        crew.journal.end(run, report(policy, run, entries, crew.postbox.address()))
-        crew.journal.put_note(_told(policy.name, run.node), "")
+        messages = report(policy, run, entries, crew.postbox.address())
+        told = _told(policy.name, run.node)
+        if run.trigger == HIGH_WATER and was_in_vain(run, entries):  # and tried again soon: that is told once
+            crew.journal.say_once(told, f"in-vain {run.end}", messages)
+            crew.journal.end(run)
+        else:
+            crew.journal.end(run, messages)
+            crew.journal.put_note(told, "")
         return run
 
     def _warn(self, policy: Policy, run: Run, plan: Plan) -> None:

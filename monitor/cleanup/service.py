@@ -11,18 +11,19 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import msgspec
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.alert.cron import cron_trigger, fires_in
 from monitor.cleanup.crew import Crew
-from monitor.cleanup.due import due
+from monitor.cleanup.due import due, was_in_vain
 from monitor.cleanup.execute import Executor, StoppedError
 from monitor.cleanup.gather import Gatherer
 from monitor.cleanup.journal import Journal
 from monitor.cleanup.policy import Policy
-from monitor.cleanup.runner import Runner
+from monitor.cleanup.runner import HIGH_WATER, Runner
 from monitor.cluster.lease_record import Ran
 from monitor.database import DatabaseError
 from monitor.facts.node import NodeSnapshot
@@ -34,7 +35,8 @@ FAREWELL = 0.7  # seconds that the end waits for what is under way: the next pro
 LOOK = 15.0  # seconds between two looks at the disks
 GRACE = 3600  # seconds by which a run may be late
 SETTLE = 30.0  # the longest that the first look waits until every agent was asked
-CRON, MADE_UP, RESUMED, HIGH_WATER = "cron", "made-up", "resumed", "high-water"
+CRON, MADE_UP, RESUMED = "cron", "made-up", "resumed"
+TRIED = 6  # so many runs in vain, in a row, are told apart
 FIRED = "fired"
 ATTENTIVE = 0.25  # seconds between two looks at whether this replica has become the one that acts
 
@@ -121,11 +123,18 @@ class CleanupService:
         journal = self._parts.journal
         known = journal.note(FIRED)
         fired = {(each[0], each[1]): each[2] for each in _decoded_fired(known)}
-        found = due(self._policies.values(), fired, snapshots, self._now())
+        in_vain = {key: self._in_vain(*key) for key in fired}
+        found = due(self._policies.values(), fired, snapshots, self._now(), in_vain)
         after = [(*key, at) for key, at in sorted((found.fired or {}).items())]
         if after != [(*key, at) for key, at in sorted(fired.items())]:
             journal.put_note(FIRED, msgspec.json.encode(after).decode())
         return [(each.policy, each.node) for each in found.due]
+
+    def _in_vain(self, policy: str, node: str) -> int:
+        """Return how many of the latest runs of a policy on a node, in a row, were kept from their work."""
+        journal = self._parts.journal
+        runs = journal.runs(TRIED, policy, node)
+        return len(list(takewhile(lambda run: was_in_vain(run, journal.entries(run.id)), runs)))
 
     def _begin(self) -> None:
         """Close what the last process left open, make up what was missed, then keep to the schedule."""

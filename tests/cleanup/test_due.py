@@ -7,7 +7,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from monitor.cleanup.due import AGAIN_AFTER, Permission, due, permission, ready
+from monitor.cleanup.due import AGAIN_AFTER, Permission, due, pause, permission, ready, was_in_vain
+from monitor.cleanup.journal import Entry, ItemState, Run, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy, When
 from monitor.facts.actions import PurgeTrash
@@ -71,6 +72,46 @@ def test_once_until_below_the_low_mark_or_half_an_hour_later() -> None:
         found = due((IMAGES,), memory, {"n1": node(used, at=NOW + seconds)}, NOW + seconds)
         memory = dict(found.fired)
         assert bool(found.due) is expect, seconds
+
+
+def test_a_run_that_was_kept_from_its_work_is_due_again_sooner_and_ever_less_so() -> None:
+    assert [pause(times) for times in range(8)] == [1800, 60, 120, 240, 480, 960, 1800, 1800]
+    for in_vain, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
+        found = due((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: in_vain})
+        assert bool(found.due) is expect, (in_vain, ago)
+        assert found.fired == {KEY: NOW if expect else NOW - ago}
+
+
+def test_a_run_that_a_clock_which_was_ahead_began_holds_up_no_other() -> None:
+    found = due((IMAGES,), {KEY: NOW + 7200}, {"n1": node(85)}, NOW)
+    assert (len(found.due), found.fired) == (1, {KEY: NOW})
+
+
+IN_VAIN: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
+    ("there was no plan", "refused", 0, (), True),
+    ("the agent took nothing", "errors", 0, (ItemState.FAILED, ItemState.PLANNED), True),
+    ("its only item failed", "done", 0, (ItemState.FAILED,), True),
+    ("pods were starting", "done", 0, (ItemState.REFUSED, ItemState.LATER), True),
+    ("the disk could not be read", "unmeasured", 0, (), True),
+    ("nothing was left to do", "done", 0, (), False),
+    ("all was in use", "done", 0, (ItemState.REFUSED,), False),
+    ("it freed some", "errors", 5, (ItemState.DONE, ItemState.FAILED), False),
+    ("a dry run", "dry-run", 0, (), False),
+    ("it is under way", None, 0, (ItemState.FAILED,), False),
+]
+
+
+@pytest.mark.parametrize(("name", "end", "freed", "states", "expect"), IN_VAIN, ids=[row[0] for row in IN_VAIN])
+def test_which_runs_were_kept_from_their_work(
+    name: str, end: str | None, freed: int, states: tuple[ItemState, ...], expect: bool
+) -> None:
+    run = Run(
+        id="r", policy="p", kind="images", mode="enforce", trigger="high-water", started_at=NOW,
+        state=RunState.ENDED, end=end, freed_bytes=freed,
+    )  # fmt: skip
+    item = Item(id="i", name="i", why=Note(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
+    entries = [Entry(item=item, place=place, state=state) for place, state in enumerate(states)]
+    assert was_in_vain(run, entries) is expect
 
 
 def test_what_is_not_known_changes_nothing() -> None:

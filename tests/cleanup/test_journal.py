@@ -64,6 +64,13 @@ def test_runs_of_one_policy_and_the_latest_first(journal: Journal) -> None:
     assert [each.id for each in journal.runs(9, "p1")] == ["run-3", "run-1"]
 
 
+def test_runs_of_one_policy_on_one_node(journal: Journal) -> None:
+    for number in range(5):
+        journal.begin(run(f"run-{number}", policy=f"p{number % 2}", node="n1" if number < 3 else "n2"), plan())
+    assert [each.id for each in journal.runs(9, "p0", "n1")] == ["run-2", "run-0"]
+    assert [each.id for each in journal.runs(9, node="n2")] == ["run-4", "run-3"]
+
+
 def test_from_when_on_runs_are_kept(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("monitor.cleanup.journal.KEEP_RUNS", 3)
     kept: list[float | None] = [journal.kept_since()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
+from monitor.cleanup import due
 from monitor.cleanup.gather import Gatherer
 from monitor.cleanup.journal import FILE, ItemState, Journal
 from monitor.cleanup.model import Mode
@@ -268,6 +270,28 @@ def test_a_wrong_token_ends_the_run_with_errors(
     assert len(outcomes) < 10
     assert names(story) == before
     assert headline(outbox, "cleanup-report")[0].severity == "warning"
+
+
+def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
+    story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "FIRST_PAUSE", 0.5)
+    taken, takes = story._agents._act, threading.Event()
+
+    def act(*given: Any) -> Any:
+        return taken(*given) if takes.is_set() else (401, b'{"error":"no"}')
+
+    monkeypatch.setattr(story._agents, "_act", act)
+    on_node(story, old_images(10))
+    on_node(story, fill(0.85))
+    policy = ImagePolicy(name="images", when=When(high=0.80, low=0.70), min_age=3600.0, **ACT)
+    with cleaning(tmp_path, outbox, policy, story=story) as made:
+        wait_until(lambda: [each.end for each in runs(made)] == ["errors"] * 3, SOON, "it was tried three times")
+        assert len(headline(outbox, "cleanup-report")) == 1
+        takes.set()
+        ended(made, "images", "low-water")
+        wait_until(lambda: len(headline(outbox, "cleanup-report")) == 2, SOON, "that it worked was told")
+        assert [each.end for each in runs(made)] == ["low-water", *["errors"] * 3]
 
 
 def test_a_receiver_that_is_not_known(tmp_path: Path, story: Story, outbox: Outbox) -> None:

@@ -127,7 +127,8 @@ def test_a_short_soak_warms_up_for_as_long() -> None:
 
 
 def test_slow_looks_excuse_a_late_message_only_so_far() -> None:
-    assert canary_bound(1.0) == 8.0
+    assert canary_bound(1.0) == 5.0
+    assert canary_bound(0.1) == 3.5
     assert canary_bound(100.0) == 30.0
 
 

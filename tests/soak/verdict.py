@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 
 from bench.report import Goal
 from monitor.config_daemon import DaemonConfig
-from monitor.watch import QUIET
+from monitor.watch import GLANCE
 from tests.soak.life import CANARY_LIVES
 from tests.soak.retention import Kept
 from tests.soak.run import Course
@@ -105,11 +105,10 @@ def looks(course: Course) -> Looks:
 def canary_bound(longest_look: float) -> float:
     """Return in how many seconds a canary has to be told.
 
-    What fails right after a look has begun waits for its end, for the pause that follows (at most QUIET times its
-    length), and for the next look; then it takes as long as a message takes anyway. Whatever looks take, there is a
-    limit.
+    What fails right after a look has begun waits for its end, for the pause before a glance and for the glance, each of
+    which is shorter than a look; then it takes as long as a message takes anyway. Whatever looks take, there is a limit.
     """
-    return min(LATEST, ALERT_P99 + (QUIET + 2) * longest_look)
+    return min(LATEST, ALERT_P99 + 3 * max(GLANCE, longest_look))
 
 
 def judge(course: Course, kept: Kept) -> tuple[Goal, ...]:
@@ -165,7 +164,7 @@ def _late(course: Course) -> tuple[Goal, ...]:
         Goal("soak_canaries_not_over", sum(each.over is None for each in due), 0, "of them whose end was never told"),
         Goal("soak_canary_p50_s", percentile(told, 0.5), None, "seconds from the failure to the message, median"),
         Goal("soak_canary_p99_s", percentile(told, 0.99), bound,
-             "99th percentile; at most 2 s and six looks (one under way, at most four of rest, the next)"),
+             "99th percentile; at most 2 s and three looks (one under way, the pause before a glance, the glance)"),
         Goal("soak_view_age_p99_s", percentile(ages, 0.99), DaemonConfig().cycle, "age of the view, 99th percentile"),
         Goal("soak_troubles", len(course.troubles), 0, "errors in the log, and scrapes and pages that failed"),
         Goal("soak_exit_code", -1 if course.exit_code is None else course.exit_code, 0, "of the daemon", 0),

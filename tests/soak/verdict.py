@@ -106,7 +106,7 @@ def canary_bound(longest_look: float) -> float:
     """Return in how many seconds a canary has to be told.
 
     What fails right after a look has begun waits for its end, for the pause before a glance and for the glance, each of
-    which is shorter than a look; then it takes as long as a message takes anyway. Whatever looks take, there is a limit.
+    which is shorter than a look; then it takes as long as a message takes anyway. Whatever looks take, there is an end.
     """
     return min(LATEST, ALERT_P99 + 3 * max(GLANCE, longest_look))
 

@@ -1,8 +1,8 @@
 """Runs the rules over the live cluster, again and again, and remembers what they found across restarts.
 
 A look is due every few seconds, and soon after a pod, a node, an event or a service has changed. However large the
-cluster, looking takes no more than a fifth of a core; where looks are so far apart for that, a glance by the few rules
-that are prompt comes in between, so that what Kubernetes says is told within seconds there too.
+cluster, looking takes no more than a fifth of a core. Where looks are far apart for that, glances by the few rules that
+are prompt come in between, so that what Kubernetes says is told within seconds there too; they are kept to as much.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Which runs are due because a disk is too full, and whether a policy may already act. Pure.
 
 Runs by crontab are the scheduler's. A mark that is crossed starts one run; the next only after the disk was below the
-low-water mark in between, or after half an hour: a run that freed nothing frees nothing the next second either. One
-that was kept from its work (an agent that refused, facts that were missing) is tried again sooner.
+low-water mark in between, as seen from outside or measured by the run, or after half an hour: a run that freed nothing
+frees nothing the next second either. One that was kept from its work (an agent that refused, facts that were missing)
+is tried again sooner.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from itertools import takewhile
 
 from monitor.cleanup.journal import Entry, ItemState, Run
 from monitor.cleanup.marks import marks_on, out_of_step
@@ -24,6 +26,8 @@ from monitor.facts.storage import DiskFact
 AGAIN_AFTER = 1800.0
 FIRST_PAUSE = 60.0  # after a run that was kept from its work; each further one doubles it
 HINDERED = ("refused", "errors", "unmeasured")
+LOW_WATER = "low-water"
+MEASURED_AFTER = 60.0  # seconds: what a node says of a disk may be from before a run that has just ended
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,21 @@ class Crossings:
     fired: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Past:
+    """What became of the run that was last due.
+
+    `reached`: it brought the disk below its low-water mark, and that is so long ago that nodes have measured again.
+    `in_vain`: how many of the latest runs, in a row, were kept from their work.
+    """
+
+    reached: bool = False
+    in_vain: int = 0
+
+
+NOTHING_PAST = Past()
+
+
 class Permission(StrEnum):
     """What a policy may do now."""
 
@@ -57,12 +76,11 @@ def due(
     fired: Mapping[tuple[str, str], float],
     snapshots: Mapping[str, NodeSnapshot],
     now: float,
-    in_vain: Mapping[tuple[str, str], int] | None = None,
+    pasts: Mapping[tuple[str, str], Past] | None = None,
 ) -> Crossings:
-    """Given policies, when runs were last due, and what nodes say, return the runs that are due now.
+    """Given policies, when runs were last due, what nodes say, and what became of those runs, return what is due now.
 
-    `in_vain` is how many of the latest runs, in a row, were kept from their work. A disk of which nothing is known
-    changes nothing.
+    A disk of which nothing is known changes nothing.
     """
     found: list[Due] = []
     kept = dict(fired)
@@ -72,11 +90,12 @@ def due(
             if share is None or when.high is None:
                 continue
             low = when.low if when.low is not None else when.high
-            if share < low:
+            past = (pasts or {}).get(key, NOTHING_PAST)
+            if share < low or past.reached:
                 kept.pop(key, None)
             last = kept.get(key)
             # What was noted for a time that is yet to come was noted by a clock that was wrong.
-            rested = last is None or last > now or now - last >= pause((in_vain or {}).get(key, 0))
+            rested = last is None or last > now or now - last >= pause(past.in_vain)
             if share >= when.high and rested:
                 found.append(Due(policy.name, node, share))
                 kept[key] = now
@@ -86,6 +105,16 @@ def due(
 def pause(in_vain: int) -> float:
     """Given how many runs in a row were kept from their work, return how long after the last the next is due."""
     return min(AGAIN_AFTER, FIRST_PAUSE * 2.0 ** (in_vain - 1)) if in_vain else AGAIN_AFTER
+
+
+def past_of(runs: Iterable[tuple[Run, Iterable[Entry]]], fired_at: float, now: float) -> Past:
+    """Given the latest runs with their items, the last one first, return what became of the one that was due then."""
+    known = list(runs)
+    reached = [run for run, _ in known[:1] if run.end == LOW_WATER and run.started_at >= fired_at]
+    return Past(
+        reached=any(now - (run.ended_at or now) >= MEASURED_AFTER for run in reached),
+        in_vain=len(list(takewhile(lambda each: was_in_vain(*each), known))),
+    )
 
 
 def was_in_vain(run: Run, entries: Iterable[Entry]) -> bool:

@@ -11,14 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import msgspec
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.alert.cron import cron_trigger, fires_in
 from monitor.cleanup.crew import Crew
-from monitor.cleanup.due import due, was_in_vain
+from monitor.cleanup.due import Past, due, past_of
 from monitor.cleanup.execute import Executor, StoppedError
 from monitor.cleanup.gather import Gatherer
 from monitor.cleanup.journal import Journal
@@ -123,18 +122,18 @@ class CleanupService:
         journal = self._parts.journal
         known = journal.note(FIRED)
         fired = {(each[0], each[1]): each[2] for each in _decoded_fired(known)}
-        in_vain = {key: self._in_vain(*key) for key in fired}
-        found = due(self._policies.values(), fired, snapshots, self._now(), in_vain)
+        pasts = {key: self._past(*key, at) for key, at in fired.items()}
+        found = due(self._policies.values(), fired, snapshots, self._now(), pasts)
         after = [(*key, at) for key, at in sorted((found.fired or {}).items())]
         if after != [(*key, at) for key, at in sorted(fired.items())]:
             journal.put_note(FIRED, msgspec.json.encode(after).decode())
         return [(each.policy, each.node) for each in found.due]
 
-    def _in_vain(self, policy: str, node: str) -> int:
-        """Return how many of the latest runs of a policy on a node, in a row, were kept from their work."""
+    def _past(self, policy: str, node: str, fired_at: float) -> Past:
+        """Return what became of the run of a policy on a node that was last due."""
         journal = self._parts.journal
-        runs = journal.runs(TRIED, policy, node)
-        return len(list(takewhile(lambda run: was_in_vain(run, journal.entries(run.id)), runs)))
+        runs = ((run, journal.entries(run.id)) for run in journal.runs(TRIED, policy, node))
+        return past_of(runs, fired_at, self._now())
 
     def _begin(self) -> None:
         """Close what the last process left open, make up what was missed, then keep to the schedule."""

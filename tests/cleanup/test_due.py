@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from monitor.cleanup.due import AGAIN_AFTER, Permission, due, pause, permission, ready, was_in_vain
+from monitor.cleanup.due import AGAIN_AFTER, Past, Permission, due, past_of, pause, permission, ready, was_in_vain
 from monitor.cleanup.journal import Entry, ItemState, Run, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy, When
@@ -77,7 +77,7 @@ def test_once_until_below_the_low_mark_or_half_an_hour_later() -> None:
 def test_a_run_that_was_kept_from_its_work_is_due_again_sooner_and_ever_less_so() -> None:
     assert [pause(times) for times in range(8)] == [1800, 60, 120, 240, 480, 960, 1800, 1800]
     for in_vain, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
-        found = due((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: in_vain})
+        found = due((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: Past(in_vain=in_vain)})
         assert bool(found.due) is expect, (in_vain, ago)
         assert found.fired == {KEY: NOW if expect else NOW - ago}
 
@@ -112,6 +112,41 @@ def test_which_runs_were_kept_from_their_work(
     item = Item(id="i", name="i", why=Note(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
     entries = [Entry(item=item, place=place, state=state) for place, state in enumerate(states)]
     assert was_in_vain(run, entries) is expect
+
+
+def test_a_run_that_reached_the_low_mark_makes_room_for_the_next() -> None:
+    """Though the disk was above it again before anybody looked."""
+    found = due((IMAGES,), {KEY: NOW - 60}, {"n1": node(75)}, NOW, {KEY: Past(reached=True)})
+    assert (found.due, found.fired) == ((), {})
+    found = due((IMAGES,), {KEY: NOW - 60}, {"n1": node(85)}, NOW, {KEY: Past(reached=True)})
+    assert (len(found.due), found.fired) == (1, {KEY: NOW})
+
+
+def ran(end: str | None, at: float = NOW) -> tuple[Run, tuple[Entry, ...]]:
+    run = Run(
+        id="r", policy="p", kind="images", mode="enforce", trigger="high-water", started_at=at, end=end,
+        state=RunState.ENDED, ended_at=at + 10,
+    )  # fmt: skip
+    return run, ()
+
+
+@pytest.mark.parametrize(
+    ("runs", "expect"),
+    [
+        ((), Past()),
+        ((ran("low-water"),), Past(reached=True)),
+        ((ran("low-water", NOW - 1),), Past()),  # of an earlier crossing: the run that is due now has not begun
+        ((ran("done"), ran("low-water")), Past()),
+        ((ran("errors"), ran("refused"), ran("done"), ran("errors")), Past(in_vain=2)),
+        ((ran(None), ran("errors")), Past()),
+    ],
+)
+def test_what_became_of_the_run_that_was_due(runs: tuple[tuple[Run, tuple[Entry, ...]], ...], expect: Past) -> None:
+    assert past_of(runs, NOW, NOW + 70) == expect
+
+
+def test_what_a_node_says_may_be_from_before_the_run() -> None:
+    assert past_of((ran("low-water"),), NOW, NOW + 69) == Past()
 
 
 def test_what_is_not_known_changes_nothing() -> None:

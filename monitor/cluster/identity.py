@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from itertools import chain
 
 import msgspec
 
@@ -36,10 +35,9 @@ Condition = Callable[[Subject], bool]
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule, ready to be asked. Without one of `keys` a pod is none of its business; None: who knows."""
+    """A rule, ready to be asked about pods that bear certain marks: of its readers, those that may give something."""
 
     name: str
-    keys: frozenset[str] | None
     when: tuple[Condition, ...]
     user: tuple[Reader, ...]
     job: tuple[Reader, ...]
@@ -62,6 +60,8 @@ def identify(
         queue = queue or _first(rule.queue, subject)
         if naming is None and (job := _first(rule.job, subject)):
             naming = rule
+        if naming and user and queue:
+            break  # nobody further down has a say
     if naming is None:
         return Identity(user=_person(user), queue=queue, workload_kind=subject.workload.kind)
     return Identity(
@@ -75,12 +75,13 @@ def identify(
     )
 
 
-# Most rules are about none of a cluster's pods: that has to cost next to nothing. So what a pod has of all that rules
-# look for is found at once, and pods that have the same of it, which are most pods, share the choice of rules.
+# Most rules are about none of a cluster's pods, and most of what a rule looks for is on none of those it is about: that
+# has to cost next to nothing. So what a pod has of all that rules look for is found at once, and pods that have the
+# same of it, which are most pods, share the choice of rules and of what is read.
 
 
 def _marks(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
-    """Return the keys on a pod that decide which rules are about it."""
+    """Return the keys on a pod that some rule looks for."""
     keys = _all_keys(rules)
     found = keys.intersection(pod.labels)
     if pod.annotations:
@@ -90,29 +91,33 @@ def _marks(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
-    return frozenset(chain.from_iterable(rule.keys or () for rule in map(_ready, rules)))
+    selectors = (parse_selector(text) for rule in rules for text in rule.selectors())
+    return frozenset(selector.key for selector in selectors if selector.key)
 
 
 @lru_cache(maxsize=1024)
 def _perhaps_about(rules: tuple[PlatformRule, ...], marks: frozenset[str]) -> tuple[_Rule, ...]:
-    return tuple(rule for rule in map(_ready, rules) if rule.keys is None or not rule.keys.isdisjoint(marks))
+    """Return the rules that may be about pods with these marks."""
+    ready = ((rule, _ready(rule, marks)) for rule in rules)
+    return tuple(prepared for rule, prepared in ready if prepared.when or not rule.when)
 
 
-@lru_cache(maxsize=256)
-def _ready(rule: PlatformRule) -> _Rule:
-    when = tuple(parse_condition(entry) for entry in rule.when)
-    keyed = when and all(any(selector.key for selector in entry) for entry in when)
+def _ready(rule: PlatformRule, marks: frozenset[str]) -> _Rule:
+    when = (parse_condition(entry) for entry in rule.when)
     return _Rule(
         name=rule.name,
-        keys=frozenset(selector.key for entry in when for selector in entry) if keyed else None,
-        when=tuple(_condition(entry) for entry in when),
-        user=_readers(rule.user),
-        job=_readers(rule.job),
-        role=_readers(rule.role),
-        index=_readers(rule.index),
-        queue=_readers(rule.queue),
+        when=tuple(_condition(entry) for entry in when if all(_may_give(each, marks) for each in entry)),
+        user=_readers(rule.user, marks),
+        job=_readers(rule.job, marks),
+        role=_readers(rule.role, marks),
+        index=_readers(rule.index, marks),
+        queue=_readers(rule.queue, marks),
         kind=rule.kind,
     )
+
+
+def _may_give(selector: Selector, marks: frozenset[str]) -> bool:
+    return not selector.key or selector.key in marks
 
 
 def _condition(entry: tuple[Selector, ...]) -> Condition:
@@ -129,8 +134,9 @@ def _condition(entry: tuple[Selector, ...]) -> Condition:
     return holds
 
 
-def _readers(texts: Iterable[str]) -> tuple[Reader, ...]:
-    return tuple(_reader(parse_selector(text)) for text in texts)
+def _readers(texts: Iterable[str], marks: frozenset[str]) -> tuple[Reader, ...]:
+    selectors = map(parse_selector, texts)
+    return tuple(_reader(selector) for selector in selectors if _may_give(selector, marks))
 
 
 def _reader(selector: Selector) -> Reader:

@@ -58,13 +58,8 @@ def _faulty(card: Card) -> list[Evidence]:
     gpu, found = card.gpu, []
     if gpu.lost:
         found.append(Evidence(what="gpu-lost", values={"error": gpu.error or ""}))
-    recent = {
-        x.code: x
-        for x in card.xids
-        if x.code in card.limits.faulty_xids and card.now - x.at - card.skew < card.limits.xid_hold
-    }
-    for code, xid in sorted(recent.items()):
-        found.append(Evidence(what="xid", values={"code": code, "at": xid.at, "message": xid.message or ""}))
+    if card.xids:
+        found += _xids(card)
     ecc = gpu.ecc
     uncorrected = ((ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0)) if ecc else 0
     if uncorrected:
@@ -76,6 +71,18 @@ def _faulty(card: Card) -> list[Evidence]:
     if gpu.recovery_action not in (None, "none"):
         found.append(Evidence(what="recovery-action", values={"action": gpu.recovery_action or ""}))
     return found
+
+
+def _xids(card: Card) -> list[Evidence]:
+    recent = {
+        x.code: x
+        for x in card.xids
+        if x.code in card.limits.faulty_xids and card.now - x.at - card.skew < card.limits.xid_hold
+    }
+    return [
+        Evidence(what="xid", values={"code": code, "at": xid.at, "message": xid.message or ""})
+        for code, xid in sorted(recent.items())
+    ]
 
 
 def _wedged(card: Card) -> list[Evidence]:

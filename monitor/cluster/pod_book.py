@@ -125,6 +125,7 @@ class PodBook:
 
     def _show(self, pod: PodFact) -> None:
         identity, requested = self.identities[pod.uid], pod.requests.get(self._resource, 0.0)
+        usage = self._usage.get((pod.node, pod.uid), NO_USE)
         view = PodView(
             uid=pod.uid,
             name=pod.name,
@@ -134,7 +135,7 @@ class PodBook:
             node=pod.node,
             created_at=pod.created_at,
             requested_gpus=requested,
-            usage=msgspec.structs.replace(self._usage.get((pod.node, pod.uid), NO_USE), gpus=requested),
+            usage=msgspec.structs.replace(usage, gpus=requested) if requested else usage,
         )
         key = _key(pod)
         at, known = self._find(key)
@@ -154,6 +155,8 @@ class PodBook:
 
     def _find(self, key: _Key) -> tuple[int, bool]:
         """Return where a pod's view is or belongs, and whether it is there."""
+        if not self._keys or key > self._keys[-1]:  # lists of the API server are in this order
+            return len(self._keys), False
         at = bisect_left(self._keys, key)
         return at, at < len(self._keys) and self._keys[at] == key
 

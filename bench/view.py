@@ -102,7 +102,7 @@ def run() -> Report:
         Goal("event_to_view_p99_ms", live.percentile(0.99), 100, f"99th percentile, {RATE} pods change each second"),
         Goal(
             "view_growth_10x", ours["cycle"] / small["cycle"], 12, "a cycle with 1,000 nodes / with 100",
-            known="ten times the objects do not fit into the processor's caches; calls grow as the next line says",
+            known="not calls, which the next line counts; probably what the processor's caches no longer hold",
         ),
         Goal("view_calls_growth_10x", ours["calls"] / small["calls"], 10.5, "the same, function calls instead of time"),
     )  # fmt: skip

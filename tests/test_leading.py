@@ -256,10 +256,11 @@ def test_a_moment_of_the_crontab_that_nobody_has_begun_is_made_up_once(story: St
     now = time.time()
     clock = [now]
     with two(story, tmp_path) as (first, second):
-        box, every = Outbox(), policy("* * * * *")
-        with cleaning(tmp_path / "2", box, every, story=story, leading=second, now=lambda: clock[0]) as other:
+        # Half an hour ahead: a moment that came while this runs would be a run of its own.
+        box, hourly = Outbox(), policy(f"{time.localtime(now + 1800).tm_min} * * * *")
+        with cleaning(tmp_path / "2", box, hourly, story=story, leading=second, now=lambda: clock[0]) as other:
             wait_until(lambda: other._journal.note("cron images"), SOON, "it counts from now")
-            clock[0] = now + 121
+            clock[0] = now + 1921
             first.stop()
             made = ended(other, "images")
             assert made.trigger == "made-up"

@@ -154,6 +154,7 @@ class ImagesConfig(PolicyConfig):
     nodes: Words = of.ImagePolicy.nodes
     min_age: Duration = of.ImagePolicy.min_age
     protect_stopped: bool = of.ImagePolicy.protect_stopped
+    protect_local: bool = of.ImagePolicy.protect_local
     pins: Words = ()
     build_cache_unused: Duration = of.ImagePolicy.build_cache_unused
 

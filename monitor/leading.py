@@ -123,7 +123,7 @@ class Alone:
     def record(self) -> Record:
         return Record()
 
-    def begin(self, policy: str, nodes: Sequence[str | None], ran: Ran, mark: str | None = None) -> int:  # noqa: ARG002
+    def begin(self, policy: str, nodes: Sequence[str | None], ran: Ran, mark: str | None = None) -> int:  # noqa: ARG002  # as the leader's
         return ALONE
 
     def end(self, policy: str, node: str | None, at: float, deleted: int) -> None:

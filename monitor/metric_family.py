@@ -90,7 +90,7 @@ def text_of(families: Iterable[Metric]) -> bytes:
 
 
 def _number(value: float) -> str:
-    return str(floatToGoString(value))  # type: ignore[no-untyped-call]
+    return str(floatToGoString(value))  # type: ignore[no-untyped-call]  # the library has no types
 
 
 def _braced(labels: Mapping[str, str]) -> str:

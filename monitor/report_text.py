@@ -28,7 +28,7 @@ PLAIN_WIDTH = 140
 FIGURES = ("allocated", "used", "utilization", "wasted", "idle", "zombie", "disk", "cleaned")
 OF_NODES = ("faulty", "free", "unknown")  # nobody has these hours, but each is on a node
 # A spreadsheet would take what begins so for a formula, and those of East Asia take wide signs for the same.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # noqa: RUF001
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")  # noqa: RUF001  # spreadsheets take the wide ones too
 
 PAGE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True).from_string(
     """\

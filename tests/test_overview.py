@@ -35,7 +35,7 @@ def test_the_headline_says_which_node_and_when() -> None:
         ("Disks", ("/mnt/数据", "nas:/export", "nfs4", "nas", "?", "?", "?", "?", "no answer for 2m")),
         ("Shared memory", ("the host", "256.0 GiB", "1.0 GiB", "0%")),
         ("Shared memory", ("team-a/bert-0/trainer", "64.0 MiB", "60.0 MiB", "94%")),
-        ("Image caches", ("docker", "20.10.24", "/var/lib/docker", "2", "59.0 GiB")),
+        ("Image caches", ("docker", "20.10.24", "/var/lib/docker", "3", "59.0 GiB")),
         ("Largest images", ("harbor.lab/nlp/bert:1", "59.0 GiB", "1")),
         ("GPU errors", ("79", "GPU-00000001-1111-2222-3333-444444444444", "2", "1m ago")),
         ("Expected mounts", ("/mnt/数据", "hung", "2m", "no answer")),

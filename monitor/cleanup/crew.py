@@ -47,7 +47,7 @@ def all_at_once(work: Callable[[T], R], given: Sequence[T], size: int, name: str
     results: queue.SimpleQueue[tuple[int, R]] = queue.SimpleQueue()
     crew = Crew(min(size, len(given)), name)
     for number, each in enumerate(given):
-        crew.submit(lambda number=number, each=each: results.put((number, work(each))))  # type: ignore[misc]
+        crew.submit(lambda number=number, each=each: results.put((number, work(each))))  # type: ignore[misc]  # of defaults mypy infers nothing
     found = dict(results.get() for _ in given)
     crew.stop(0.0)
     return [found[number] for number in range(len(given))]

@@ -12,7 +12,7 @@ from monitor.cleanup.policy import ImagePolicy
 from monitor.facts.storage import ImageFact
 from monitor.facts.workload import ContainerFact
 
-PROTECTIONS = ("pinned", "in-use", "needed", "too-young", "unknown", "refused-lately")
+PROTECTIONS = ("pinned", "in-use", "needed", "local-only", "too-young", "unknown", "refused-lately")
 STOPPED = "exited"  # one that is created may run in a moment
 _SANDBOX_IMAGES = ("pause", "pause-*")
 
@@ -50,6 +50,7 @@ def cover(image: ImageFact, around: Surroundings) -> Cover | None:
         _pinned(image, known, around.policy)
         or _in_use(image, known, around)
         or _needed(known, around.needs)
+        or _local_only(image, around.policy)
         or _too_young(image, around)
     )
 
@@ -91,6 +92,10 @@ def _text(container: ContainerFact) -> str:
 def _needed(known: frozenset[str], needs: Needs) -> Cover | None:
     who = needs.needed_by(sorted(known))
     return Cover("needed", who) if who is not None else None
+
+
+def _local_only(image: ImageFact, policy: ImagePolicy) -> Cover | None:
+    return Cover("local-only") if policy.protect_local and image.local else None
 
 
 def _too_young(image: ImageFact, around: Surroundings) -> Cover | None:

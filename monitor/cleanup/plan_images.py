@@ -172,6 +172,7 @@ def _item(here: _Here, image: ImageFact) -> Item:
             pins=policy.pins,
             min_age_seconds=policy.min_age,
             protect_stopped=policy.protect_stopped,
+            protect_local=policy.protect_local,
         ),
     )
 

@@ -86,6 +86,7 @@ class ImagePolicy(Policy):
     nodes: tuple[str, ...] = ("*",)
     min_age: float = DAY
     protect_stopped: bool = True
+    protect_local: bool = True
     pins: tuple[str, ...] = ()
     build_cache_unused: float = DAY
 

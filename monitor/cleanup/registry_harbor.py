@@ -179,7 +179,7 @@ class Harbor:
     def _all(self, path: str, form: type[T], query: dict[str, str], size: int) -> Iterator[T]:
         """Yield everything of a list, page by page."""
         for page in range(1, MOST_PAGES + 1):
-            items = self._get(path, list[form], {**query, "page": str(page), "page_size": str(size)})  # type: ignore[valid-type]
+            items = self._get(path, list[form], {**query, "page": str(page), "page_size": str(size)})  # type: ignore[valid-type]  # a type that was given
             yield from items
             if len(items) < size:
                 return

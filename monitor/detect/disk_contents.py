@@ -146,7 +146,7 @@ def image_note(image: ImageFact, heard: Heard, world: World) -> Note:
         return Note(key="disk-image.used", values=values | {"users": some(users)})
     if image.containers:
         return Note(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
-    return Note(key="disk-image.unused", values=values)
+    return Note(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 
 def some(names: list[str]) -> str:

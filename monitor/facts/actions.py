@@ -21,7 +21,8 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     """Remove an image from a runtime's cache, all its names, if nobody needs it at that moment.
 
     `names` are those that the plan knew: an image that has got another one meanwhile is kept. `keep_names` are those
-    that pods or templates of the cluster name. `protect_stopped` keeps images of containers that do not run.
+    that pods or templates of the cluster name. `protect_stopped` keeps images of containers that do not run,
+    `protect_local` those that no registry is known to have.
     """
 
     runtime: str
@@ -31,6 +32,7 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     pins: tuple[str, ...] = ()
     min_age_seconds: Figure
     protect_stopped: bool = True
+    protect_local: bool = True
 
 
 class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"):

@@ -54,7 +54,11 @@ class MountFact(Fact, frozen=True, kw_only=True):
 
 
 class ImageFact(Fact, frozen=True, kw_only=True):
-    """An image in a runtime's cache. `containers` are the ids that use it, running or stopped."""
+    """An image in a runtime's cache. `containers` are the ids that use it, running or stopped.
+
+    `local`: it has a name and no digest of a registry, so it was built, committed or loaded here, and whether it could
+    be pulled again nobody knows. One without a name has been replaced, and is not called local.
+    """
 
     id: str
     names: tuple[str, ...] = ()
@@ -67,6 +71,7 @@ class ImageFact(Fact, frozen=True, kw_only=True):
     last_used_at: Figure | None = None
     containers: tuple[str, ...] = ()
     pinned: bool = False
+    local: bool = False
 
 
 class ImageCacheFact(Fact, frozen=True, kw_only=True):

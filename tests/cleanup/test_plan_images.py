@@ -40,6 +40,9 @@ KEPT: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("a name is pinned", {"names": ("lab/base:1", "lab/a:1")}, {"pins": ("lab/base:*",)}, "pinned"),
     ("a full name is pinned", {"names": ("nginx:1",)}, {"pins": ("docker.io/library/nginx:*",)}, "pinned"),
     ("a digest is pinned", {"digests": (f"lab/a@sha256:{A}",)}, {"pins": (f"sha256:{A}",)}, "pinned"),
+    ("in no known registry", {"local": True}, {}, "local-only"),
+    ("in no known registry, and young", {"local": True, "last_used_at": NOW - 100}, {}, "local-only"),
+    ("in no known registry, and dated by nobody", {"local": True, "first_seen_at": None}, {}, "local-only"),
     ("used lately", {"last_used_at": NOW - 100}, {}, "too-young"),
     ("came lately", {"first_seen_at": NOW - 100, "last_used_at": None}, {}, "too-young"),
     ("came lately, used before", {"first_seen_at": NOW - 100, "last_used_at": NOW - 9 * DAY}, {}, "too-young"),
@@ -66,6 +69,12 @@ def test_a_stopped_container_only_if_so_told() -> None:
     for state, goes in (("exited", True), ("created", False), ("paused", False), ("unknown", False)):
         users = (container("c", state=state),)
         assert bool(names(plan(snapshot(given, containers=users), protect_stopped=False))) is goes, state
+
+
+def test_what_no_registry_is_known_to_have_only_if_so_told() -> None:
+    given = snapshot(image("a", local=True), image("b"))
+    assert names(plan(given)) == ["b"]
+    assert sorted(names(plan(given, protect_local=False))) == ["a", "b"]
 
 
 def test_the_same_image_in_another_runtime_is_not_in_use() -> None:
@@ -95,7 +104,7 @@ def test_what_the_agent_is_told() -> None:
     item = plan(snapshot(given), needs, pins=("x*",), min_age=7 * DAY, mode=Mode.ENFORCE).items[0]
     assert item.act == RemoveImage(
         runtime="docker", image_id=given.id, names=("lab.io/a:1", "lab.io/a:x"), keep_names=("lab.io/a:2",),
-        pins=("x*",), min_age_seconds=7 * DAY, protect_stopped=True,
+        pins=("x*",), min_age_seconds=7 * DAY, protect_stopped=True, protect_local=True,
     )  # fmt: skip
     assert item.id == f"image/n1/docker/{given.id}"
     assert item.last_used_at == NOW - 30 * DAY

@@ -91,10 +91,11 @@ def test_what_builds_left_counts_towards_the_cap(cap: int, expect: list[str]) ->
 
 
 @pytest.mark.parametrize("stopped", [True, False])
-def test_the_agent_is_told_whether_stopped_containers_count(stopped: bool) -> None:
-    act = plan(snapshot(image()), protect_stopped=stopped).items[0].act
+@pytest.mark.parametrize("local", [True, False])
+def test_the_agent_is_told_whether_stopped_containers_and_local_images_count(stopped: bool, local: bool) -> None:
+    act = plan(snapshot(image()), protect_stopped=stopped, protect_local=local).items[0].act
     assert isinstance(act, RemoveImage)
-    assert act.protect_stopped is stopped
+    assert (act.protect_stopped, act.protect_local) == (stopped, local)
 
 
 WHY: list[tuple[dict[str, Any], str, dict[str, float]]] = [

@@ -71,6 +71,7 @@ class Image:
     tags: frozenset[tuple[str, str]]
     layers: frozenset[int]
     pinned: bool
+    local: bool
     first_seen: float | None  # seconds ago
     last_used: float | None
     shares_told: bool
@@ -98,6 +99,7 @@ class World:
     pins: tuple[str, ...]
     min_age: float
     protect_stopped: bool
+    protect_local: bool
     low: float | None
     used: int
     caps: Caps
@@ -125,7 +127,7 @@ def make_world(rng: Random) -> World:
         tags = frozenset(name for name, owner in zip(NAMES, owners, strict=True) if owner == number)
         layers = frozenset(rng.sample(range(10), rng.randint(1, 5)))
         seen, used = (None if rarely(rng) else rng.choice(AGES) for _ in range(2))
-        images.append(Image(number, tags, layers, rarely(rng), seen, used, told))
+        images.append(Image(number, tags, layers, rarely(rng), rarely(rng), seen, used, told))
     users = [(make_ref(rng), rng.choice(STATES), rng.choice((*LISTED, LISTED[0]))) for _ in range(rng.randrange(3))]
     bound = [
         (make_ref(rng), rng.choice((None, "n1", "n2")), rng.choice(("Running", "Pending", "Failed")))
@@ -139,6 +141,7 @@ def make_world(rng: Random) -> World:
         (make_ref(rng),) if rarely(rng) else (),
         (rng.choice(pins),) if rarely(rng) else (),
         rng.choice((100.0, 100.0, 0.0, 1000.0)),
+        rng.random() < 0.5,
         rng.random() < 0.5,
         None if rarely(rng) else rng.random(),
         rng.randint(0, 1000),
@@ -169,6 +172,7 @@ def facts(world: World) -> NodeSnapshot:
                 last_used_at=None if image.last_used is None else NOW - image.last_used,
                 containers=tuple(f"c{n}" for n in listed),
                 pinned=image.pinned,
+                local=image.local,
             )
         )
     cache = ImageCacheFact(runtime="docker", images=tuple(found), root="/var/lib/docker", total_bytes=size_of(every))
@@ -208,8 +212,8 @@ def made(world: World) -> Plan:
     ]  # fmt: skip
     templates = [Template("Job", "t", str(n), (ref.text,)) for n, ref in enumerate(world.templates)]
     policy = ImagePolicy(
-        name="p", min_age=world.min_age, protect_stopped=world.protect_stopped, pins=world.pins, caps=world.caps,
-        when=When(low=world.low),
+        name="p", min_age=world.min_age, protect_stopped=world.protect_stopped, protect_local=world.protect_local,
+        pins=world.pins, caps=world.caps, when=When(low=world.low),
     )  # fmt: skip
     return plan_images(policy, facts(world), needs_of("n1", pods, templates), NOW)
 
@@ -230,6 +234,8 @@ def is_protected(image: Image, world: World) -> bool:
     names = [f"{repository}:{tag}" for repository, tag in image.tags]
     names += [digest(1000 + image.number), digest(image.number), f"harbor.lab:5000/nlp/bert@{digest(image.number)}"]
     if any(fnmatchcase(name, pin) for name in names for pin in world.pins):
+        return True
+    if image.local and world.protect_local:
         return True
     if image.first_seen is None or image.first_seen < world.min_age:
         return True

@@ -62,6 +62,13 @@ def test_it_says_how_much_and_which_in_both_languages() -> None:
     assert "其中 30 GiB 没人使用" in text(found, "zh")
 
 
+def test_it_warns_of_an_image_that_may_be_the_only_copy() -> None:
+    found = once(RULE, node(USED, image("mine:1", 30, local=True), total=60))[0]
+    said = "Image mine:1: 30 GiB, used by no container; no registry is known to have it, so push or save it first."
+    assert said in text(found)
+    assert "镜像 mine:1：30 GiB，没有容器使用；仓库里未必有，删除前先 push 或 save。" in text(found, "zh")
+
+
 def test_a_size_can_be_set() -> None:
     assert brief(Watch(RULE, size=20 * GIB).see(node(USED, total=21))) == [("warning", "growth", False)]
     assert Watch(RULE, size=20 * GIB).see(node(USED, total=20)) == []

@@ -30,6 +30,7 @@ POLICIES = (
     {
         "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "high": HIGH, "low": LOW,
         "min_age": "1s", "pins": ["harbor.lab/nlp/base*"],
+        "protect_local": False,  # they are loaded, not pulled
     },
     {
         "kind": "pods", "name": "pods", "mode": "enforce", "announce": "0s", "cron": NEVER,

@@ -28,7 +28,7 @@ from tests.support.command import command, get, quiet_environment, running
 OLD = [f"harbor.lab/nlp/old-{number}:1" for number in range(4)]
 POLICY = {
     "kind": "images", "name": "images", "mode": "enforce", "announce": "0s", "cron": "0 0 29 2 *", "min_age": "1s",
-    "high": "99%", "low": "0.1%", "pins": ["local/*"],
+    "high": "99%", "low": "0.1%", "pins": ["local/*"], "protect_local": False,
 }  # fmt: skip
 LEASING = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "update"]}
 

@@ -121,9 +121,9 @@ def test_growth_is_not_bent_by_a_few_odd_samples() -> None:
 
 
 def test_a_short_soak_warms_up_for_as_long() -> None:
-    assert (warm_up(300), warm_up(1800)) == (90, 450)
+    assert (warm_up(300), warm_up(1800)) == (150, 450)
     parts = thirds([Visit(at=at, took=0.0) for at in range(300)], 300)
-    assert [len(part) for part in parts] == [70, 70, 70]
+    assert [len(part) for part in parts] == [50, 50, 50]
 
 
 def test_slow_looks_excuse_a_late_message_only_so_far() -> None:

@@ -1,9 +1,10 @@
 """Judges a soak. Pure: what was seen in, figures with their bounds out.
 
-The first quarter, and at least 90 s, is warm-up: caches fill, every kind of thing happens once, as many pods have gone
-as have come. What follows is cut into thirds. Growth of memory is the larger of two: the medians of the last and the
-first third, and the slope through all samples (the median of the slopes between each two, which a few odd samples do
-not bend) over the whole of that time.
+The first quarter, and at least 150 s, is warm-up: caches fill, every kind of thing happens once (the rarest, that all
+pods are listed again, after two minutes), every pod is explained once, as many pods have gone as have come. What
+follows is cut into thirds. Growth of memory is the larger of two: the medians of the last and the first third, and the
+slope through all samples (the median of the slopes between each two, which a few odd samples do not bend) over the
+whole of that time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.soak.retention import Kept
 from tests.soak.run import Course
 from tests.soak.samples import Sample
 
-WARM_UP_SHARE, WARM_UP_LEAST = 0.25, 90.0
+WARM_UP_SHARE, WARM_UP_LEAST = 0.25, 150.0
 MEMORY, LOOKS = 0.05, 1.3
 SHORT, LOOKS_IF_SHORT = 1200.0, 2.0  # seconds: in less, a third has so few looks that chance alone is more than 1.3
 DESCRIPTORS, THREADS = 10, 3  # of connections and requests that happen to be open

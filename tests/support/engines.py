@@ -183,22 +183,27 @@ class ContainerdEngine(Engine):
             return False
         return True
 
-    def _call(self, method: str, request: Any, reply: Any) -> Any:
+    def _call(self, method: str, request: Any, reply: Any, service: str = "RuntimeService") -> Any:
         with grpc.insecure_channel(f"unix://{self.socket}") as channel:
             call = channel.unary_unary(
-                f"/runtime.v1.RuntimeService/{method}",
+                f"/runtime.v1.{service}/{method}",
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=reply.FromString,
             )
             return call(request, timeout=20)
 
     def load(self, tar: bytes) -> None:
-        subprocess.run(
-            ["ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "import", "-"],
-            input=tar,
-            check=True,
-            capture_output=True,
-        )
+        self.ctr("images", "import", "-", given=tar)
+
+    def ctr(self, *arguments: str, given: bytes = b"") -> None:
+        program = ["ctr", "--address", self.socket, "--namespace", "k8s.io", *arguments]
+        subprocess.run(program, input=given, check=True, capture_output=True, timeout=60)
+
+    def pull(self, image: str) -> None:
+        """Pull an image as the kubelet does."""
+        new = self.messages
+        request = new.PullImageRequest(image=new.ImageSpec(image=image))
+        self._call("PullImage", request, new.Id, "ImageService")
 
     def run_pod(self, name: str, image: str, *command: str) -> Pod:
         """Start a pod of one container, in the network of the node."""

@@ -164,6 +164,7 @@ def full_snapshot() -> NodeSnapshot:
                         last_used_at=AT - 10, containers=(TRAINER,), pinned=True,
                     ),
                     ImageFact(id="sha256:3"),
+                    ImageFact(id="sha256:4", names=("mine:1",), local=True),
                 ),
             ),
         ),

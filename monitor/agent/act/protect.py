@@ -35,6 +35,7 @@ def refusal(
         or _used(action, image, containers)
         or _needed(action, image)
         or _pinned(action, image)
+        or _local_only(action, image)
         or _young(action, image, seen, containers, now)
         or _may_be_named(containers, now)  # the last, because it passes: whoever asked will ask again
     )
@@ -82,6 +83,12 @@ def _pinned(action: RemoveImage, image: ImageFact) -> Refusal | None:
         return Refusal("pinned", "pods do not start without it, or the runtime says so")
     pin = pinned_by((image.id, *image.names, *image.digests), action.pins)
     return Refusal("pinned", f"pinned by {pin}") if pin else None
+
+
+def _local_only(action: RemoveImage, image: ImageFact) -> Refusal | None:
+    if action.protect_local and image.local:
+        return Refusal("local-only", "no registry is known to have it: it could not be pulled again")
+    return None
 
 
 def _young(

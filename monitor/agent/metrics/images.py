@@ -54,7 +54,7 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
 
 
 def _details(caches: Iterable[ImageCacheFact]) -> Iterable[Metric]:
-    """Yield an image's other names, who uses it, and which ones the runtime itself keeps."""
+    """Yield an image's other names, who uses it, which ones the runtime itself keeps and which are only here."""
     images = [(cache.runtime, image) for cache in caches for image in cache.images]
     names = [(runtime, image.id, label(name)) for runtime, image in images for name in image.names[1:]]
     text = "A name of the image beside its first one."
@@ -65,6 +65,10 @@ def _details(caches: Iterable[ImageCacheFact]) -> Iterable[Metric]:
     pinned = [(runtime, image.id) for runtime, image in images if image.pinned]
     yield from infos(
         "gpuwarden_image_pinned", "An image that the runtime never removes.", ("runtime", "image_id"), pinned
+    )
+    local = [(runtime, image.id) for runtime, image in images if image.local]
+    yield from infos(
+        "gpuwarden_image_local", "An image that no registry is known to have.", ("runtime", "image_id"), local
     )
 
 

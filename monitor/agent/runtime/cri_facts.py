@@ -127,6 +127,7 @@ def image_fact(image: pb.Image, containers: Iterable[str], sandbox_image: str | 
         size_bytes=image.size or None,
         containers=tuple(containers),
         pinned=image.pinned or needed,
+        local=bool(names) and not image.repo_digests,
     )
 
 

@@ -224,14 +224,18 @@ def _sandbox_user(labels: dict[str, str]) -> str | None:
 def image_fact(row: ImageRow, shared: int | None, containers: Iterable[str]) -> ImageFact:
     """Given an image as listed, what it shares with others and who uses it, return its fact."""
     size = _known(row.size)
+    names, digests = (
+        tuple(name for name in given or () if name not in _NOT_NAMED) for given in (row.repo_tags, row.repo_digests)
+    )
     return ImageFact(
         id=row.id,
-        names=tuple(name for name in row.repo_tags or () if name not in _NOT_NAMED),
-        digests=tuple(name for name in row.repo_digests or () if name not in _NOT_NAMED),
+        names=names,
+        digests=digests,
         size_bytes=size,
         unique_bytes=size - shared if size is not None and shared is not None else None,
         created_at=row.created,
         containers=tuple(containers),
+        local=bool(names) and not digests,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 # Without these there is no tag, no mention, no link, no entity, no emphasis.
-_LOOK_ALIKES = str.maketrans({"<": "＜", ">": "＞", "&": "＆", "[": "［", "]": "］", "*": "∗", "`": "'", "\\": "＼"})  # noqa: RUF001
-_IN_CODE = str.maketrans({"<": "＜", "`": "'"})  # noqa: RUF001
+_LOOK_ALIKES = str.maketrans({"<": "＜", ">": "＞", "&": "＆", "[": "［", "]": "］", "*": "∗", "`": "'", "\\": "＼"})  # noqa: RUF001  # they look alike on purpose
+_IN_CODE = str.maketrans({"<": "＜", "`": "'"})  # noqa: RUF001  # they look alike on purpose
 _ENTITY = re.compile(r"&(?=[#\w])")
 _HEADING = re.compile(r"^(\s*)#")
 _ID = re.compile(r"[\w.@+-]+", re.ASCII)
@@ -14,12 +14,12 @@ _ID = re.compile(r"[\w.@+-]+", re.ASCII)
 
 def escape(text: str) -> str:
     """Given any text, return it so that it is read as text."""
-    return _HEADING.sub("\\1＃", text.translate(_LOOK_ALIKES))  # noqa: RUF001
+    return _HEADING.sub("\\1＃", text.translate(_LOOK_ALIKES))  # noqa: RUF001  # they look alike on purpose
 
 
 def escape_code(text: str) -> str:
     """Given a command, return it so that it stays a command: as little as possible is changed."""
-    return _ENTITY.sub("＆", text.translate(_IN_CODE)).replace("](", "] (")  # noqa: RUF001
+    return _ENTITY.sub("＆", text.translate(_IN_CODE)).replace("](", "] (")  # noqa: RUF001  # they look alike on purpose
 
 
 def link(text: str, url: str) -> str:

@@ -9,7 +9,7 @@ from monitor.alert.formats.markdown import is_id
 from monitor.alert.letter import Style
 from monitor.alert.receivers.base import Owner
 
-_LOOK_ALIKES = str.maketrans({"*": "∗", "`": "'", "~": "∼"})  # noqa: RUF001
+_LOOK_ALIKES = str.maketrans({"*": "∗", "`": "'", "~": "∼"})  # noqa: RUF001  # they look alike on purpose
 
 
 def _escape(text: str) -> str:

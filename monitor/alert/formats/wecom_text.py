@@ -8,7 +8,7 @@ from monitor.alert.formats import plain
 
 
 def _escape(text: str) -> str:
-    return text.replace("<", "＜")  # noqa: RUF001
+    return text.replace("<", "＜")  # noqa: RUF001  # they look alike on purpose
 
 
 MARKUP = replace(plain.MARKUP, escape=_escape)

@@ -177,6 +177,7 @@ IMAGES = Thing(
         "gpuwarden_image_name_info": Take(each=("others", "name")),
         "gpuwarden_image_container_info": Take(each=("containers", "container_id")),
         "gpuwarden_image_pinned": truth("pinned"),
+        "gpuwarden_image_local": truth("local"),
         "gpuwarden_image_size_bytes": value("size_bytes"),
         "gpuwarden_image_unique_bytes": value("unique_bytes"),
         "gpuwarden_image_first_seen_seconds": value("first_seen_at"),

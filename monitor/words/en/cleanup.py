@@ -38,6 +38,7 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.owner-kept": "The policy leaves this owner alone.",
     "cleanup.kept.in-use": "In use.",
     "cleanup.kept.needed": "A pod, or a template that pods are made from, needs it.",
+    "cleanup.kept.local-only": "No registry is known to have it: removed, it could not be pulled again.",
     "cleanup.kept.too-young": "Not old enough yet.",
     "cleanup.kept.unknown": "Not enough is known of it to touch it.",
     "cleanup.kept.refused-lately": "It was refused on its node a short while ago.",

@@ -49,6 +49,9 @@ _DISKS: dict[str, str] = {
     "disk-owner": "{pod} of {user}: {layer:bytes} written into the container, {log:bytes} of log.",
     "disk-image.used": "Image {image}: {bytes:bytes}, used by {users}.",
     "disk-image.unused": "Image {image}: {bytes:bytes}, used by no container.",
+    "disk-image.local": (
+        "Image {image}: {bytes:bytes}, used by no container; no registry is known to have it, so push or save it first."
+    ),
 }
 
 _FORECASTS: dict[str, str] = {

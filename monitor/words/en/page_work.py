@@ -90,6 +90,7 @@ _CLEANUP = {
     "cleanup.kept.in-use": "in use",
     "cleanup.kept.job-active": "its job is active",
     "cleanup.kept.job-busy": "its job works elsewhere",
+    "cleanup.kept.local-only": "in no known registry",
     "cleanup.kept.needed": "needed",
     "cleanup.kept.newest": "the newest",
     "cleanup.kept.owner-kept": "its owner is exempt",

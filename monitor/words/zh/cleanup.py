@@ -30,6 +30,7 @@ _KEPT: dict[str, str] = {
     "cleanup.kept.owner-kept": "策略规定不动该所有者的数据。",
     "cleanup.kept.in-use": "正在使用。",
     "cleanup.kept.needed": "有 Pod 或作业模板需要它。",
+    "cleanup.kept.local-only": "仓库里未必有它，删除后可能再也拉不回来。",
     "cleanup.kept.too-young": "时间还不够久。",
     "cleanup.kept.unknown": "信息不全，不动它。",
     "cleanup.kept.refused-lately": "不久前节点拒绝了对它的操作。",

@@ -48,6 +48,7 @@ _DISKS: dict[str, str] = {
     "disk-owner": "{pod}（用户 {user}）：写在容器里 {layer:bytes}，日志 {log:bytes}。",
     "disk-image.used": "镜像 {image}：{bytes:bytes}，使用者：{users}。",
     "disk-image.unused": "镜像 {image}：{bytes:bytes}，没有容器使用。",
+    "disk-image.local": "镜像 {image}：{bytes:bytes}，没有容器使用；仓库里未必有，删除前先 push 或 save。",
 }
 
 _FORECASTS: dict[str, str] = {

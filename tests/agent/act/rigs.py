@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ KINDS = ("docker", "containerd")
 
 
 class NoImageError(Exception):
-    """The engine has no image of this name. Nothing is ever pulled here."""
+    """The engine has no image of this name. To make a container nothing is ever pulled here."""
 
 
 @dataclass
@@ -72,6 +71,10 @@ class Rig(ABC):
         return (status.f_blocks - status.f_bfree) * status.f_frsize
 
     @abstractmethod
+    def publish(self, image: str) -> None:
+        """Have a registry take an image, and the engine know that it did. Its name begins with the registry's."""
+
+    @abstractmethod
     def import_archive(self, tar: bytes) -> None: ...
 
     @abstractmethod
@@ -103,6 +106,10 @@ class DockerRig(Rig):
 
     def import_archive(self, tar: bytes) -> None:
         self.engine.client.images.load(tar)
+
+    def publish(self, image: str) -> None:
+        said = self.engine.client.images.push(image)
+        assert "error" not in said, said
 
     def make(self, image: str) -> str:
         try:
@@ -158,6 +165,10 @@ class ContainerdRig(Rig):
     def import_archive(self, tar: bytes) -> None:
         self.engine.load(tar)
 
+    def publish(self, image: str) -> None:
+        self.engine.ctr("images", "push", "--plain-http", image)
+        self.engine.pull(image)
+
     def make(self, image: str) -> str:
         new = self.engine.messages
         node = new.NamespaceOption(network=new.NODE)
@@ -188,8 +199,7 @@ class ContainerdRig(Rig):
         self.engine._call("RemoveContainer", self.engine.messages.Id(id=container), self.engine.messages.Empty)
 
     def tag(self, image: str, name: str) -> None:
-        run = ["ctr", "--address", self.engine.socket, "--namespace", "k8s.io", "images", "tag"]
-        subprocess.run([*run, f"docker.io/{image}", f"docker.io/{name}"], check=True, capture_output=True)
+        self.engine.ctr("images", "tag", f"docker.io/{image}", f"docker.io/{name}")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import requests
@@ -30,16 +31,19 @@ def test_an_agent_is_asked_to_act(docker_engine: DockerEngine, tmp_path: Path) -
         wait_until(lambda: agent.snapshot().images, 20, "the images were read")
         (cache,) = agent.snapshot().images or ()
         image = next(image for image in cache.images if NAME in image.names)
-        asked = RemoveImage(runtime="docker", image_id=image.id, names=image.names, min_age_seconds=0.0)
-        young = RemoveImage(runtime="docker", image_id=image.id, names=image.names, min_age_seconds=3600.0)
-        outcomes = [ask(agent.address, one).outcome for one in (young, asked, asked)]
-        assert outcomes == ["too-young", "removed", "gone"]
+        known: dict[str, Any] = {"runtime": "docker", "image_id": image.id, "names": image.names}
+        local = RemoveImage(**known, min_age_seconds=0.0)
+        asked = RemoveImage(**known, min_age_seconds=0.0, protect_local=False)
+        young = RemoveImage(**known, min_age_seconds=3600.0, protect_local=False)
+        outcomes = [ask(agent.address, one).outcome for one in (local, young, asked, asked)]
+        assert outcomes == ["local-only", "too-young", "removed", "gone"]
         gone = ask(agent.address, KillProcess(pid=2**22 - 1, started_at=0.0, gpu="GPU-1"))
         assert gone.outcome == "gone"
         actions = agent.snapshot().actions
         assert actions is not None
         assert actions.done == {
-            "remove-image/too-young": 1, "remove-image/removed": 1, "remove-image/gone": 1, "kill-process/gone": 1
+            "remove-image/local-only": 1, "remove-image/too-young": 1, "remove-image/removed": 1,
+            "remove-image/gone": 1, "kill-process/gone": 1,
         }  # fmt: skip
         assert Journal(str(tmp_path / "state" / "actions.journal")).open() == ()
     finally:

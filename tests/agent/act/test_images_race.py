@@ -50,7 +50,7 @@ class Racer:
         """Return what came of a round. Fail if a container was made and its image is not there afterwards."""
         image = self._engine.facts()[self.name]
         action = RemoveImage(
-            runtime=self._engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_stopped=True
+            runtime=self._engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_local=False
         )
         words: list[str] = []
         removal = threading.Thread(target=lambda: words.append(self._actions.remove(action).word))
@@ -108,7 +108,10 @@ from monitor.facts.actions import RemoveImage
 docker, cri, journal, runtime, ident, *names = sys.argv[1:]
 known = ImageCacheFact(runtime=runtime, images=(ImageFact(id=ident, first_seen_at=1.0),))
 actions = ImageActions(Runtimes(docker, (cri,)), lambda: (known,), Ledger(Journal(journal)), settle=60.0)
-actions.remove(RemoveImage(runtime=runtime, image_id=ident, names=tuple(names), min_age_seconds=0.0))
+action = RemoveImage(
+    runtime=runtime, image_id=ident, names=tuple(names), min_age_seconds=0.0, protect_local=False
+)
+actions.remove(action)
 """
 
 
@@ -133,7 +136,9 @@ def test_an_agent_that_is_killed_in_the_middle_puts_the_names_back(engine: Rig) 
         engine.discard(container)
     again = engine.actions()
     again.put_back_left_behind()  # there is nothing left to be put back
-    action = RemoveImage(runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0)
+    action = RemoveImage(
+        runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_local=False
+    )
     assert again.remove(action).word == "removed"
     engine.actions().put_back_left_behind()
     assert not {name, other} & engine.facts().keys()

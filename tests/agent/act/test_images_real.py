@@ -11,6 +11,7 @@ import pytest
 
 from monitor.facts.actions import ActionState, PruneBuildCache, RemoveImage
 from tests.agent.act.rigs import KINDS, DockerRig, Rig, rig
+from tests.agent.registries import registry
 from tests.support.engines import BASE, PAUSE
 from tests.support.image_archive import Image, archive, busybox_layer, layer
 
@@ -78,7 +79,7 @@ def test_what_is_protected_stays_and_all_else_goes(engine: Rig) -> None:
         outcome = actions.remove(
             RemoveImage(
                 runtime=engine.name, image_id=image.id, names=image.names, keep_names=tuple(PENDING.values()),
-                pins=PINS, min_age_seconds=3600.0,
+                pins=PINS, min_age_seconds=3600.0, protect_local=False,
             )
         )  # fmt: skip
         outcomes[target] = outcome.word
@@ -101,8 +102,9 @@ def test_what_stopped_may_go_if_it_is_told_so_and_the_runtime_agrees(engine: Rig
     """Docker does not remove it without force; containerd does, and the container keeps its layers."""
     image = engine.facts()[name(STOPPED[0])]
     action = RemoveImage(
-        runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_stopped=False
-    )
+        runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_stopped=False,
+        protect_local=False,
+    )  # fmt: skip
     outcome = engine.actions().remove(action)
     assert outcome.word == ("in-use" if engine.name == "docker" else "removed")
     assert (name(STOPPED[0]) in engine.facts()) is (engine.name == "docker")
@@ -138,3 +140,16 @@ def test_build_cache_goes_when_nobody_used_it_for_so_long(engine: Rig) -> None:
     )
     assert (young.word, young.freed_bytes, old.word) == ("removed", 0, "removed")
     assert (old.freed_bytes or 0) >= 2 * MIB
+
+
+def test_what_no_registry_is_known_to_have_goes_only_when_one_has_it(engine: Rig, tmp_path: Path) -> None:
+    with registry(tmp_path / "registry") as port:
+        mine = f"127.0.0.1:{port}/team/mine:1"
+        engine.load(Image(mine, (busybox_layer(), layer({"mine": os.urandom(1 << 16)}))))
+        image = engine.facts()[mine]
+        action = RemoveImage(runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0)
+        assert (image.local, engine.actions().remove(action).word) == (True, "local-only")
+        engine.publish(mine)
+        assert not engine.facts()[mine].local
+        assert engine.actions().remove(action).word == "removed"
+        assert mine not in engine.facts()

@@ -110,6 +110,20 @@ def test_the_image_of_sandboxes_is_pinned(
 
 
 @pytest.mark.parametrize(
+    ("name", "tags", "digests", "local"),
+    [
+        ("pulled", ["docker.io/library/x:1"], ["docker.io/library/x@sha256:1"], False),
+        ("imported", ["docker.io/library/x:1"], [], True),
+        ("replaced by a newer one", [], ["docker.io/library/x@sha256:1"], False),
+        ("without any name", [], [], False),
+    ],
+)
+def test_which_images_no_registry_is_known_to_have(name: str, tags: list[str], digests: list[str], local: bool) -> None:
+    image = pb.Image(id="sha256:1", repo_tags=tags, repo_digests=digests)
+    assert cri_facts.image_fact(image, (), None).local is local
+
+
+@pytest.mark.parametrize(
     ("name", "info", "mountpoint", "expect"),
     [
         ("containerd", {"config": '{"containerdRootDir":"/r","sandboxImage":"p:1"}'}, "/r/snap", ("/r", "p:1")),

@@ -174,7 +174,14 @@ def test_a_newer_engine_says_at_once_what_images_share(script: Scripted) -> None
     cache = DockerRuntime(script.socket).images()
     assert (cache.total_bytes, cache.version, cache.root) == (4079464, "99.0", "/var/lib/docker")
     assert cache.images == (
-        ImageFact(id="sha256:17", names=("local/bb:1",), size_bytes=1982312, unique_bytes=0, created_at=1794797712.0),
+        ImageFact(
+            id="sha256:17",
+            names=("local/bb:1",),
+            size_bytes=1982312,
+            unique_bytes=0,
+            created_at=1794797712.0,
+            local=True,
+        ),
         ImageFact(
             id="sha256:76",
             names=("local/big:1",),
@@ -182,6 +189,7 @@ def test_a_newer_engine_says_at_once_what_images_share(script: Scripted) -> None
             unique_bytes=2097152,
             created_at=1794797712.0,
             containers=("c1",),
+            local=True,
         ),
     )
 

@@ -25,7 +25,7 @@ from monitor.detect.all import RULES
 from monitor.detect.base import Limits, Situation
 from monitor.detect.engine import History, detect
 from monitor.explain.world import World
-from monitor.facts.findings import Finding
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
 from monitor.questions import make_cluster, world_of
 from tests.lab.engine import engine
@@ -72,10 +72,15 @@ class Looker:
         """Look once, and return what a rule finds about the subjects with these labels."""
         return [each for each in self.look() if each.rule == rule and labels.items() <= each.labels.items()]
 
-    def expect(self, rule: str, cause: str, within: float, **labels: str) -> Finding:
-        """Look until a rule finds just one thing about the subject, of this cause, and return it."""
+    def expect(
+        self, rule: str, cause: str, within: float, severity: Severity | None = None, /, **labels: str
+    ) -> Finding:
+        """Look until a rule finds just one thing about the subject, of this cause, and return it.
+
+        With a severity, until it is as bad as that: what fills up is looked at on its way there too.
+        """
         deadline, found = time.monotonic() + within, self.finds(rule, **labels)
-        while [finding.cause for finding in found] != [cause]:
+        while [(each.cause, severity and each.severity) for each in found] != [(cause, severity)]:
             if time.monotonic() > deadline:
                 pytest.fail(f"not within {within} s: {rule} {cause} {labels}, but {found or self.look()}")
             time.sleep(BEAT)

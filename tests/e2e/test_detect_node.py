@@ -59,9 +59,8 @@ def test_a_pod_that_overflows_its_shared_memory_is_named(lab: Lab, looker: Looke
     pour = "dd if=/dev/zero of=/dev/shm/batch bs=1M count=100 && exit 9; exec sleep 1000000"
     pod = lab.run_pod("overflows", gpus=1, command=("sh", "-c", pour), labels={"userName": "li.lei"})
     try:
-        finding = looker.expect("shm-pressure", "nearly-full", 20, pod="overflows")
+        finding = looker.expect("shm-pressure", "nearly-full", 20, Severity.CRITICAL, pod="overflows")
         assert (finding.labels["node"], finding.labels["user"]) == (NODE, "li.lei")
-        assert finding.severity is Severity.CRITICAL
         assert finding.headline.values["size"] == finding.headline.values["used"] == 64 * MIB
     finally:
         lab.delete_pods(pod)
@@ -73,8 +72,7 @@ def test_a_full_data_disk_is_full_of_datasets(looker: Looker, tmp_path: Path) ->
         wait_until(lambda: looker.disk(disk), 10, "the disk is seen")
         assert looker.finds("disk-full", mount=str(disk)) == []
         fill(disk)
-        finding = looker.expect("disk-full", "datasets", 10, node=NODE, mount=str(disk))
-        assert finding.severity is Severity.CRITICAL
+        looker.expect("disk-full", "datasets", 10, Severity.CRITICAL, node=NODE, mount=str(disk))
         (disk / "full").unlink()
         looker.expect_over("disk-full", 10, mount=str(disk))
 

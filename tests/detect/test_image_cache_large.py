@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from monitor.detect.image_cache_large import RULE
@@ -67,6 +68,13 @@ def test_it_warns_of_an_image_that_may_be_the_only_copy() -> None:
     said = "Image mine:1: 30 GiB, used by no container; no registry is known to have it, so push or save it first."
     assert said in text(found)
     assert "镜像 mine:1：30 GiB，没有容器使用；仓库里未必有，删除前先 push 或 save。" in text(found, "zh")
+
+
+def test_a_cache_whose_size_is_not_known_for_a_moment_is_as_large_as_it_was() -> None:
+    watch = Watch(RULE)
+    watch.see(node(USED, UNUSED, total=60))
+    unknown = msgspec.structs.replace(cache(USED, UNUSED), total_bytes=None)
+    assert brief(watch.see(agent("n1", disk(), DOCKER, images=(unknown,)))) == [("warning", "unused-images", True)]
 
 
 def test_a_size_can_be_set() -> None:

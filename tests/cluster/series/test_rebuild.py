@@ -21,7 +21,7 @@ from monitor.cluster.series.rebuild import (
     merge,
     rebuild,
 )
-from monitor.facts import GpuFact, GpuInventory, ImageCacheFact, ImageFact, NodeSnapshot
+from monitor.facts import ContainerFact, GpuFact, GpuInventory, ImageCacheFact, ImageFact, NodeSnapshot
 from tests.cluster.series.any_facts import NOT_CARRIED, snapshots
 from tests.support.snapshots import AT, full_snapshot
 
@@ -93,6 +93,12 @@ def test_cards_come_in_their_order_and_an_image_under_its_first_name() -> None:
     )  # fmt: skip
     samples = sorted(scraped(snapshot), key=lambda sample: str(sample[1]))  # as stores sort them
     assert rebuild(samples) == snapshot
+
+
+def test_a_container_outside_of_a_pod_is_of_no_pod() -> None:
+    outside = ContainerFact(id="c1", runtime="docker", state="running", name="web")
+    snapshot = NodeSnapshot(node="n", at=AT, agent_version="1", containers=(outside,))
+    assert rebuild(scraped(snapshot)) == snapshot
 
 
 def carried(value: Any) -> Iterator[tuple[type, str]]:

@@ -48,7 +48,7 @@ def agent(_data: Path) -> Work:
     from monitor.facts import NodeSnapshot
 
     # The profiler follows one thread: what an agent leaves alone when it hangs is called here like anything else.
-    Guard.call = lambda *given: given[2]()  # type: ignore[method-assign]
+    Guard.call = lambda *given: given[2]()  # type: ignore[method-assign]  # as said above
     settings, exposition, encode = load(None, os.environ).agent_settings(), Exposition(), msgspec.json.Encoder().encode
     runner = build_runner(settings)
 
@@ -180,7 +180,7 @@ def run() -> None:
             target = Path(folder) / f"{name}.stats"
             command = [sys.executable, "-m", "bench.profile", name, str(data), str(target)]
             subprocess.run(command, check=True, env=environment)
-            return section(name, pstats.Stats(str(target)).stats)  # type: ignore[attr-defined]
+            return section(name, pstats.Stats(str(target)).stats)  # type: ignore[attr-defined]  # the library's types leave it out
 
         parts = [with_cards(stage, 8, PROCESSES, lambda _: found("agent", here))]
         parts += [found(name, dict(os.environ)) for name in ("view", "look")]

@@ -87,7 +87,7 @@ def test_a_transaction_that_fails_leaves_nothing_behind(path: Path) -> None:
         note(database, "one")
         for odd in (None, ["a list"]):  # refused by SQLite, and by its binding
             with pytest.raises(DatabaseError):
-                note(database, "two", odd)  # type: ignore[arg-type]
+                note(database, "two", odd)  # type: ignore[arg-type]  # wrong on purpose
         with pytest.raises(KeyError):
             interrupted(database)
         assert database.trouble is None

@@ -232,7 +232,7 @@ def _hesitate(made: Cleaning, leading: Led) -> None:
             leading.stop()
         return do(*arguments)
 
-    setattr(hands, "do", counted)  # noqa: B010
+    setattr(hands, "do", counted)  # noqa: B010  # mypy refuses the plain assignment
 
 
 def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: Story, tmp_path: Path) -> None:

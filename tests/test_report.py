@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -38,9 +38,9 @@ ROWS: list[tuple[By, str | None, dict[str, object]]] = [
 
 
 @pytest.mark.parametrize(("by", "name", "expect"), ROWS, ids=[f"{row[0]} {row[1]}" for row in ROWS])
-def test_a_row(by: By, name: str | None, expect: dict[str, object]) -> None:
+def test_a_row(by: By, name: str | None, expect: dict[str, Any]) -> None:
     (row,) = [row for row in report(by).rows if row.name == name]
-    wanted = Row(name=name, **expect)  # type: ignore[arg-type]
+    wanted = Row(name=name, **expect)
     assert {field: getattr(row, field) for field in Row.__struct_fields__} == {
         field: pytest.approx(getattr(wanted, field)) for field in Row.__struct_fields__
     }

@@ -85,7 +85,7 @@ def test_what_kill_9_interrupts_is_neither_lost_nor_repeated_unseen(tmp_path: Pa
             wait_until(lambda: time.time() > began + LENGTH, LENGTH + 5, "the script is over")
             for receiver in RECEIVERS:
                 with contextlib.suppress(pytest.fail.Exception):  # what is missing is said below
-                    wait_until(lambda: not wrong(last_states(inbox.arrivals, receiver)), 20, "all is told")  # noqa: B023
+                    wait_until(lambda: not wrong(last_states(inbox.arrivals, receiver)), 20, "all is told")  # noqa: B023  # called within the round
     print(f"seed {seed}")
     assert ends == [-signal.SIGKILL] * KILLS
     assert [each.name for each in tmp_path.iterdir() if "damaged" in each.name] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace as changed
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -23,10 +24,10 @@ from tests.alert.story import CRITICAL, NOON, Story, finding
 WAIT, INTERVAL = 2.0, 30.0
 SUBJECTS = ("n0", "n1", "n2")
 RULES = ("disk-full", "image-pull")
-TIMES = {"group_wait": WAIT, "group_interval": INTERVAL, "repeat": 3600.0}
-ALL = Route(("all",), **TIMES, go_on=True)  # type: ignore[arg-type]
-ONCALL = Route(("oncall",), (parse_matcher("severity=critical"),), **TIMES)  # type: ignore[arg-type]
-TEAM = Route(("team",), **TIMES, quiet=QuietHours("22:00", "08:00"))  # type: ignore[arg-type]
+TIMES: dict[str, Any] = {"group_wait": WAIT, "group_interval": INTERVAL, "repeat": 3600.0}
+ALL = Route(("all",), **TIMES, go_on=True)
+ONCALL = Route(("oncall",), (parse_matcher("severity=critical"),), **TIMES)
+TEAM = Route(("team",), **TIMES, quiet=QuietHours("22:00", "08:00"))
 TABLES = ((ALL, ONCALL, TEAM), (ALL, TEAM), (ALL,), (ONCALL, TEAM, ALL))
 CAUSES = st.sampled_from(("data", "system"))
 SEVERITIES = st.sampled_from(list(Severity))

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -103,9 +104,9 @@ def tabs(chromium: Browser) -> Iterator[Callable[..., Tab]]:
     """Open pages in browsers that know nothing of each other. None of them may complain about anything."""
     opened: list[tuple[BrowserContext, Tab]] = []
 
-    def open_tab(**options: object) -> Tab:
-        wanted: dict[str, object] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"}
-        context = chromium.new_context(**(wanted | options))  # type: ignore[arg-type]
+    def open_tab(**options: Any) -> Tab:
+        wanted: dict[str, Any] = {"viewport": {"width": 1440, "height": 900}, "locale": "en-US"}
+        context = chromium.new_context(**(wanted | options))
         tab = Tab(context.new_page())
         tab.page.on("console", lambda message: _heard(tab, message.type, message.text))
         tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))

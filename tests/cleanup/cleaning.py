@@ -96,7 +96,7 @@ def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
         yield "{}:{}".format(*agent.address)
     finally:
         agent.stop()
-        setattr(assemble, "InUse", InUse)  # noqa: B010
+        setattr(assemble, "InUse", InUse)  # noqa: B010  # mypy refuses the plain assignment
 
 
 def runs(made: Cleaning, policy: str | None = None) -> list[Run]:

@@ -197,7 +197,7 @@ def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
         target = made._target("gpu01") or ""
         done = planned.items[0]
         request = _request(done.act, "act-known")
-        made._runner._crew.executor._hands._client.submit(target, request)  # type: ignore[attr-defined]
+        made._runner._crew.executor._hands._client.submit(target, request)  # type: ignore[attr-defined]  # of one kind of hands only
     left = names(story)
     assert done.name not in left
     journal = Journal(str(tmp_path / FILE))

@@ -39,7 +39,7 @@ class Asking:
         self.clock = time.time()
         self.targets: dict[str, str | None] = {}
         self.told: list[AgentFact] = []
-        settings = PrometheusSettings(StoreSettings(store.url, limit, **more), interval=0.05)  # type: ignore[arg-type]
+        settings = PrometheusSettings(StoreSettings(store.url, limit, **more), interval=0.05)  # type: ignore[arg-type]  # settings of several types
         self.nodes = PrometheusNodes(settings, lambda: self.targets, self.told.append, lambda: self.clock)
 
     def look(self, later: float = 1.0) -> dict[str | None, AgentFact]:
@@ -272,7 +272,7 @@ def test_what_a_store_could_not_see_itself_is_not_gone(store: FakeStore) -> None
 
 def test_a_store_that_nobody_answers_for_and_one_that_takes_too_long(store: FakeStore) -> None:
     asking = Asking(store, limit=0.2)
-    store.behave = lambda _: time.sleep(0.5) or None  # type: ignore[func-returns-value]
+    store.behave = lambda _: time.sleep(0.5) or None  # type: ignore[func-returns-value]  # None, when it is too late
     asking.look()
     assert "does not answer within 0.2 s" in (asking.nodes.source().why or "")
     store.url = f"http://127.0.0.1:{free_port()}"

@@ -73,7 +73,7 @@ def _of_other(view: ClusterView) -> Any:
 
 
 def _place(each: Any) -> str | None:
-    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]
+    return each.name if hasattr(each, "heard_at") else each.node  # type: ignore[no-any-return]  # one of two kinds of fact
 
 
 def check_snapshot(snapshot: NodeSnapshot) -> None:

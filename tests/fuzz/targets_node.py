@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -107,7 +108,7 @@ def checkpoint(data: bytes) -> None:
 def kubelet_allocations(data: bytes) -> None:
     """PodResources, as bytes on the socket."""
     with contextlib.suppress(DecodeError):
-        pod_resources._allocations(podresources_pb2.ListPodResourcesResponse.FromString(data))  # type: ignore[attr-defined]
+        pod_resources._allocations(podresources_pb2.ListPodResourcesResponse.FromString(data))  # type: ignore[attr-defined]  # made by protobuf at run time
 
 
 def kubelet_config(data: bytes) -> None:
@@ -140,11 +141,11 @@ def docker(data: bytes) -> None:
 
 def cri(data: bytes) -> None:
     """Answers of containerd."""
-    messages: dict[str, type] = {name: getattr(cri_pb2, name) for name in ("Container", "PodSandbox", "Image")}
+    messages: dict[str, Any] = {name: getattr(cri_pb2, name) for name in ("Container", "PodSandbox", "Image")}
     with contextlib.suppress(DecodeError):
-        one = messages["Container"].FromString(data)  # type: ignore[attr-defined]
-        pod = messages["PodSandbox"].FromString(data)  # type: ignore[attr-defined]
-        image = messages["Image"].FromString(data)  # type: ignore[attr-defined]
+        one = messages["Container"].FromString(data)
+        pod = messages["PodSandbox"].FromString(data)
+        image = messages["Image"].FromString(data)
         msgspec.json.encode(cri_facts.container_fact("containerd", cri_facts.InPod(one, pod)))
         msgspec.json.encode(cri_facts.image_fact(image, (), None))
         cri_facts.users([image], [one])

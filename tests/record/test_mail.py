@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,11 +90,11 @@ def test_who_had_no_cards_is_not_named() -> None:
 
 @pytest.mark.parametrize(("form", "markup"), [("txt", plain.MARKUP), ("wecom.txt", wecom.MARKUP)])
 @pytest.mark.parametrize("lang", ["en", "zh"])
-def test_golden(lang: str, form: str, markup: object) -> None:
+def test_golden(lang: str, form: str, markup: Any) -> None:
     (told,) = letters(REPORT, ("wecom",))
     parcel = Parcel(id="p", receiver="wecom", notifications=(told,), at=told.at)
     voice = Voice(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
-    written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"  # type: ignore[arg-type]
+    written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"
     golden = GOLDEN / f"message.{lang}.{form}"
     if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
         golden.write_text(written, encoding="utf-8")

@@ -83,7 +83,7 @@ class Failing(RecordStore):
 
     fails = True
 
-    def add(self, buckets: tuple[Bucket, ...], watched: Mapping[int, float]) -> None:  # type: ignore[override]
+    def add(self, buckets: tuple[Bucket, ...], watched: Mapping[int, float]) -> None:  # type: ignore[override]  # the recorder gives no other
         if self.fails:
             raise DatabaseError("disk I/O error")
         super().add(buckets, watched)

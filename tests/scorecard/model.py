@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from monitor.detect.base import OwnDeletion
 from monitor.sim.cluster import SimPod
@@ -116,8 +117,8 @@ class Happening:
 
     def work(self, gpus: int = 0, more: str = "", **given: object) -> Work:
         """Return work that is named after the outage."""
-        fields: dict[str, object] = {"image": image("nlp", f"{self.id}{more}:1")} | given
-        return Work(f"{self.id}{more}", "nlp", "zhang", "vc-nlp", gpus, **fields)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {"image": image("nlp", f"{self.id}{more}:1")} | given
+        return Work(f"{self.id}{more}", "nlp", "zhang", "vc-nlp", gpus, **fields)
 
     def waits(self, gpus: int, message: str, *, more: str = "", **spec: object) -> None:
         """Have a pod that no node takes."""

@@ -76,7 +76,7 @@ class Kube:
         self.facts: dict[str, dict[str, Any]] = {plural: {} for plural in KINDS}
         self._down_since: float | None = None
         for plural in KINDS:
-            scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]
+            scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]  # of defaults mypy infers nothing
 
     def follow(self) -> Changes:
         """Take in what was told since, and return what of it concerns the view."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,9 +88,9 @@ def test_depth_is_no_snapshot(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("behave", [sends(100), sends_chunks(100), trickles], ids=["100 MB", "in chunks", "slowly"])
-def test_a_body_without_end_costs_neither_memory_nor_others(behave: object) -> None:
+def test_a_body_without_end_costs_neither_memory_nor_others(behave: Any) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with FakeAgent(behave) as liar, FakeAgent(reports("n2")) as honest:  # type: ignore[arg-type]
+    with FakeAgent(behave) as liar, FakeAgent(reports("n2")) as honest:
         poller = AgentPoller(poll_settings(), lambda: {liar.target: "n1", honest.target: "n2"})
         with polling(poller):
             wait_until(lambda: _failures(poller, "n1") > 1, 10, "the liar was asked twice")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from starlette.requests import Request
@@ -133,8 +134,8 @@ def agent(node: str, *facts: DiskFact, silent: bool = False) -> AgentFact:
 def disk(mount: str, used: int | None, **more: object) -> DiskFact:
     left = None if used is None else (100 - used) * GIB
     size = None if used is None else used * GIB
-    given: dict[str, object] = {"mount": mount, "device": f"dev{mount}", "fstype": "ext4"}
-    return DiskFact(**(given | {"used_bytes": size, "available_bytes": left} | more))  # type: ignore[arg-type]
+    given: dict[str, Any] = {"mount": mount, "device": f"dev{mount}", "fstype": "ext4"}
+    return DiskFact(**(given | {"used_bytes": size, "available_bytes": left} | more))
 
 
 def test_the_fullest_disks_come_first_and_a_share_once() -> None:

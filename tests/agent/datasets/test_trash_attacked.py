@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_nothing_half_done(ground: Ground, monkeypatch: pytes
 
     monkeypatch.setattr(msgspec.json, "encode", full)
     with ground.roots.open(str(ground.root)) as root:
-        trash = Trash(root, FakeJournal(), lambda _: {}, {})  # type: ignore[arg-type]
+        trash = Trash(root, FakeJournal(), lambda _: {}, {})  # type: ignore[arg-type]  # a stand-in for the journal
         assert refused(lambda: trash.put(plan, "p", NOW)) == Reason.FAILED
     assert unit.exists()
     assert os.listdir(ground.root / TRASH) == []

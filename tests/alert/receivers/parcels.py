@@ -41,7 +41,7 @@ def notification(*subjects: Subject, users: tuple[str, ...] = (), **more: Any) -
     return Notification(id="n1", receiver="r", group="DiskFull|cause=images", subjects=subjects, users=users, **values)
 
 
-def parcel(*notifications: Notification, at: float | None = None, id: str = "parcel-1") -> Parcel:  # noqa: A002
+def parcel(*notifications: Notification, at: float | None = None, id: str = "parcel-1") -> Parcel:  # noqa: A002  # as the field is called
     return Parcel(
         id=id, receiver="r", notifications=notifications or (notification(),), at=time.time() if at is None else at
     )

@@ -130,7 +130,7 @@ def test_nor_when_nobody_is_there_or_the_proxy_is_not(kind: str, log: io.StringI
         planted(kind, "nonsense://hooks.invalid"),
         planted(kind, "http://[::1"),
     ):
-        assert_discreet(everything(to, lambda to=to: to.deliver(parcel())))  # type: ignore[misc]
+        assert_discreet(everything(to, lambda to=to: to.deliver(parcel())))  # type: ignore[misc]  # of defaults mypy infers nothing
     assert_discreet(log.getvalue())
 
 

@@ -116,18 +116,28 @@ def prepare_source(tree: Path, newer_reflect2: Path) -> None:
 
 def compile_programs(tree: Path, work: Path) -> None:
     """Build the programs into `_output/bin`. What an earlier run has compiled is not compiled again."""
-    environment = {
-        **os.environ,
+    environment = build_environment(tree, os.environ)
+    what = " ".join(f"cmd/{name}" for name in KUBERNETES)
+    run_logged(["make", f"WHAT={what}"], work / "make.log", MAKE_LIMIT, cwd=tree, environment=environment)
+
+
+def build_environment(tree: Path, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Environment of the Kubernetes build: Debian's Go 1.19 alone, without the settings of another toolchain.
+
+    `inherited` may carry the settings of a newer Go (flags, experiments, a workspace, a toolchain to download), and so
+    may the file that GOENV names: none of them reaches the build.
+    """
+    own = {name: value for name, value in inherited.items() if not name.startswith(("GO", "CGO_", "KUBE_"))}
+    return own | {
         "CGO_ENABLED": "0",
+        "GOENV": "off",
         "GOPATH": str(tree / ".go"),
         "GOPROXY": "off",
         "GOROOT": str(GO),
         "GOSUMDB": "off",
         "KUBE_GIT_VERSION_FILE": str(tree / ".git-version"),
-        "PATH": f"{GO / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PATH": f"{GO / 'bin'}{os.pathsep}{inherited.get('PATH', os.defpath)}",
     }
-    what = " ".join(f"cmd/{name}" for name in KUBERNETES)
-    run_logged(["make", f"WHAT={what}"], work / "make.log", MAKE_LIMIT, cwd=tree, environment=environment)
 
 
 def publish(built: Path, programs: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.build import (
+    build_environment,
     build_kubernetes,
     fetch_source,
     is_complete,
@@ -138,3 +139,18 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_started(tmp_path: Pa
 )
 def test_missing_packages(listing: str, expect: list[str]) -> None:
     assert not_installed(["gcc", "make"], listing) == expect
+
+
+def test_settings_of_another_go_toolchain_do_not_reach_the_build(tmp_path: Path) -> None:
+    leaking = {"GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "go1.26.0", "GOENV": "/root/.config/go/env", "GO111MODULE": "on"}
+    environment = build_environment(tmp_path, {"PATH": "/usr/bin", "HOME": "/root", "CGO_CFLAGS": "-O0", **leaking})
+    assert {name for name in environment if name.startswith("GO")} == {
+        "GOENV",
+        "GOPATH",
+        "GOPROXY",
+        "GOROOT",
+        "GOSUMDB",
+    }
+    assert environment["GOENV"] == "off"
+    assert "CGO_CFLAGS" not in environment
+    assert environment["HOME"] == "/root"

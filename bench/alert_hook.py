@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from monitor.cluster import kube_resources
-from monitor.cluster.kube import connect
-from monitor.cluster.kube_reflector import Reflector
 from monitor.cluster.platforms import all_rules, to_keep
-from monitor.cluster.store import Store
 from monitor.facts.kube import PodFact
+from monitor.kube import resources
+from monitor.kube.client import connect
+from monitor.kube.reflector import Reflector
+from monitor.kube.store import Store
 
 METRICS = "/metrics"
 NAME = "kube_pod_container_status_waiting_reason"
@@ -61,7 +61,7 @@ def hook(kubeconfig: str) -> Iterator[Hook]:
 def _pods(kubeconfig: str) -> Iterator[Store[PodFact]]:
     """Follow the pods, so that each scrape finds them as they are at that moment."""
     store: Store[PodFact] = Store()
-    reflector = Reflector(connect(kubeconfig), kube_resources.pods(to_keep(all_rules())), store)
+    reflector = Reflector(connect(kubeconfig), resources.pods(to_keep(all_rules())), store)
     reflector.start()
     try:
         if not reflector.wait_settled(SETTLE):

@@ -47,16 +47,16 @@ def typed(directory: Path) -> dict[str, float]:
 
 def ours(directory: Path) -> dict[str, float]:
     """Return how long we take, part by part."""
-    from monitor.cluster import decode
     from monitor.cluster.identity import identify
     from monitor.cluster.owners import nobody_known
     from monitor.cluster.platforms import all_rules, to_keep
     from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
     from monitor.facts.agents import AgentFact
     from monitor.facts.node import NodeSnapshot
+    from monitor.kube.decode import stream
 
     rules, answers = all_rules(), (directory / "snapshots").read_bytes().splitlines()
-    kind, read = decode.pods(to_keep(rules)), msgspec.json.Decoder(NodeSnapshot).decode
+    kind, read = stream.pods(to_keep(rules)), msgspec.json.Decoder(NodeSnapshot).decode
     pod_pages, node_pages = pages(directory, "pods"), pages(directory, "nodes")
     builder = ViewBuilder(lambda pod: identify(pod, nobody_known, rules, {}))
 
@@ -66,7 +66,7 @@ def ours(directory: Path) -> dict[str, float]:
 
     answers_took, agents = _timed(lambda: tuple(agent(answer) for answer in answers))
     pods_took, pods = _timed(lambda: tuple(pod for page in pod_pages for pod in kind.page(page).items))
-    nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in decode.NODES.page(page).items))
+    nodes_took, nodes = _timed(lambda: tuple(node for page in node_pages for node in stream.NODES.page(page).items))
     now = agents[0].snapshot.at + 1 if agents[0].snapshot else 0.0
     inputs = Inputs(agents, pods, nodes, Surroundings(pods_known=True))
     join_took, view = _timed(lambda: builder.build(inputs, now))

@@ -27,19 +27,19 @@ from bench.cluster_data import GPUS, write
 from bench.cold import pages
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
-from monitor.cluster import decode
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules, to_keep
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
-from monitor.detect.all import RULES
 from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import World, make_world
+from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
+from monitor.facts.cluster_facts import World, make_world
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import NodeSnapshot
+from monitor.kube.decode import stream
 
 LARGE, SMALL = 1000, 100
 NOW = 1_794_873_600.0  # 2026-11-17: the pods of the data were made in the days before
@@ -104,10 +104,10 @@ def _measure(directory: Path, nodes: int) -> dict[str, Any]:
 
 def read(directory: Path) -> Facts:
     """Return the facts of a cluster as it was written."""
-    kind, decoder = decode.pods(to_keep(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
+    kind, decoder = stream.pods(to_keep(RULES_OF_PLATFORMS)), msgspec.json.Decoder(NodeSnapshot)
     pods = tuple(pod for page in pages(directory, "pods") for pod in kind.page(page).items)
-    nodes = tuple(node for page in pages(directory, "nodes") for node in decode.NODES.page(page).items)
-    events = tuple(event for page in pages(directory, "events") for event in decode.EVENTS.page(page).items)
+    nodes = tuple(node for page in pages(directory, "nodes") for node in stream.NODES.page(page).items)
+    events = tuple(event for page in pages(directory, "events") for event in stream.EVENTS.page(page).items)
     answers = (directory / "snapshots").read_bytes().splitlines()
     agents = tuple(_agent(decoder.decode(answer), number) for number, answer in enumerate(answers))
     return Facts(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), events)

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.cluster_data import AGENT_LABEL
-from monitor.cluster.kube import connect
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.store import Change
-from monitor.config_daemon import DaemonConfig
+from monitor.config.daemon import DaemonConfig
 from monitor.facts.cluster import ClusterView, PodView
 from monitor.facts.kube import PodFact
+from monitor.kube.client import connect
+from monitor.kube.store import Change
 
 SETTLE_SECONDS = 60.0
 LONGEST_INDEX = 9  # of a task; the moment of sending has more digits

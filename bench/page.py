@@ -31,16 +31,16 @@ from bench.cluster_data import write
 from bench.detect import BEAT, NOW, Facts, read, worlds
 from bench.plot import Bar, Plot
 from bench.report import Goal, Report
-from monitor.alert_questions import AlertQuestions
-from monitor.alerting import Alerting, Sources
-from monitor.config_alerts import AlertsConfig
-from monitor.detect.all import RULES
+from monitor.config.alerts import AlertsConfig
+from monitor.daemon.alerting import Alerting, Sources
 from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
+from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
-from monitor.overview_findings import SaidFinding, say_findings
-from monitor.questions import Why
+from monitor.present.findings import SaidFinding, say_findings
+from monitor.queries.alerts import AlertQuestions
+from monitor.queries.cluster import Why
 from monitor.web.app import create_app
 from monitor.web.context import Parts
 from monitor.web.server import WebServer

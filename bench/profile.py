@@ -41,10 +41,10 @@ def agent(_data: Path) -> Work:
     """Return a minute of the agent, after a first one in which everything is new."""
     import msgspec
 
-    from monitor.agent.assemble import build_runner
+    from monitor.agent.build import build_runner
     from monitor.agent.guard import Guard
     from monitor.agent.metrics import Exposition
-    from monitor.config_file import load
+    from monitor.config.file import load
     from monitor.facts import NodeSnapshot
 
     # The profiler follows one thread: what an agent leaves alone when it hangs is called here like anything else.
@@ -82,12 +82,12 @@ def view(data: Path) -> Work:
 def look(data: Path) -> Work:
     """Return seven looks, each five seconds after the one before, and what becomes of what they find."""
     from bench.detect import BEAT, LOOKS, NOW, read, worlds
-    from monitor.alert.decide import Book, Policy, decide
     from monitor.alert.lifecycle import GROUP_BY, Timing, Timings, advance
+    from monitor.alert.notify import Book, Policy, decide
     from monitor.alert.routes import Route
-    from monitor.detect.all import RULES
     from monitor.detect.base import Situation
     from monitor.detect.engine import History, detect
+    from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
     situations = [Situation(world_at(NOW + number * BEAT), NOW + number * BEAT) for number in range(LOOKS)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from docs.generate.tables import code, intro, table
-from monitor.cli import main
+from monitor.cli.main import main
 
 NOTHING = "\u2013"
 

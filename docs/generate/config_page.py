@@ -7,7 +7,7 @@ from pathlib import Path
 
 from docs.generate.settings import Setting, settings, written
 from docs.generate.tables import code, intro, rows, table, word
-from monitor.config_agent import CollectorsConfig
+from monitor.config.agent import CollectorsConfig
 
 EXAMPLES = Path(__file__).parent / "examples"
 RULES = "daemon.rules"  # listed on a page of their own

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import monitor.detect
-from monitor.detect.all import RULES
+from monitor.detect.rules import RULES
 
 NAMES = frozenset(rule.rule for rule in RULES)
 

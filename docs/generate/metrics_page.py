@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from docs.generate.tables import code, intro, table, word
-from monitor import exposition
 from monitor.agent.metrics import PIECES
-from monitor.metric_family import Name
+from monitor.base.metrics import Name
+from monitor.daemon import metrics as exposition
 from tests.support.snapshots import full_snapshot
 
 HEAD = {"en": ("metric", "type", "labels", "meaning"), "zh": ("指标", "类型", "标签", "含义")}

@@ -10,11 +10,11 @@ from typing import get_type_hints
 from docs.generate.explains import explained_by
 from docs.generate.settings import kind_of, written
 from docs.generate.tables import code, intro, rows, table, word
-from monitor.alert.own import OWN_RULES
-from monitor.config_rules import field_name, setting_type
-from monitor.detect.all import RULES
+from monitor.config.rules import field_name, setting_type
 from monitor.detect.base import Detected, Rule, Situation
-from monitor.words import CATALOGS, fields, say
+from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.rules import RULES
+from monitor.i18n import CATALOGS, fields, say
 
 
 @dataclasses.dataclass(frozen=True)

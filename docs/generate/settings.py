@@ -11,11 +11,11 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from monitor.config import Config
-from monitor.config_cleanup import KINDS
-from monitor.config_policies import PolicyConfig
-from monitor.config_types import Listen
-from monitor.units import format_duration, format_ratio, format_size
+from monitor.base.units import format_duration, format_ratio, format_size
+from monitor.config.cleanup import KINDS
+from monitor.config.policies import PolicyConfig
+from monitor.config.root import Config
+from monitor.config.types import Listen
 
 # The function that reads a value says what is written: 10m, 80%, 50GiB.
 READERS = {

@@ -6,8 +6,8 @@ import sys
 
 import msgspec
 
-from monitor import logs
 from monitor.agent.settings import AgentSettings
+from monitor.base import logs
 
 
 def read_settings(descriptor: int) -> AgentSettings:

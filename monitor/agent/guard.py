@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from monitor.agent.clock import Clock
+from monitor.base.clock import Clock
 
 T = TypeVar("T")
 

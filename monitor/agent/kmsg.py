@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from monitor.agent.clock import Clock
+from monitor.base.clock import Clock
 
 _RECORD_SIZE = 16384  # a read into less than a record needs fails, and would fail for ever
 _MOST_READS = 200_000  # several times the largest log: a kernel that writes faster than this reads must not hold us

@@ -9,12 +9,12 @@ from collections import Counter
 import msgspec
 
 import monitor
-from monitor.agent.assemble import build_runner
+from monitor.agent.build import build_runner
 from monitor.agent.server import Actions, AgentServer, SwitchedOff
 from monitor.agent.settings import AgentSettings
+from monitor.base.msgspec_types import know_types
+from monitor.base.signals import StopSignal
 from monitor.facts import ImageCacheFact, NodeSnapshot
-from monitor.known_types import know_types
-from monitor.signals import StopSignal
 
 log = logging.getLogger(__name__)
 STATUS_EVERY = 60.0
@@ -91,7 +91,7 @@ def _make_actions(settings: AgentSettings, reader: Reader) -> Actions:
     """Return who answers to those who want something done. Raise OSError if what has to be kept cannot be."""
     if not settings.actions.enabled:
         return SwitchedOff()
-    from monitor.agent.act.assemble import make_actions  # here: an agent that only reads does not pay for it
+    from monitor.agent.actions.build import make_actions  # here: an agent that only reads does not pay for it
 
     return make_actions(settings, reader.images)
 

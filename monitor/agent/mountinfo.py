@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from monitor.agent.clock import Clock
+from monitor.base.clock import Clock
 
 # More than any node has on purpose; a mount leak must not become a leak of series.
 MAX_DISKS = 256

@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 
-from monitor.agent.clock import Clock
 from monitor.agent.settings import RegistryTarget
+from monitor.base.clock import Clock
 from monitor.facts import ProbeFact
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.agent.clock import Clock
-from monitor.agent.collect import AbsentError, Collector
+from monitor.agent.collectors import AbsentError, Collector
 from monitor.agent.settings import Schedule
+from monitor.base.clock import Clock
 from monitor.facts import CollectorFact
 
 log = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from monitor.addresses import reached_at
 from monitor.agent.metrics import Exposition
 from monitor.agent.settings import TlsSettings
+from monitor.base.net import reached_at
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 

@@ -1,4 +1,4 @@
-"""What the agent is told. No defaults here: every default is in `monitor.config`, which the agent does not import.
+"""What the agent is told. No defaults here: every default is in `monitor.config.root`, which the agent does not import.
 
 The command line validates the configuration file and hands the agent one of these, so that the agent's process never
 pays for the validation library.

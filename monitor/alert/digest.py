@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.alert.cron import fires_in
 from monitor.alert.model import SEVERITY_RANK, Alert, Notification, Phase, Reason, Subject, Summary
 from monitor.alert.store import Event, What
+from monitor.base.cron import fires_in
 from monitor.facts.findings import Severity
 
 GROUP = "digest"

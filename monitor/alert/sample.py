@@ -7,7 +7,7 @@ from string import Formatter
 
 from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
 from monitor.facts.findings import Finding, Note, Severity, Value
-from monitor.words import CATALOGS
+from monitor.i18n import CATALOGS
 
 AGE = 600.0
 LABELS = {"node": "gpu-01", "user": "zhang"}

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from monitor.alert.decide import Book, Decision
+from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
+from monitor.alert.delivery.outbox import Outbox
 from monitor.alert.model import Alert, Notification, Phase, Reason, Told
-from monitor.alert.outbox import TABLES as OUTBOX_TABLES
-from monitor.alert.outbox import Outbox
+from monitor.alert.notify import Book, Decision
 from monitor.alert.silences import Silence
-from monitor.database import Database, Row, Session
+from monitor.base.sqlite import Database, Row, Session
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 

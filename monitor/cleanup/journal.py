@@ -14,9 +14,9 @@ from typing import TypeVar
 import msgspec
 
 from monitor.alert.model import Notification
-from monitor.cleanup.figures import Figures
+from monitor.base.sqlite import Database, Row, Session
 from monitor.cleanup.model import Item, Plan
-from monitor.database import Database, Row, Session
+from monitor.cleanup.totals import Figures
 from monitor.facts.base import Fact
 
 FILE = "cleanup.db"

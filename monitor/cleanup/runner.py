@@ -12,23 +12,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cleanup.asked import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
-from monitor.cleanup.choose import Subject, refuse
-from monitor.cleanup.due import Permission, permission, was_in_vain
-from monitor.cleanup.execute import LEASE_LOST, Executor
-from monitor.cleanup.gather import Gatherer
+from monitor.cleanup.execute.disk_level import Level, Read
+from monitor.cleanup.execute.harbor import Harbor, HarborError
+from monitor.cleanup.execute.registry_plan import tried
+from monitor.cleanup.execute.run_plan import LEASE_LOST, Executor
+from monitor.cleanup.execute.scanner import ScanError, Scanner
+from monitor.cleanup.inputs import Gatherer
 from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
-from monitor.cleanup.level import Level, Read
 from monitor.cleanup.model import Item, Mode, Plan
+from monitor.cleanup.notices import announcement, dry_run_report, notices, refusal_report, report
+from monitor.cleanup.on_demand import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
+from monitor.cleanup.plan.select import Subject, refuse
 from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, Policy, RegistryPolicy
-from monitor.cleanup.postbox import Postbox
-from monitor.cleanup.registry_harbor import Harbor, HarborError
-from monitor.cleanup.registry_plan import tried
-from monitor.cleanup.reports import announcement, dry_run_report, notices, refusal_report, report
-from monitor.cleanup.scans import ScanError, Scanner
-from monitor.cluster.lease_record import Ran
+from monitor.cleanup.relay import Postbox
+from monitor.cleanup.schedule import Permission, permission, was_in_vain
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
-from monitor.leading import Alone, Leading, NotLeadingError
+from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.ledger import Ran
 
 log = logging.getLogger(__name__)
 HIGH_WATER = "high-water"

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 import msgspec
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from monitor.alert.cron import cron_trigger, fires_in
-from monitor.cleanup.crew import Crew
-from monitor.cleanup.due import Past, due, past_of
-from monitor.cleanup.execute import Executor, StoppedError
-from monitor.cleanup.gather import Gatherer
+from monitor.base.cron import cron_trigger, fires_in
+from monitor.base.sqlite import DatabaseError
+from monitor.base.threads import Crew
+from monitor.cleanup.execute.run_plan import Executor, StoppedError
+from monitor.cleanup.inputs import Gatherer
 from monitor.cleanup.journal import Journal
 from monitor.cleanup.policy import Policy
 from monitor.cleanup.runner import HIGH_WATER, Runner
-from monitor.cluster.lease_record import Ran
-from monitor.database import DatabaseError
+from monitor.cleanup.schedule import Past, due, past_of
 from monitor.facts.node import NodeSnapshot
-from monitor.leading import Leading, NotLeadingError
+from monitor.leader.elector import Leading, NotLeadingError
+from monitor.leader.ledger import Ran
 
 log = logging.getLogger(__name__)
 CREW = 9  # runs at the same time, on different nodes, and one that looks around

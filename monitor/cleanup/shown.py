@@ -7,7 +7,7 @@ import msgspec
 from monitor.cleanup.journal import Entry, Run
 from monitor.cleanup.model import Item, Kept, Plan
 from monitor.facts.base import Fact
-from monitor.words.notes import sentence
+from monitor.i18n.notes import sentence
 
 
 class ShownItem(Fact, frozen=True, kw_only=True):

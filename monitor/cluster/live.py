@@ -16,23 +16,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from monitor.cluster.agents import AgentPoller, PollSettings, Targets
+from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
-from monitor.cluster.kube import KubeApi
-from monitor.cluster.kube_watch import KubeWatch
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import PlatformRule, to_keep
-from monitor.cluster.prometheus import PrometheusNodes, PrometheusSettings
-from monitor.cluster.prometheus_first_hand import FirstHand
+from monitor.cluster.prometheus.first_hand import FirstHand
+from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
 from monitor.cluster.rounds import Rounds
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.store import Change
 from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
 from monitor.cluster.view_memory import MemoryFile
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
+from monitor.kube.client import KubeApi
+from monitor.kube.informers import KubeWatch
+from monitor.kube.store import Change
 
 log = logging.getLogger(__name__)
 BREATH = 0.02  # changes that come together are looked at together

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 import msgspec
 
-from monitor.cluster.decode_pod import Keep
+from monitor.kube.decode.pod import Keep
 
 _WITH_KEY = ("label", "annotation", "env")
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")

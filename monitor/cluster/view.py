@@ -18,7 +18,7 @@ from monitor.cluster.capacity import free_by_model, queue_views
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.holders import PodIndex, allocation_key, find_pod
 from monitor.cluster.node_join import CardMemory, NodeInputs, card_key, join_node
-from monitor.cluster.pod_book import Identify, PodBook
+from monitor.cluster.pod_index import Identify, PodBook
 from monitor.cluster.usage import pod_usage
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, SourceView, UsageView

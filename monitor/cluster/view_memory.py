@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from monitor.base.statefile import StateFile
 from monitor.cluster.view import Memory
-from monitor.statefile import StateFile
 
 FILE = "view.json"
 LOOK = 1.0  # how often it is looked whether something has changed

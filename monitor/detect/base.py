@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Generic, TypeVar, cast
 
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
-from monitor.detect.scopes import ScopeIndex
+from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Note, Scope, Severity
 
 BROKEN = "rule-broken"

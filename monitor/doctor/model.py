@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.words import Value
+from monitor.i18n import Value
 
 MOST_NAMES = 5
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.doctor.beside import side_by_side
+from monitor.doctor.context import NoConfigError, Visit
 from monitor.doctor.model import Status, Verdicts, not_checked, problem, worst
-from monitor.doctor.visit import NoConfigError, Visit
+from monitor.doctor.parallel import side_by_side
 
 LIMIT = 5.0
 

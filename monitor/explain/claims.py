@@ -7,7 +7,7 @@ import re
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
-from monitor.explain.scheduler_says import Says, Verdict
+from monitor.explain.scheduler_message import Says, Verdict
 from monitor.facts.kube import PodFact
 
 _CLAIM = re.compile(r"persistentvolumeclaim \\?\"([^\"\\]+)\\?\"", re.IGNORECASE)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}

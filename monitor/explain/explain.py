@@ -6,7 +6,7 @@ from monitor.explain import crash, finished, pulling, running, starting, termina
 from monitor.explain.image_pull import REASONS as PULL_REASONS
 from monitor.explain.pending import pending
 from monitor.explain.reasons import Answer, Explanation, PodRef, Status
-from monitor.explain.world import FINISHED, World
+from monitor.facts.cluster_facts import FINISHED, World
 from monitor.facts.kube import ContainerStatusFact, PodFact
 
 CONFIGURATION = ("CreateContainerConfigError",)

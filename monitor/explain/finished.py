@@ -9,7 +9,7 @@ from monitor.explain import crash
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 _DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")

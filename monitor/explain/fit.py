@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"

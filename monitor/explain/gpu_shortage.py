@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from monitor.explain.fit import Kind, NodeFit, gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
-from monitor.explain.world import World
 from monitor.facts.cluster import GpuState
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 NAMED = 5

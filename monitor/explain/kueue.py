@@ -7,7 +7,7 @@ import re
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
-from monitor.explain.world import KUEUE_GROUP, World
+from monitor.facts.cluster_facts import KUEUE_GROUP, World
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
 
 GATE = "kueue.x-k8s.io/admission"

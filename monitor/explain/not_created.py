@@ -9,9 +9,9 @@ from dataclasses import replace
 from monitor.explain import kueue, volcano
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.quota_words import denial, newest_denial
+from monitor.explain.quota_message import denial, newest_denial
 from monitor.explain.reasons import Answer, Explanation, PodRef, Reason, Status, whole
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 # Which of a job's pods to speak of: the one in the worst state.

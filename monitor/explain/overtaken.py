@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from monitor.explain.fit import Kind, gpu_resource, gpus_asked, kept_off
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Answer, PendingCause, Reason, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 SHORTAGE = (PendingCause.NOT_ENOUGH_GPUS, PendingCause.NO_SINGLE_NODE_FITS)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from monitor.explain import blocked, claims, fitting, gpu_shortage, overtaken, queueing
+from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
 from monitor.explain.fit import Kind, NodeFit, fit_all, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status
-from monitor.explain.scheduler_says import Verdict, verdict
-from monitor.explain.world import World
+from monitor.explain.scheduler_message import Verdict, verdict
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 
@@ -31,10 +31,10 @@ def _by_nodes(pod: PodFact, world: World, says: Verdict | None, now: float) -> A
     fits = fit_all(pod, world)
     if not fits:
         return Answer(Status.PENDING, PendingCause.OTHER, Reason(Key.NO_NODES), advice=(Reason(Key.NO_NODES_ADVICE),))
-    if answer := fitting.makes_room(pod):
+    if answer := has_room.makes_room(pod):
         return answer
     if any(each.fits for each in fits):
-        return fitting.explain(pod, fits, world, says, now)
+        return has_room.explain(pod, fits, world, says, now)
     return _nothing_fits(pod, fits, world)
 
 

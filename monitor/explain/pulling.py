@@ -8,7 +8,7 @@ from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, regis
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
 NAMING = (Pull.WRONG_ARCHITECTURE, Pull.UNAUTHORIZED, Pull.NOT_FOUND, Pull.BAD_NAME, Pull.NEVER_PULL)

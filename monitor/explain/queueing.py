@@ -5,7 +5,7 @@ from __future__ import annotations
 from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Explanation, Reason, Value
-from monitor.words import say
+from monitor.i18n import say
 
 
 def render(explanation: Explanation, lang: str) -> list[str]:

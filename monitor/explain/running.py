@@ -9,8 +9,8 @@ from monitor.explain.fit import gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
 from monitor.facts.cluster import GpuState, GpuView
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.workload import LogFact

@@ -9,7 +9,7 @@ from monitor.explain.image_pull import Pull, classify
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
 LONG = 120.0

@@ -9,8 +9,8 @@ from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import FINISHED, World
 from monitor.facts.cluster import Evidence
+from monitor.facts.cluster_facts import FINISHED, World
 from monitor.facts.kube import EventFact, PodFact
 
 STUCK_AFTER = 30.0  # a process may be in D for a moment

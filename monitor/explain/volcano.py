@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from monitor.explain.fit import fit_all, gpu_resource, gpus_asked
 from monitor.explain.keys import Key
-from monitor.explain.quota_words import denial_evidence
+from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
-from monitor.explain.world import FINISHED, World
+from monitor.facts.cluster_facts import FINISHED, World
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")

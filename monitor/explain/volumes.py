@@ -9,7 +9,7 @@ from enum import StrEnum
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
 from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.explain.world import World
+from monitor.facts.cluster_facts import World
 from monitor.facts.kube import EventFact, PodFact
 
 REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from monitor.config import Config
-from monitor.config_types import Listen
+from monitor.config.root import Config
+from monitor.config.types import Listen
 from monitor.sim.story import Story
 from monitor.sim.wecom import KEY
 

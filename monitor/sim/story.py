@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TypeVar
 
-from monitor.sim.acting import Actor
+from monitor.sim.actions import Actor
 from monitor.sim.agents import Agents
 from monitor.sim.api import ApiServer, Writes
 from monitor.sim.cluster import SimCluster

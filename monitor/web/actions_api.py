@@ -15,14 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.acting import ChangedError
-from monitor.acting_plan import Cordon, DeletePods, Outcome, PodName, ReleaseGpu, Uncordon, Wanted
+from monitor.access.authorization import check_role, peer_of
+from monitor.access.principal import Person, Role
+from monitor.actions.plan import Cordon, DeletePods, Outcome, PodName, ReleaseGpu, Uncordon, Wanted
+from monitor.actions.service import ChangedError
 from monitor.facts.base import Fact
-from monitor.web.access import check_role, peer_of
-from monitor.web.answers import decoded, json_answer
-from monitor.web.auth.forms import read_body
-from monitor.web.auth.people import Person, Role
-from monitor.words import LANGUAGES
+from monitor.i18n import LANGUAGES
+from monitor.web.forms import read_body
+from monitor.web.responses import decoded, json_answer
 
 MAX_BODY = 512 * 1024
 

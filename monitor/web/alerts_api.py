@@ -1,6 +1,6 @@
 """Alerts by HTTP: what fires, what happened, what was sent, silences, test messages, and calls of an Alertmanager.
 
-Everybody who reaches the page may read. Changes are for those whom `monitor.web.access` lets.
+Everybody who reaches the page may read. Changes are for those whom `monitor.access.authorization` lets.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from monitor.access.authorization import RefusedError, check_access, name_of
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
-from monitor.alert_questions import NewSilence
+from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
-from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
-from monitor.units import parse_duration
-from monitor.web.access import RefusedError, check_access, name_of
-from monitor.web.answers import answered, decoded, json_answer, language_of, limit_of
-from monitor.web.auth.forms import read_body
+from monitor.present.alerts import SaidAlert, SaidEvent, Tried
+from monitor.queries.alerts import NewSilence
+from monitor.web.forms import read_body
+from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
 
 MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
 DAY = "24h"

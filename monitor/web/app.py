@@ -16,18 +16,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
-from monitor.leading import Alone
-from monitor.report import ReportAsked
+from monitor.i18n import LANGUAGES
+from monitor.leader.elector import Alone
+from monitor.report.model import ReportAsked
 from monitor.web.alerts_api import AlertsAsked, Tokens, alert_routes
-from monitor.web.answers import NO_STORE, json_answer
 from monitor.web.cleanup_api import CleanupAsked, cleanup_routes
 from monitor.web.context import Asked, Parts, Sources
-from monitor.web.guard import HANDLERS, HEADERS, Guard, open_guard
-from monitor.web.metrics import metrics_routes
+from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
-from monitor.web.pages.all import page_routes
+from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
-from monitor.words import LANGUAGES
+from monitor.web.responses import NO_STORE, json_answer
+from monitor.web.security import HANDLERS, HEADERS, Guard, open_guard
 
 HERE = Path(__file__).parent
 LITTLE, QUICK = 2048, 4  # bytes below which packing is not worth it; how hard it is tried

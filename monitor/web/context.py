@@ -8,20 +8,20 @@ from typing import Protocol
 
 from starlette.requests import Request
 
-from monitor.alert.shown import Shown
+from monitor.access.audit import Deed
+from monitor.access.principal import Person, Role
+from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
-from monitor.leading import LeaseState
-from monitor.overview_findings import SaidFinding
-from monitor.questions import Why
-from monitor.record.history import Kind, Point, What
-from monitor.report import ReportAsked
+from monitor.i18n import LANGUAGES
+from monitor.leader.elector import LeaseState
+from monitor.present.findings import SaidFinding
+from monitor.queries.cluster import Why
+from monitor.report.history import Kind, Point, What
+from monitor.report.model import ReportAsked
 from monitor.web.alerts_api import AlertsAsked
-from monitor.web.audit import Deed
-from monitor.web.auth.people import Person, Role
 from monitor.web.cleanup_api import CleanupAsked
-from monitor.words import LANGUAGES
 
 THEMES = ("light", "dark")
 LANG, THEME = "lang", "theme"  # what is asked for in an address, and the cookies that remember it

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import monitor
-from monitor.web.answers import json_answer
 from monitor.web.openapi_table import OPERATIONS, Operation, Parameter, Refusal
+from monitor.web.responses import json_answer
 
 REFERENCE = "#/components/schemas/{name}"
 JSON = "application/json"

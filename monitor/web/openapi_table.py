@@ -10,27 +10,27 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from monitor.acting_plan import Outcome
+from monitor.access.audit import MOST_ROWS as MOST_DEEDS
+from monitor.access.audit import Deed
+from monitor.access.principal import Role
+from monitor.actions.plan import Outcome
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
-from monitor.alert_questions import NewSilence
-from monitor.cleanup.scans import ScanProgress
+from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
-from monitor.leading import LeaseState
-from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
-from monitor.overview_findings import SaidFinding
-from monitor.questions import Why
-from monitor.report import Report
+from monitor.leader.elector import LeaseState
+from monitor.present.alerts import SaidAlert, SaidEvent, Tried
+from monitor.present.findings import SaidFinding
+from monitor.queries.alerts import NewSilence
+from monitor.queries.cluster import Why
+from monitor.report.model import Report
 from monitor.web.actions_api import Changed, WantedDeletePods, WantedNodes, WantedReleaseGpu
 from monitor.web.alerts_api import MOST_ROWS, WantedTest
-from monitor.web.audit import MOST_ROWS as MOST_DEEDS
-from monitor.web.audit import Deed
-from monitor.web.auth.login import Me
-from monitor.web.auth.people import Role
 from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, WantedRun, WantedScan
+from monitor.web.login import Me
 
 
 class Refusal(Fact, frozen=True, kw_only=True):

@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.record.buckets import DAY, KEEP_DAYS, By
-from monitor.report import ReportAsked
-from monitor.report_text import as_csv, as_html
-from monitor.units import parse_duration
-from monitor.web.answers import NO_STORE, json_answer
-from monitor.words import LANGUAGES
+from monitor.base.units import parse_duration
+from monitor.i18n import LANGUAGES
+from monitor.report.buckets import DAY, KEEP_DAYS, By
+from monitor.report.model import ReportAsked
+from monitor.report.render import as_csv, as_html
+from monitor.web.responses import NO_STORE, json_answer
 
 WEEK = "7d"
 BOM = "\N{BYTE ORDER MARK}"  # without it a spreadsheet takes the names for another encoding

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from monitor.agent.collect import AbsentError
+from monitor.agent.collectors import AbsentError
 from monitor.agent.runner import Runner, Worker
 from monitor.agent.settings import Schedule
 from tests.support import wait_until

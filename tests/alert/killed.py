@@ -11,14 +11,14 @@ import os
 import sys
 import time
 
-from monitor.alert.decide import Policy
-from monitor.alert.desk import AlertDesk
+from monitor.alert.delivery.sender import PostOffice
+from monitor.alert.dispatcher import AlertDesk
 from monitor.alert.lifecycle import Timing, Timings
-from monitor.alert.post import PostOffice
+from monitor.alert.notify import Policy
 from monitor.alert.routes import Route
 from monitor.alert.store import Store
 from monitor.facts.findings import Finding
-from tests.alert.post_support import HttpReceiver, finding
+from tests.alert.delivery.sender_support import HttpReceiver, finding
 
 ALERTS = 500
 RECEIVERS = ("a", "b")

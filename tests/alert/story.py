@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from monitor.alert.decide import Book, Decision, Policy, decide
 from monitor.alert.lifecycle import GROUP_BY, Timings, advance
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import Alert, Notification, Phase, Told, fingerprint_of
+from monitor.alert.notify import Book, Decision, Policy, decide
 from monitor.alert.routes import Route
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours

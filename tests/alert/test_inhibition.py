@@ -5,9 +5,9 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.decide import Book, decide
 from monitor.alert.lifecycle import Timing, Timings
 from monitor.alert.matchers import parse_matcher
+from monitor.alert.notify import Book, decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Finding, Severity
 from tests.alert.story import CRITICAL, NOON, QUIET, WARNING, Story, finding, night, policy, silence

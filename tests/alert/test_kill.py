@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.alert.delivery.sender_support import Arrival, Inbox
 from tests.alert.killed import ALERTS, RECEIVERS, spans
-from tests.alert.post_support import Arrival, Inbox
 from tests.support import wait_until
 
 KILLS = 200

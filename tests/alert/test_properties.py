@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from monitor.alert.decide import Policy
 from monitor.alert.labels import labels_of
 from monitor.alert.lifecycle import Timing, Timings
 from monitor.alert.matchers import matches, parse_matcher
 from monitor.alert.model import Alert, Notification, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.notify import Policy
 from monitor.alert.routes import Route, routes_for
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours, Window

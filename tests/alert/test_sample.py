@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.message import Voice, compose
+from monitor.alert.message.compose import Voice, compose
 from monitor.alert.sample import sample_finding, sample_parcel
-from monitor.alert_questions import CAUSES, send_samples
-from monitor.words import LANGUAGES
-from monitor.words.notes import sentence
+from monitor.i18n import LANGUAGES
+from monitor.i18n.notes import sentence
+from monitor.queries.alerts import CAUSES, send_samples
 
 NOW = 1_700_000_000.0
 

@@ -11,13 +11,13 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.alert import store as store_module
-from monitor.alert.decide import Book, Decision
 from monitor.alert.matchers import Matcher
 from monitor.alert.model import Alert, Phase, Told
+from monitor.alert.notify import Book, Decision
 from monitor.alert.silences import Silence
 from monitor.alert.store import DAY, KEEP_DAYS, KEEP_ROWS, Store, What
 from monitor.facts.findings import Severity
-from tests.alert.post_support import finding, notification
+from tests.alert.delivery.sender_support import finding, notification
 from tests.support.filesystems import fill, mounted
 
 NOTHING = Decision()

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.decide import Policy
-from monitor.alert.desk import AlertDesk
+from monitor.alert.delivery.sender import PostOffice
+from monitor.alert.dispatcher import AlertDesk
 from monitor.alert.lifecycle import Timings
-from monitor.alert.post import PostOffice
+from monitor.alert.notify import Policy
 from monitor.alert.receivers.base import Pace
 from monitor.alert.routes import Route
 from monitor.alert.store import Store
-from tests.alert.post_support import Arrival, HttpReceiver, Inbox, finding
+from tests.alert.delivery.sender_support import Arrival, HttpReceiver, Inbox, finding
 from tests.support import wait_until
 
 MINUTE = 5.0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.alert.cron import cron_trigger
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.windows import QuietHours, Window, in_maintenance, open_windows
+from monitor.base.cron import cron_trigger
 
 SHANGHAI, BERLIN = "Asia/Shanghai", "Europe/Berlin"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.alert.callback import Ours, TheTold, called, read_payload
-from monitor.detect.all import RULES
+from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
+from monitor.detect.rules import RULES
 from tests.alert_rules.rules import ALERTS
 from tests.support import need, wait_until
 from tests.support.receivers import real_alertmanager as support

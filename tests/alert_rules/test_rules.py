@@ -14,11 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import Exposition
 from monitor.alert.model import alertname
-from monitor.alert.own import OWN_RULES
-from monitor.detect.all import RULES
-from monitor.exposition import catalogue
-from monitor.words.en.alerts import WORDS as ENGLISH
-from monitor.words.zh.alerts import WORDS as CHINESE
+from monitor.daemon.metrics import catalogue
+from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.rules import RULES
+from monitor.i18n.en.alerts import WORDS as ENGLISH
+from monitor.i18n.zh.alerts import WORDS as CHINESE
 from tests.alert_rules.rules import (
     ALERTS,
     DYNAMIC,

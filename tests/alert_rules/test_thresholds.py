@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.backoff import REPORT_AFTER
-from monitor.detect import (
+from monitor.alert.delivery.backoff import REPORT_AFTER
+from monitor.base.units import parse_duration
+from monitor.detect.lib import xids
+from monitor.detect.rules import (
     actions_refused,
     agent_silent,
     disk_filling,
@@ -21,9 +23,7 @@ from monitor.detect import (
     mount_lost,
     pod_silent,
     shm_pressure,
-    xids,
 )
-from monitor.units import parse_duration
 from tests.alert_rules.rules import RuleText, alerts
 
 HOUR, GIB, MIB = 3600, 1024**3, 1024**2

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
-from monitor.database import ask_file
+from monitor.base.sqlite import ask_file
 from tests.chaos.lies import empty, garbage, lies, other_name, truncated
 from tests.chaos.scene import CABLED, DOWN_AFTER, FORGED, NODES, SILENT_AFTER, Scene
 from tests.lab.layout import NODE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monitor.agent.act.images import GUARD
+from monitor.agent.actions.images import GUARD
 from tests.chaos.page import Page
 from tests.e2e import small_disk
 from tests.lab.engine import IMAGE

@@ -6,12 +6,12 @@ from typing import Any
 from zlib import crc32
 
 from monitor.cleanup.model import Plan
-from monitor.cleanup.needs import Needs
+from monitor.cleanup.plan.references import Needs
 from monitor.facts.datasets import ScanFact, UnitFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.workload import ContainerFact
-from monitor.words import LANGUAGES, say
+from monitor.i18n import LANGUAGES, say
 
 NOW = 1_763_260_000.0
 GIB = 1024**3

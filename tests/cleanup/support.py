@@ -8,10 +8,10 @@ from typing import Any
 
 from monitor.alert.model import Notification
 from monitor.alert.routes import Route
-from monitor.cleanup.execute import Done
+from monitor.cleanup.execute.run_plan import Done
 from monitor.cleanup.journal import Entry, ItemState, Run, RunState
 from monitor.cleanup.model import Item, Mode, Plan, Risk
-from monitor.cleanup.reports import Address
+from monitor.cleanup.notices import Address
 from monitor.facts.actions import RemoveImage
 from monitor.facts.findings import Note
 

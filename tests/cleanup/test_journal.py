@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from monitor.cleanup.execute import Executor
+from monitor.base.sqlite import DatabaseError
+from monitor.cleanup.execute.run_plan import Executor
 from monitor.cleanup.journal import Entry, ItemState, Journal, RunState, new_id
-from monitor.cleanup.postbox import NOTE, Postbox
-from monitor.database import DatabaseError
-from tests.alert.post_support import notification
+from monitor.cleanup.relay import NOTE, Postbox
+from tests.alert.delivery.sender_support import notification
 from tests.cleanup.support import NOW, Hands, Outbox, item, plan, run
 from tests.support import wait_until
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
-from monitor.cleanup import due
-from monitor.cleanup.gather import Gatherer
+from monitor.cleanup import schedule
+from monitor.cleanup.inputs import Gatherer
 from monitor.cleanup.journal import FILE, ItemState, Journal
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
@@ -22,7 +22,7 @@ from monitor.sim import api as sim_api
 from monitor.sim.node import GIB, SimNode
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
-from tests.cleanup.cleaning import SOON, cleaning, ended, on_node, runs, simulated
+from tests.cleanup.running import SOON, cleaning, ended, on_node, runs, simulated
 from tests.cleanup.support import Outbox, run
 from tests.support import wait_until
 
@@ -275,7 +275,7 @@ def test_a_wrong_token_ends_the_run_with_errors(
 def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
     story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(due, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(schedule, "FIRST_PAUSE", 0.5)
     taken, takes = story._agents._act, threading.Event()
 
     def act(*given: Any) -> Any:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from monitor.cleaning import Cleaning
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import DatasetPolicy, RegistryPolicy, When
+from monitor.daemon.cleaning import Cleaning
 from monitor.sim.story import Story
-from tests.cleanup.cleaning import SOON, cleaning, ended, real_agent, runs, simulated
 from tests.cleanup.harbor_server import PASSWORD, USER, FakeHarbor
+from tests.cleanup.running import SOON, cleaning, ended, real_agent, runs, simulated
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
 

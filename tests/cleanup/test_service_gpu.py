@@ -17,7 +17,7 @@ from monitor.sim.manifests import Work
 from monitor.sim.node import SimNode
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
-from tests.cleanup.cleaning import SOON, cleaning, ended, on_node, simulated
+from tests.cleanup.running import SOON, cleaning, ended, on_node, simulated
 from tests.cleanup.support import Outbox
 from tests.support import wait_until
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from monitor.cluster.agents import PollSettings
+from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from monitor.cluster.decode import decode_pod_list
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import MAX_STEPS, nobody_known, workload_of
 from monitor.cluster.platforms import (
@@ -21,6 +20,7 @@ from monitor.cluster.platforms import (
 )
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
+from monitor.kube.decode.stream import decode_pod_list
 
 RULES = all_rules()
 

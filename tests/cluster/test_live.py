@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cluster.kube import connect
 from monitor.cluster.live import LiveCluster
 from monitor.facts.cluster import GpuState, SourceView
+from monitor.kube.client import connect
 from tests.cluster.living import SOON, living, missing, settings, source, states, two_cards, until
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, reports, says_nothing

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from monitor.cluster.kube import connect
 from monitor.cluster.live import LiveCluster
 from monitor.facts.kube import PodFact
+from monitor.kube.client import connect
 from tests.cluster.living import living, node_of, settings, source, states, two_cards, until
 from tests.support.fake_agents import FakeAgent, reports
 from tests.support.living_api import LivingApi, agent_pod, kube_node, kube_pod

@@ -9,7 +9,7 @@ from prometheus_client import ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import Exposition
-from monitor.exposition import catalogue
+from monitor.daemon.metrics import catalogue
 from monitor.facts import ContainerFact, ContainerUsageFact, EvictionFact, KubeletFact, NodeSnapshot
 from tests.dashboards.known import OF_A_SCRAPE, metrics
 from tests.support.snapshots import AT, CARD, GIB, full_snapshot

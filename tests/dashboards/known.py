@@ -11,7 +11,7 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import Exposition
-from monitor.exposition import catalogue
+from monitor.daemon.metrics import catalogue
 from monitor.facts import MountFact
 from tests.support.snapshots import AT, full_snapshot
 

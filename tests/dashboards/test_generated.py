@@ -11,7 +11,7 @@ from dashboards.generate import DASHBOARDS, documents
 from dashboards.generate.files import text
 from dashboards.generate.looks import ALERTS, STATES
 from dashboards.generate.words import LANGUAGES, Words, words_of
-from monitor.exposition.alerts import STATES as ALERT_STATES
+from monitor.daemon.metrics.alerts import STATES as ALERT_STATES
 from monitor.facts.cluster import GpuState
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import monitor
-from monitor.config import Config
+from monitor.config.root import Config
 from tests.deploy.helm import CHART, Object, helm, one, refusal, render, template
 from tests.deploy.values import EVERYTHING, VALUES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config_file import load
+from monitor.config.file import load
 from tests.deploy.helm import REPOSITORY
 from tests.support import need
 

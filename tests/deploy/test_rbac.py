@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from monitor.cleanup.needs_reader import NeedsReader
-from monitor.cluster.decode_pod import Keep
-from monitor.cluster.kube import ApiError, KubeApi
-from monitor.cluster.kube_watch import KubeWatch
-from monitor.cluster.kube_writes import PodWrites
-from monitor.cluster.lease_api import LeaseApi
-from monitor.cluster.node_writes import NodeWrites
+from monitor.cleanup.execute.references_reader import NeedsReader
+from monitor.kube.client import ApiError, KubeApi
+from monitor.kube.decode.pod import Keep
+from monitor.kube.informers import KubeWatch
+from monitor.kube.node_writes import NodeWrites
+from monitor.kube.pod_writes import PodWrites
+from monitor.leader.lease_api import LeaseApi
 from tests.deploy.helm import Object, render
 from tests.deploy.values import EVERYTHING
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from monitor.config_file import load
+from monitor.config.file import load
 from tests.deploy.helm import REPOSITORY
 from tests.support import need
 

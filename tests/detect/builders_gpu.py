@@ -9,14 +9,14 @@ from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
 from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import make_world
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
-from monitor.words import LANGUAGES, fields, say
-from monitor.words.en.findings_gpu import WORDS as ENGLISH
-from monitor.words.zh.findings_gpu import WORDS as CHINESE
+from monitor.i18n import LANGUAGES, fields, say
+from monitor.i18n.en.findings_gpu import WORDS as ENGLISH
+from monitor.i18n.zh.findings_gpu import WORDS as CHINESE
 from tests.cluster.builders import NOW, node, uuid
 
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from monitor.detect.base import Detected, Limits, Rule, Situation
-from monitor.explain.world import make_world
 from monitor.facts.cluster import ClusterView, SourceView
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding, Note
 from monitor.facts.kube import ConditionFact
 from monitor.facts.node import CollectorFact
 from monitor.facts.services import ServiceFact
-from monitor.words import CATALOGS, LANGUAGES, fields, say
+from monitor.i18n import CATALOGS, LANGUAGES, fields, say
 from tests.explain.builders import NOW
 
 SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True), SourceView(name="agents", ok=True))

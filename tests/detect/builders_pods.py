@@ -9,10 +9,10 @@ import msgspec
 
 from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import make_world
 from monitor.facts.cluster import ClusterView, SourceView
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding, Note
-from monitor.words import say
+from monitor.i18n import say
 from tests.explain.builders import NOW
 
 SEEN = ClusterView(at=NOW)

@@ -9,13 +9,13 @@ import msgspec
 
 from monitor.detect.base import Limits, Rule, Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import make_world
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding, Note
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
 from monitor.facts.workload import ContainerFact, LogFact
-from monitor.words import LANGUAGES, say
+from monitor.i18n import LANGUAGES, say
 
 NOW = 1_763_260_000.0
 GIB = 1024**3

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 import monitor.detect
-from monitor.detect.all import RULES
 from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
-from monitor.explain.world import make_world
+from monitor.detect.rules import RULES
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import Finding, Note, Scope, Severity
-from monitor.words import LANGUAGES, say
+from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
 SITUATION = Situation(make_world(), NOW)

@@ -17,14 +17,14 @@ from monitor.cluster.platforms import all_rules
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
 from monitor.detect.base import Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
-from monitor.explain.world import World, make_world
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
+from monitor.facts.cluster_facts import World, make_world
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
-from monitor.words import LANGUAGES, say
+from monitor.i18n import LANGUAGES, say
 from tests.detect import odd_facts
 from tests.explain.builders import NOW, card, event, node, pod, up, waiting
 from tests.support.snapshots import POD, TRAINER, full_snapshot

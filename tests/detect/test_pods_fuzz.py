@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.detect import (
+from monitor.detect.base import Rule
+from monitor.detect.rules import (
     image_pull,
     image_pull_slow,
     pod_pending,
@@ -19,7 +20,6 @@ from monitor.detect import (
     quota_exhausted,
     registry_unreachable,
 )
-from monitor.detect.base import Rule
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, TerminationFact
 from monitor.facts.storage import ProbeFact
 from monitor.facts.workload import LogFact

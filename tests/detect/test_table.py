@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.detect.all import RULES
+from monitor.detect.rules import RULES
 
 # A rule and its causes on each line; a rule without causes names its own.
 ASKED = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.config_file import load
+from monitor.config.file import load
 from tests.docs.pages import Block, every_block
 
 EXAMPLES = {block.text: block for block in every_block(("yaml", "yml"))}

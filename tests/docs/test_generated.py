@@ -9,11 +9,11 @@ from docs.generate.explains import explained_by
 from docs.generate.pages import ROOT, pages
 from docs.generate.settings import Setting, settings
 from docs.generate.tables import rows
-from monitor import config_words
-from monitor.config import Config
-from monitor.config_agent import CollectorsConfig
-from monitor.detect.all import RULES
-from monitor.words import CATALOGS
+from monitor.config import messages
+from monitor.config.agent import CollectorsConfig
+from monitor.config.root import Config
+from monitor.detect.rules import RULES
+from monitor.i18n import CATALOGS
 
 SETTINGS: tuple[Setting, ...] = tuple(settings())
 RULES_ALL = (*RULES, *rules_page.OWN)
@@ -40,7 +40,7 @@ def test_every_variable_that_is_named_is_understood() -> None:
     named = [setting.variable for setting in SETTINGS if setting.variable]
     paths = [tuple(name.removeprefix("GPUWARDEN_").lower().split("__")) for name in named]
     assert len(named) > 80
-    assert [path for path in paths if config_words.field_at(Config, path) is None] == []
+    assert [path for path in paths if messages.field_at(Config, path) is None] == []
 
 
 def test_every_collector_is_described_and_nothing_else() -> None:

@@ -16,12 +16,12 @@ import msgspec
 import pytest
 import yaml
 
-from monitor.config_file import load
-from monitor.doctor import shown
-from monitor.doctor.all import checks
+from monitor.config.file import load
+from monitor.doctor import present
+from monitor.doctor.context import Request, Terminal, Visit
+from monitor.doctor.present import Row, print_results
+from monitor.doctor.registry import checks
 from monitor.doctor.run import run as make_checks
-from monitor.doctor.shown import Row, print_results
-from monitor.doctor.visit import Request, Terminal, Visit
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from tests.doctor.fake_kube import TOKEN, FakeKube, serving
 from tests.nvml import FakeNvml
@@ -67,7 +67,7 @@ def looked_at(environ: dict[str, str], path: str) -> tuple[Found, str]:
     )
     printed = io.StringIO()
     print_results(results, "en", printed)
-    rows = shown.rows(results, "en")
+    rows = present.rows(results, "en")
     return by_check(rows), printed.getvalue() + str(rows)
 
 

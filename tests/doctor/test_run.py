@@ -3,10 +3,10 @@ from __future__ import annotations
 import threading
 import time
 
-from monitor.doctor.beside import Once, side_by_side
+from monitor.doctor.context import Request, Terminal, Visit
 from monitor.doctor.model import ok
+from monitor.doctor.parallel import Once, side_by_side
 from monitor.doctor.run import Check, run
-from monitor.doctor.visit import Request, Terminal, Visit
 
 SECRET = "key=0123abcd"
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from monitor.doctor.all import checks
 from monitor.doctor.checks import (
     agents,
     clock,
@@ -29,10 +28,11 @@ from monitor.doctor.checks.receivers import Reached, Sent
 from monitor.doctor.checks.rights import Answer, Need, Role
 from monitor.doctor.checks.sockets import SocketLook
 from monitor.doctor.model import MOST_NAMES, Status, Verdicts, listed, worst
+from monitor.doctor.present import rows
+from monitor.doctor.registry import checks
 from monitor.doctor.run import Result
-from monitor.doctor.shown import rows
 from monitor.facts.node import CollectorFact, NodeSnapshot
-from monitor.words import CATALOGS
+from monitor.i18n import CATALOGS
 
 NOW = 1_000_000.0
 GIB = 1 << 30

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.acting_plan import Outcome
+from monitor.actions.plan import Outcome
 from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from tests.deploy.helm import Object, render

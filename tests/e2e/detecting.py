@@ -19,15 +19,15 @@ import docker.errors
 import pytest
 
 from monitor.cluster.live import LiveCluster
-from monitor.cluster.services import ServiceProbes, ServiceTarget
-from monitor.config import Config
-from monitor.detect.all import RULES
+from monitor.config.root import Config
 from monitor.detect.base import Limits, Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import World
+from monitor.detect.rules import RULES
+from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
-from monitor.questions import make_cluster, world_of
+from monitor.probes.runner import ServiceProbes, ServiceTarget
+from monitor.queries.cluster import make_cluster, world_of
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE

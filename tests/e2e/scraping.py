@@ -26,7 +26,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboards.expressions import expressions
 from monitor.agent.metrics import Exposition
-from monitor.config_types import Listen
+from monitor.config.types import Listen
 from monitor.sim.demo import settings
 from monitor.sim.outages import OUTAGES
 from monitor.sim.story import Story

@@ -21,10 +21,10 @@ import pytest
 import requests
 
 from monitor.cluster.live import LiveCluster
-from monitor.config import Config
+from monitor.config.root import Config
 from monitor.facts import GpuFact, GpuInventory, GpuProcessFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, SourceView
-from monitor.questions import make_cluster
+from monitor.queries.cluster import make_cluster
 from tests.e2e.scenes import MERGE_PATCH, NOW, Api, Scene
 from tests.lab.lab import Lab
 from tests.lab.layout import GPU_RESOURCE

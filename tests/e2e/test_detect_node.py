@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from monitor.detect import mass_deletion, mount_lost, service_down
 from monitor.detect.base import Limits
+from monitor.detect.rules import mass_deletion, mount_lost, service_down
 from monitor.facts.findings import Severity
 from tests.e2e.detecting import Looker, agent_of, looking, probing
 from tests.lab.lab import Lab

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kubernetes.client.exceptions import NotFoundException
 
-from monitor.cluster.services import ServiceTarget
-from monitor.detect import pod_stuck_terminating
 from monitor.detect.base import Limits
+from monitor.detect.rules import pod_stuck_terminating
+from monitor.probes.runner import ServiceTarget
 from tests.e2e.detecting import (
     Looker,
     host_alias,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from monitor.agent.collect.pod_devices import PodDevicesCollector
+from monitor.agent.collectors.pod_devices import PodDevicesCollector
 from monitor.agent.settings import Paths
 from tests.lab.lab import Lab
 from tests.lab.process import marked

@@ -16,7 +16,7 @@ import yaml
 
 from monitor.cleanup.journal import FILE, ItemState, Journal
 from monitor.facts.node import NodeSnapshot
-from monitor.leading import LeaseState
+from monitor.leader.elector import LeaseState
 from tests.e2e import small_disk
 from tests.e2e.cleaning import QUICK, RBAC, Account, Cleaner
 from tests.e2e.detecting import acting_node, agent_of

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import requests
 
-from monitor.cluster import kube_resources
-from monitor.cluster.decode import pods as pods_kind
 from monitor.cluster.identity import identify
-from monitor.cluster.kube import connect
-from monitor.cluster.kube_reflector import Reflector, Timing
-from monitor.cluster.kube_watch import KubeWatch
 from monitor.cluster.platforms import all_rules, to_keep
-from monitor.cluster.store import Change, Store
 from monitor.facts.kube import PodFact, SourceFact
+from monitor.kube import resources as kube_resources
+from monitor.kube.client import connect
+from monitor.kube.decode.stream import pods as pods_kind
+from monitor.kube.informers import KubeWatch
+from monitor.kube.reflector import Reflector, Timing
+from monitor.kube.store import Change, Store
 from tests.support import wait_until
 from tests.support.kube_api import KubeApiServer
 

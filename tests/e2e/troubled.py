@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from monitor.cleanup.agent_client import Access, ActionClient, AgentRefusesError
+from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError
 from monitor.facts import GpuFact, NodeSnapshot
 from monitor.facts.actions import ActionRequest, RemoveImage
 from tests.e2e.add_ons import GPU, VOLCANO, add_ons

@@ -9,9 +9,9 @@ from typing import Any
 from monitor.explain.explain import explain_pod
 from monitor.explain.reasons import Explanation
 from monitor.explain.render import render
-from monitor.explain.world import World, make_world
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
+from monitor.facts.cluster_facts import World, make_world
 from monitor.facts.kube import (
     ConditionFact,
     ContainerStatusFact,

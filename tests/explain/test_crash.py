@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from monitor.explain.crash import _CODES, _LAST_WORDS
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.world import make_world
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
 from tests.explain.builders import GIB, NOW, Case, assert_speaks, check, event, looping, names, node, pod, up, waiting
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.explain.crash import _START, cannot_start
 from monitor.explain.keys import Key
-from monitor.explain.world import make_world
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.explain.builders import Case, check, event, looping, names, node, pod, waiting
 

@@ -15,8 +15,8 @@ import monitor.explain
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
 from monitor.explain.reasons import PendingCause, Status
-from monitor.explain.world import make_world
 from monitor.facts.cluster import Identity
+from monitor.facts.cluster_facts import make_world
 from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting
 
 PACKAGE = Path(monitor.explain.__file__).parent
@@ -120,7 +120,7 @@ def test_pure() -> None:
         for statement in ast.walk(ast.parse(path.read_text())):
             for name in _imported(statement):
                 own = name.startswith(("monitor.facts", "monitor.explain"))
-                words_in_render = name == "monitor.words" and path.name == "render.py"
+                words_in_render = name == "monitor.i18n" and path.name == "render.py"
                 assert own or words_in_render or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
 
 

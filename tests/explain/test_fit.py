@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from monitor.explain.fit import Kind, affinity_text, fit, gpu_resource, gpus_asked, tolerates
-from monitor.explain.world import make_world
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import NodeRequirementFact, TaintFact, TolerationFact
 from tests.explain.builders import GIB, GPU, holding, node, pod
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.explain.not_created import explain_name
-from monitor.explain.quota_words import denial
-from monitor.explain.world import make_world
+from monitor.explain.quota_message import denial
 from monitor.facts.cluster import Identity
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import ConditionFact, EventFact, OwnerRef, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from tests.explain.builders import (
     GPU,

@@ -6,8 +6,8 @@ from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Explanation, PodRef, Reason, Status
 from monitor.explain.render import render
-from monitor.explain.world import make_world
 from monitor.facts.cluster import Identity
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import PodGroupFact
 from tests.explain.builders import NOW, holding, node, pod
 

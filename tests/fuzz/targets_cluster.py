@@ -13,39 +13,40 @@ from unittest import mock
 
 import msgspec
 
-from monitor import config_file, config_yaml
-from monitor.alert.am_silences import read_silences
-from monitor.alert.callback import Ours, TheTold, called, read_payload
-from monitor.alert.http_out import Reply
+from monitor.access.authorization import RefusedError
+from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
+from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message import Voice
-from monitor.alert.template import check_template, render_template
-from monitor.cleanup import registry_harbor
+from monitor.alert.message.compose import Voice
+from monitor.alert.message.template import check_template, render_template
+from monitor.base.http import Reply
+from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
-from monitor.cluster import decode
-from monitor.cluster.agent_http import AgentError
-from monitor.cluster.agents import understand
-from monitor.cluster.decode_pod import Keep
-from monitor.cluster.decode_values import epoch, quantity
+from monitor.cli.tables import print_view
+from monitor.cluster.agents.client import AgentError
+from monitor.cluster.agents.poller import understand
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.prometheus_http import MetricStore, StoreError, StoreSettings
-from monitor.cluster.prometheus_targets import any_up, newest_scrapes, nodes_of, samples_of
-from monitor.cluster.series.rebuild import SeriesError, rebuild
+from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
+from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
+from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
-from monitor.detect.all import RULES
+from monitor.config import file as config_file
+from monitor.config import yaml_text
+from monitor.daemon.metrics.cluster import families
 from monitor.detect.base import Situation
 from monitor.detect.engine import BROKEN, History, detect
-from monitor.explain.world import make_world
-from monitor.exposition.cluster import families
+from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.node import NodeSnapshot
-from monitor.render import print_view
-from monitor.web.access import RefusedError
-from monitor.web.auth.forms import parse_form
-from tests.alert.receivers.parcels import parcel
+from monitor.kube.decode import stream
+from monitor.kube.decode.pod import Keep
+from monitor.kube.decode.values import epoch, quantity
+from monitor.web.forms import parse_form
+from tests.alert.receivers.batches import parcel
 from tests.cluster.builders import NOW, agent, card, device, node, pod
 from tests.support.snapshots import POD
 
@@ -104,27 +105,27 @@ def snapshot(data: bytes) -> None:
 
 
 KINDS: tuple[Any, ...] = (
-    decode.pods(Keep()), decode.NODES, decode.EVENTS, decode.QUOTAS, decode.NAMESPACES, decode.OWNERS,
-    decode.VOLCANO_QUEUES, decode.POD_GROUPS, decode.KUEUE_QUEUES, decode.WORKLOADS,
+    stream.pods(Keep()), stream.NODES, stream.EVENTS, stream.QUOTAS, stream.NAMESPACES, stream.OWNERS,
+    stream.VOLCANO_QUEUES, stream.POD_GROUPS, stream.KUEUE_QUEUES, stream.WORKLOADS,
 )  # fmt: skip
 
 
 def kube_list(data: bytes) -> None:
     """A list as the API server answers it: pods are what tenants wrote."""
     for kind in KINDS:
-        with contextlib.suppress(decode.BrokenError):
+        with contextlib.suppress(stream.BrokenError):
             for fact in kind.page(data).items:
                 msgspec.json.encode(fact)
-    decode.decode_status(data)
+    stream.decode_status(data)
 
 
 def kube_watch(data: bytes) -> None:
     """Lines of a watch, in the chunks in which they arrive."""
     chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
-    with contextlib.suppress(decode.BrokenError):
-        for line in decode.lines(chunks):
+    with contextlib.suppress(stream.BrokenError):
+        for line in stream.lines(chunks):
             for kind in KINDS:
-                with contextlib.suppress(decode.BrokenError):
+                with contextlib.suppress(stream.BrokenError):
                     msgspec.json.encode(kind.line(line))
 
 
@@ -176,7 +177,7 @@ def template(data: bytes) -> None:
 
 def configuration(data: bytes) -> None:
     """The configuration file: every error is one that names its place."""
-    document = config_yaml.read(data.decode("utf-8", "replace"))
+    document = yaml_text.read(data.decode("utf-8", "replace"))
     assert all(flaw.message for flaw in document.flaws)
     with tempfile.NamedTemporaryFile(suffix=".yml") as file:
         file.write(data)

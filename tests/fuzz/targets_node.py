@@ -12,11 +12,11 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from monitor.agent import mountinfo
-from monitor.agent.act.api import understand
-from monitor.agent.act.auth import RefusedError
+from monitor.agent.actions.api import understand
+from monitor.agent.actions.auth import RefusedError
 from monitor.agent.cgroup import parse_owner
-from monitor.agent.collect.container_usage import locate
-from monitor.agent.collect.xid import merge, parse_uuid, parse_xid
+from monitor.agent.collectors.container_usage import locate
+from monitor.agent.collectors.xid import merge, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2

@@ -45,9 +45,9 @@ PARTS = {
         tuple(f"monitor/cleanup/{name}.py" for name in _PLANNERS),
         (
             *sorted(str(path.relative_to(TOP)) for path in (TOP / "tests/cleanup").glob("test_plan_*.py")),
-            "tests/cleanup/test_marks.py",
-            "tests/cleanup/test_recheck.py",
-            "tests/cleanup/test_due.py",
+            "tests/cleanup/plan/test_watermarks.py",
+            "tests/cleanup/execute/test_recheck.py",
+            "tests/cleanup/test_schedule.py",
         ),
     ),
 }

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monitor.alert.lifecycle import Timing
-from monitor.cluster.agents import SLOWEST
+from monitor.cluster.agents.poller import SLOWEST
 from monitor.cluster.gpu_state import StateLimits
-from monitor.detect import disk_io_saturated, growth
-from monitor.detect.all import RULES
+from monitor.detect.lib import growth
+from monitor.detect.rules import RULES, disk_io_saturated
 from monitor.sim.cluster import GRACE
 from tests.scorecard.product import LOOK, POLICY, POLL, PROBE, READ
 

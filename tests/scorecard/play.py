@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from functools import partial
 from typing import Any
 
-from monitor.detect.all import RULES
 from monitor.detect.base import Limits, Rule
+from monitor.detect.rules import RULES
 from tests.scorecard import everyday
 from tests.scorecard.allowed import ALWAYS, KEEP, allowed, limit_of, time_of
 from tests.scorecard.model import Happening, Occurrence, Tell

@@ -11,35 +11,35 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.decide import Book, Policy, decide
-from monitor.alert.desk import _after
+from monitor.alert.dispatcher import _after
 from monitor.alert.inhibition import inhibition
 from monitor.alert.lifecycle import GROUP_BY, advance
-from monitor.alert.message import Voice, compose
+from monitor.alert.message.compose import Voice, compose
 from monitor.alert.model import Alert, Notification, Parcel
-from monitor.alert.own import Sight, with_own
+from monitor.alert.notify import Book, Policy, decide
 from monitor.alert.routes import Route
-from monitor.cluster import decode
-from monitor.cluster.agents import SLOWEST, _failed
+from monitor.cluster.agents.poller import SLOWEST, _failed
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules, to_keep
 from monitor.cluster.sources import agent_sources, kube_sources
 from monitor.cluster.view import Changes, Surroundings, ViewBuilder
-from monitor.config_agent import CollectorsConfig
-from monitor.config_alerts import AlertsConfig
-from monitor.config_daemon import AgentsConfig, DaemonConfig
-from monitor.config_services import ServiceConfig
-from monitor.detect.all import RULES
+from monitor.config.agent import CollectorsConfig
+from monitor.config.alerts import AlertsConfig
+from monitor.config.daemon import AgentsConfig, DaemonConfig
+from monitor.config.services import ServiceConfig
+from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import make_world
+from monitor.detect.meta.monitor import Sight, with_own
+from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import SourceFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
+from monitor.kube.decode import stream
 from monitor.sim.snapshot import snapshot
-from monitor.watch import WatchSettings
 from tests.scorecard.record import Record
 from tests.scorecard.scene import NODES, Scene
 
@@ -58,12 +58,12 @@ EVENTS_KEPT = 3600.0  # by the API server
 POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
-KINDS: dict[str, decode.Kind[Any]] = {
-    "pods": decode.pods(to_keep(PLATFORMS)),
-    "nodes": decode.NODES,
-    "events": decode.EVENTS,
-    "resourcequotas": decode.QUOTAS,
-    "queues.scheduling.volcano.sh": decode.VOLCANO_QUEUES,
+KINDS: dict[str, stream.Kind[Any]] = {
+    "pods": stream.pods(to_keep(PLATFORMS)),
+    "nodes": stream.NODES,
+    "events": stream.EVENTS,
+    "resourcequotas": stream.QUOTAS,
+    "queues.scheduling.volcano.sh": stream.VOLCANO_QUEUES,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from monitor.detect.all import RULES
+from monitor.detect.rules import RULES
 from tests.scorecard.judge import Score, Verdict
 from tests.scorecard.model import Episode
 from tests.scorecard.scene import BEGIN
@@ -16,9 +16,9 @@ IDS = (
 )  # fmt: skip
 # What is prevented, or done by hand, is not detected: these are shown to work elsewhere.
 ELSEWHERE = {
-    "D4": "`tests/cleanup/test_plan_images.py`, `tests/cleanup/test_properties.py`, `tests/agent/act`",
-    "D5": "`tests/cleanup/test_plan_datasets.py`, `tests/cleanup/test_registry_harbor.py`, `tests/agent/act`",
-    "G6": "`tests/web/test_actions_api.py`, `tests/web/test_audit.py`, `tests/browser/test_acting.py`",
+    "D4": "`tests/cleanup/plan/test_images.py`, `tests/cleanup/plan/test_properties.py`, `tests/agent/act`",
+    "D5": "`tests/cleanup/plan/test_datasets.py`, `tests/cleanup/execute/test_harbor.py`, `tests/agent/act`",
+    "G6": "`tests/web/test_actions_api.py`, `tests/access/test_audit.py`, `tests/web/browser/test_actions.py`",
 }
 # What is accepted by the schedule, and is not as good as it could be.
 KNOWN = """\

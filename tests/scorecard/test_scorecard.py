@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from monitor.detect import disk_full, gpu_idle
-from monitor.detect.all import RULES
 from monitor.detect.base import Limits
+from monitor.detect.rules import RULES, disk_full, gpu_idle
 from tests.scorecard.allowed import TABLE
 from tests.scorecard.judge import Score, judge
 from tests.scorecard.play import play

@@ -12,17 +12,17 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import Exposition
-from monitor.alert.receivers.all import KINDS
 from monitor.alert.receivers.base import MailSettings
-from monitor.cluster.agents import understand
+from monitor.alert.receivers.registry import KINDS
+from monitor.base.logs import LogfmtFormatter
+from monitor.cli.tables import print_view
+from monitor.cluster.agents.poller import understand
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
-from monitor.logs import LogfmtFormatter
-from monitor.render import print_view
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, subject
 from tests.cluster.builders import NOW, pod
 from tests.fuzz.targets_cluster import view_of
 from tests.security import lies

@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.needs import Needs
-from monitor.cleanup.plan_images import plan_images
+from monitor.cleanup.plan.images import plan_images
+from monitor.cleanup.plan.references import Needs
 from monitor.cleanup.policy import ImagePolicy
-from monitor.cluster.agent_http import AgentError
-from monitor.cluster.agents import AgentPoller, understand
-from monitor.cluster.kube import connect
+from monitor.cluster.agents.client import AgentError
+from monitor.cluster.agents.poller import AgentPoller, understand
 from monitor.cluster.live import LiveCluster
-from monitor.config_lease import pod_namespace
-from monitor.detect.all import RULES
+from monitor.config.lease import pod_namespace
 from monitor.detect.engine import BROKEN, History, detect
+from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
+from monitor.kube.client import connect
 from tests.cleanup.builders import container, kept, names
-from tests.cleanup.test_plan_gpu import HOUR, alone, plan
+from tests.cleanup.plan.test_gpus import HOUR, alone, plan
+from tests.cluster.agents.polling import polling
+from tests.cluster.agents.polling import settings as poll_settings
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process
 from tests.cluster.living import living, settings, two_cards, until
-from tests.cluster.polling import polling
-from tests.cluster.polling import settings as poll_settings
 from tests.detect.builders_gpu import idle, situation
 from tests.fuzz.targets_cluster import check_snapshot
 from tests.security import lies

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from monitor.config import Config
-from monitor.config_types import Listen
+from monitor.config.root import Config
+from monitor.config.types import Listen
 from monitor.facts.node import NodeSnapshot
 from monitor.sim.cluster import SimCluster
 from monitor.sim.demo import run_demo, settings

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from monitor.alert.store import FILE as ALERTS
 from monitor.alert.store import KEEP_ROWS, Store
-from monitor.record.buckets import DAY
-from monitor.record.buckets import KEEP_DAYS as RECORD_DAYS
-from monitor.record.store import FILE as RECORD
-from monitor.record.store import KEEP_HOURS_DAYS, RecordStore
+from monitor.report.buckets import DAY
+from monitor.report.buckets import KEEP_DAYS as RECORD_DAYS
+from monitor.report.store import FILE as RECORD
+from monitor.report.store import KEEP_HOURS_DAYS, RecordStore
 
 FULL = 2 * KEEP_ROWS
 TABLES = ("history", "outbox")

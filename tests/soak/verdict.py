@@ -17,8 +17,8 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from bench.report import Goal
-from monitor.config_daemon import DaemonConfig
-from monitor.watch import GLANCE
+from monitor.config.daemon import DaemonConfig
+from monitor.daemon.evaluator import GLANCE
 from tests.soak.life import CANARY_LIVES
 from tests.soak.retention import Kept
 from tests.soak.run import Course

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FakeClock:
-    """Satisfies monitor.agent.clock.Clock. Both of its times advance together."""
+    """Satisfies monitor.base.clock.Clock. Both of its times advance together."""
 
     def __init__(self, wall: float = 1_700_000_000.0) -> None:
         self._wall = wall

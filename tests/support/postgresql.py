@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from monitor.cluster.service_postgresql import look
-from monitor.cluster.services import ProbeError, ServiceTarget
+from monitor.probes.postgresql import look
+from monitor.probes.runner import ProbeError, ServiceTarget
 from tests.support import free_port, need, wait_until
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

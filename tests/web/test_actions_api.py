@@ -9,7 +9,7 @@ import pytest
 
 from tests.support import wait_until
 from tests.support.command import run
-from tests.web.world import ACCESS, Client, World, daemon_on, quiet_environment_without_settings
+from tests.web.cluster import ACCESS, Client, World, daemon_on, quiet_environment_without_settings
 
 RELEASE, DELETE, CORDON = "/v1/actions/release-gpu", "/v1/actions/delete-pods", "/v1/actions/cordon"
 

@@ -16,9 +16,9 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import Phase, Reason
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
-from monitor.alert_questions import NewSilence, make_silence
 from monitor.facts.findings import Severity
-from monitor.overview_alerts import SaidAlert, SaidEvent, Tried
+from monitor.present.alerts import SaidAlert, SaidEvent, Tried
+from monitor.queries.alerts import NewSilence, make_silence
 from monitor.web.alerts_api import MAX_BODY, Tokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer

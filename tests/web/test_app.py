@@ -14,8 +14,8 @@ import pytest
 from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Note, Severity
-from monitor.overview_findings import SaidFinding, say_findings
-from monitor.questions import Why
+from monitor.present.findings import SaidFinding, say_findings
+from monitor.queries.cluster import Why
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until

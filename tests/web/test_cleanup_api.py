@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal import Entry, ItemState
-from monitor.cleanup.scans import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app

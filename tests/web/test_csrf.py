@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from monitor.web.auth.forms import MAX_BODY
+from monitor.web.forms import MAX_BODY
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Acting, Client, site
 from tests.web.test_alerts_api import Asked
-from tests.web.world import ACCESS, PASSWORD, TOKENS, Acting, Client, site
 
 CORDON = {"nodes": ["gpu01"]}
 PATH = "/v1/actions/cordon"

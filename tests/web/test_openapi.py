@@ -9,19 +9,19 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from monitor.report import Report
+from monitor.access.audit import DEEDS, Audit
+from monitor.access.principal import Role
+from monitor.access.settings import AccessSettings
+from monitor.report.model import Report
 from monitor.web.app import create_app
-from monitor.web.audit import DEEDS, Audit
-from monitor.web.auth.doorkeeper import Doorkeeper
-from monitor.web.auth.people import Role
-from monitor.web.auth.settings import AccessSettings
-from monitor.web.guard import Guard
+from monitor.web.authenticator import Doorkeeper
 from monitor.web.openapi import PATH, document, served
 from monitor.web.openapi_table import OPERATIONS
+from monitor.web.security import Guard
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
+from tests.web.cluster import Acting, Client, site
 from tests.web.test_app import Cluster
-from tests.web.world import Acting, Client, site
 
 READ_ONLY_POSTS = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own record
 

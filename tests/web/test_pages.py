@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
+from monitor.access.principal import How, Person, Role
 from monitor.alert.model import Alert, Phase
-from monitor.alert.shown import Shown
+from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
@@ -28,12 +29,11 @@ from monitor.facts.cluster import (
     UsageView,
 )
 from monitor.facts.findings import Finding, Note, Severity
-from monitor.overview_findings import SaidFinding, say_findings
-from monitor.questions import Why
-from monitor.web.auth.people import How, Person, Role
+from monitor.i18n import CATALOGS, LANGUAGES
+from monitor.present.findings import SaidFinding, say_findings
+from monitor.queries.cluster import Why
 from monitor.web.context import Parts, Sources
-from monitor.web.pages.all import page_routes
-from monitor.words import CATALOGS, LANGUAGES
+from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"

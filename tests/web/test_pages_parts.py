@@ -13,13 +13,13 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeVi
 from monitor.facts.findings import Finding, Note, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
-from monitor.questions import Why
+from monitor.queries.cluster import Why
 from monitor.web.context import Sources
 from monitor.web.pages import disks
+from monitor.web.pages.cached import MOST, Sparing
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import RICH, TOGETHER, GpuMap
 from monitor.web.pages.render import Visit, link, with_query
-from monitor.web.pages.sparing import MOST, Sparing
 from tests.web.test_pages import Cluster
 
 NOW = 1_794_873_600.0

@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from monitor.access.audit import Audit
+from monitor.access.principal import Role
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
-from monitor.web.audit import Audit
-from monitor.web.auth.people import Role
 from monitor.web.openapi_table import OPERATIONS, Operation
 from monitor.web.server import WebServer
 from tests.web import test_alerts_api, test_cleanup_api
+from tests.web.cluster import ACCESS, TOKENS, Acting, Client, site
 from tests.web.test_app import Cluster
-from tests.web.world import ACCESS, TOKENS, Acting, Client, site
 
 BODIES: dict[str, Any] = {
     "silence": {"matchers": ["node=x"], "duration": "1h"},

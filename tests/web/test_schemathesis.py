@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from monitor.web.openapi_table import OPERATIONS, Operation
-from tests.web.world import ACCESS, TOKENS, World, daemon_on
+from tests.web.cluster import ACCESS, TOKENS, World, daemon_on
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)

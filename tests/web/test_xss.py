@@ -17,7 +17,7 @@ import pytest
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from tests.support import need, wait_until
-from tests.web.world import ACCESS, Client, World, daemon_on
+from tests.web.cluster import ACCESS, Client, World, daemon_on
 
 CHROMIUM = "/usr/bin/chromium"
 NAME = "<img src=x onerror=pwned=1>\"'`{{7*7}}"

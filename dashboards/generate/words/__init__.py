@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from dashboards.generate.words import en, zh
-from monitor.words import CATALOGS
+from monitor.i18n import CATALOGS
 
 _MODULES: Mapping[str, ModuleType] = {"en": en, "zh": zh}
 LANGUAGES = tuple(_MODULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from monitor.agent.clock import Clock
+from monitor.base.clock import Clock
 
 _AT_ONCE_SECONDS = 0.1
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.agent.clock import Clock
 from monitor.agent.datasets.mounts import Place, join
 from monitor.agent.datasets.pace import Pace
 from monitor.agent.datasets.roots import Root
 from monitor.agent.datasets.scan import Scan, Unit
 from monitor.agent.datasets.tree import Tree
 from monitor.agent.datasets.units import find_units
+from monitor.base.clock import Clock
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact, path_bytes, path_text
 
 # Given places, say by whom each of them is used; a place that is not in the answer is not used.

@@ -11,7 +11,7 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 
-from monitor.agent.act.journal import Journal, Line, Value
+from monitor.agent.actions.journal import Journal, Line, Value
 from monitor.agent.datasets.check import Planned, check_unchanged, enter_parent, split, users_of
 from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.refused import Reason, RefusedError

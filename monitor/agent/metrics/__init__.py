@@ -14,9 +14,10 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes, whole
+from monitor.agent.metrics import actions, agent, containers, disks, gpus, host, images, kubelet, processes
+from monitor.agent.metrics import snapshot as whole
+from monitor.base.metrics import text_of
 from monitor.facts import NodeSnapshot
-from monitor.metric_family import text_of
 
 log = logging.getLogger(__name__)
 Render = Callable[[NodeSnapshot], Iterable[Metric]]

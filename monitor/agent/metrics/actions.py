@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from monitor.base.metrics import label
 from monitor.facts import NodeSnapshot
-from monitor.metric_family import label
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.said import infos, said
+from monitor.agent.metrics.label_values import infos, said
+from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import CollectorFact, NodeSnapshot
-from monitor.metric_family import Row, counters, gauges, label
 
 GAUGES: tuple[Row[CollectorFact], ...] = (
     (

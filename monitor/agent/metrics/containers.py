@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics.said import infos, said
+from monitor.agent.metrics.label_values import infos, said
+from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, NodeSnapshot, ShmFact
-from monitor.metric_family import Row, counters, gauges, label
 
 CONTAINER = ("container_id", "pod_uid", "pod", "namespace", "container", "user")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.said import infos, said
+from monitor.agent.metrics.label_values import infos, said
+from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import DiskFact, DiskIoFact, MountFact, NodeSnapshot, ProbeFact
-from monitor.metric_family import Row, counters, gauges, label
 
 DISKS: tuple[Row[DiskFact], ...] = (
     ("gpuwarden_disk_size_bytes", "Size of the filesystem.", lambda d: d.size_bytes),

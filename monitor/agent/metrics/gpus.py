@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.said import infos, said
+from monitor.agent.metrics.label_values import infos, said
+from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import GpuFact, GpuInventory, MigFact, NodeSnapshot, XidFacts
-from monitor.metric_family import Row, counters, gauges, label
 
 CARD = ("gpu", "uuid")
 

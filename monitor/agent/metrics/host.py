@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from monitor.agent.metrics.said import infos, said
+from monitor.agent.metrics.label_values import infos, said
+from monitor.base.metrics import Row, gauges
 from monitor.facts import HostFact, NodeSnapshot
-from monitor.metric_family import Row, gauges
 
 HOST: tuple[Row[HostFact], ...] = (
     ("gpuwarden_host_cpus", "CPUs of the node.", lambda h: h.cpus),

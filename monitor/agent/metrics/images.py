@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.said import infos
+from monitor.agent.metrics.label_values import infos
+from monitor.base.metrics import Row, gauges, label
 from monitor.facts import ImageCacheFact, ImageFact, NodeSnapshot, RuntimeUsageFact, VolumeFact
-from monitor.metric_family import Row, gauges, label
 
 CACHES: tuple[Row[ImageCacheFact], ...] = (
     ("gpuwarden_images", "Images in the cache.", lambda c: len(c.images)),

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
+from monitor.base.metrics import Row, gauges
 from monitor.facts import EvictionFact, KubeletFact, NodeSnapshot
-from monitor.metric_family import Row, gauges
 
 _HIGH = "How full the disk of images is when the kubelet begins to remove some."
 _LOW = "How full the disk of images is when the kubelet stops removing some."

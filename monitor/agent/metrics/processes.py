@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from monitor.agent.metrics.containers import pod_users
-from monitor.agent.metrics.said import infos
+from monitor.agent.metrics.label_values import infos
+from monitor.base.metrics import Row, gauges, label
 from monitor.facts import ContainerFact, GpuProcessFact, NodeSnapshot
-from monitor.metric_family import Row, gauges, label
 
 PROCESS = (
     "gpu", "uuid", "mig_uuid", "pid", "process", "container_id", "pod_uid", "pod", "namespace", "container", "user"

@@ -1,7 +1,7 @@
 """Container runtimes of one node behind one protocol: Docker by its Engine API, containerd and CRI-O by CRI.
 
 What is here asks and changes nothing: no image is pulled, no container started or stopped. The exceptions are what
-removing an image takes (`containerd_native`, `UnixHttp.send`), which `monitor.agent.act` alone uses.
+removing an image takes (`containerd_native`, `UnixHttp.send`), which `monitor.agent.actions` alone uses.
 May import: monitor.facts and, of monitor.agent: guard, clock. May not import: collectors, the runner.
 
 How a runtime that does not answer is shown

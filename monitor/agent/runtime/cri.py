@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from monitor.agent.clock import Clock
 from monitor.agent.runtime import cri_facts
 from monitor.agent.runtime.cri_channel import CriChannel
 from monitor.agent.runtime.details import TIMEOUT, Details, Listed
 from monitor.agent.runtime.proto import cri_pb2 as pb
+from monitor.base.clock import Clock
 from monitor.facts import ContainerFact, ImageCacheFact, RuntimeUsageFact
 
 

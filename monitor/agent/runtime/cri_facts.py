@@ -10,8 +10,8 @@ import msgspec
 
 from monitor.agent.runtime.api import pod_user
 from monitor.agent.runtime.proto import cri_pb2 as pb
+from monitor.base.msgspec_types import know_types
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact
-from monitor.known_types import know_types
 
 _STATES = {
     pb.CONTAINER_CREATED: "created",

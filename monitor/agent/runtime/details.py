@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from monitor.agent.clock import Clock
 from monitor.agent.runtime.api import EngineError, GoneError, NoAnswerError
+from monitor.base.clock import Clock
 from monitor.facts import ContainerFact
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from monitor.agent.clock import Clock
 from monitor.agent.runtime.api import EngineError
 from monitor.agent.runtime.details import TIMEOUT, Details, Listed
 from monitor.agent.runtime.docker_json import (
@@ -30,6 +29,7 @@ from monitor.agent.runtime.docker_json import (
     usage_fact,
 )
 from monitor.agent.runtime.unix_http import UnixHttp
+from monitor.base.clock import Clock
 from monitor.facts import ContainerFact, ImageCacheFact, RuntimeUsageFact
 
 # The newest API that is spoken here: Docker 25 and later serve it, Docker 29 nothing older, and later ones rename what

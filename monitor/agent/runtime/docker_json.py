@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 import msgspec
 
 from monitor.agent.runtime.api import EngineError, pod_user
+from monitor.base.msgspec_types import know_types
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact, VolumeFact
-from monitor.known_types import know_types
 
 log = logging.getLogger(__name__)
 _NO_JSON = (msgspec.MsgspecError, UnicodeError, RecursionError)

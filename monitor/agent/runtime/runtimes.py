@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from monitor.agent.clock import Clock
 from monitor.agent.runtime.api import Runtime
+from monitor.base.clock import Clock
 
 # Device, inode and change time of a socket: a runtime that starts makes a new one.
 _Identity = tuple[int, int, int]

@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
 from monitor.agent.runtime.dial import dial, explained
-from monitor.known_types import know_types
+from monitor.base.msgspec_types import know_types
 
 _FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from monitor.alert.http_out import post_json
 from monitor.alert.model import Notification, Parcel, Phase, Subject
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.configured import ID_HEADER, Configured, bearer, way_of
 from monitor.alert.receivers.payload import label_set, link, rfc3339, words
+from monitor.base.http import post_json
 
 AT_ONCE = 500  # alerts in one request
 

@@ -9,13 +9,13 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from monitor.alert.deadline import within
-from monitor.alert.formats import plain
-from monitor.alert.formats.base import shorten
-from monitor.alert.http_out import no_requests_logged
+from monitor.alert.message.formats import plain
+from monitor.alert.message.formats.base import shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import Configured, Writer
+from monitor.base.deadline import within
+from monitor.base.http import no_requests_logged
 
 LIMIT = 4096
 TITLE = 150

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.formats.base import Markup, Owners
-from monitor.alert.http_out import Reply, as_json
-from monitor.alert.letter import Letter, Line
+from monitor.alert.message.document import Letter, Line
+from monitor.alert.message.formats.base import Markup, Owners
 from monitor.alert.receivers.base import DeliveryError
-from monitor.alert.way import Way
+from monitor.base.endpoint import Way
+from monitor.base.http import Reply, as_json
 
 ROOM_FOR_THE_REST = 2000  # bytes of a body that are not the text
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.alert.formats.base import Markup, fit, holds
-from monitor.alert.letter import Letter
-from monitor.alert.message import Voice, compose
+from monitor.alert.message.compose import Voice, compose
+from monitor.alert.message.document import Letter
+from monitor.alert.message.formats.base import Markup, fit, holds
+from monitor.alert.message.template import render_template
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import Pace, ReceiverSettings
-from monitor.alert.template import render_template
-from monitor.alert.way import Way
+from monitor.base.endpoint import Way
 
 ID_HEADER = "X-Gpuwarden-Id"
 EVERYBODY = "all"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from monitor.alert.formats import plain
+from monitor.alert.message.formats import plain
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import Configured, Writer
-from monitor.logs import printable
+from monitor.base.logs import printable
 
 LIMIT = 16_384
 

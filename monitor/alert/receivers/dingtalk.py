@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from monitor.alert.formats import dingtalk
-from monitor.alert.formats.base import shorten
-from monitor.alert.http_out import post
+from monitor.alert.message.formats import dingtalk
+from monitor.alert.message.formats.base import shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import Pace, ReceiverSettings
 from monitor.alert.receivers.bots import ROOM_FOR_THE_REST, Codes, InJson, fitted
 from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.base.http import post
 
 LIMIT = 20_000  # bytes of the whole body
 TITLE = 100  # characters; it is seen in the list of chats only

@@ -8,14 +8,14 @@ import hmac
 from collections.abc import Sequence
 from typing import Any
 
-from monitor.alert.formats import feishu
-from monitor.alert.formats.base import shorten
-from monitor.alert.http_out import post
-from monitor.alert.letter import Letter
+from monitor.alert.message.document import Letter
+from monitor.alert.message.formats import feishu
+from monitor.alert.message.formats.base import shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import Owner, Pace, ReceiverSettings
 from monitor.alert.receivers.bots import ROOM_FOR_THE_REST, Codes, InJson, fitted
 from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer, way_of
+from monitor.base.http import post
 from monitor.facts.findings import Severity
 
 LIMIT = 20_000  # bytes of the whole body

@@ -11,13 +11,13 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any
 
-from monitor.alert.deadline import Lifeline, within
-from monitor.alert.formats import html, plain
-from monitor.alert.formats.base import clean, shorten
+from monitor.alert.message.formats import html, plain
+from monitor.alert.message.formats.base import clean, shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer
-from monitor.alert.way import Way
+from monitor.base.deadline import Lifeline, within
+from monitor.base.endpoint import Way
 
 LIMIT = 60_000  # bytes of a text; nobody reads more
 SUBJECT = 150

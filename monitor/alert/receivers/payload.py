@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from monitor.alert.labels import labels_of
+from monitor.alert.message.locale import Voice
 from monitor.alert.model import Notification, Phase, Subject
-from monitor.alert.voice import Voice
 
 NEVER = "0001-01-01T00:00:00Z"  # what Alertmanager writes for a time that is not known
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.formats import slack
-from monitor.alert.formats.base import shorten
-from monitor.alert.http_out import Reply, post_json
+from monitor.alert.message.formats import slack
+from monitor.alert.message.formats.base import shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
 from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.base.http import Reply, post_json
 from monitor.facts.findings import Severity
 
 LIMIT = 3000  # characters of a section, and so at least as many bytes

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from monitor.alert.formats import plain
-from monitor.alert.http_out import as_json, post
+from monitor.alert.message.formats import plain
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer, bearer, way_of
 from monitor.alert.receivers.payload import v4
+from monitor.base.http import as_json, post
 
 DIGEST_LIMIT = 16_384
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.alert.formats import wecom, wecom_text
-from monitor.alert.http_out import post_json
+from monitor.alert.message.formats import wecom, wecom_text
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
 from monitor.alert.receivers.bots import Codes
 from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.base.http import post_json
 
 MARKDOWN_LIMIT = 4096
 TEXT_LIMIT = 2048

@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from monitor.alert.matchers import matches
 from monitor.alert.model import Phase, alertname
-from monitor.alert_questions import NewSilence, make_silence
-from monitor.overview_alerts import SaidAlert
+from monitor.present.alerts import SaidAlert
+from monitor.queries.alerts import NewSilence, make_silence
 from monitor.web.alerts_api import AlertsAsked
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import SHOWN, AlertRow, alert_rows, subject

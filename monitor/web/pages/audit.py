@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from starlette.responses import Response
 
-from monitor.web.audit import Deed
+from monitor.access.audit import Deed
 from monitor.web.pages.render import Visit
 
 ENTRIES = 300

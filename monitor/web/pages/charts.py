@@ -8,8 +8,8 @@ from statistics import mean
 
 from markupsafe import Markup
 
-from monitor.record.history import Point
-from monitor.words.figures import duration
+from monitor.i18n.figures import duration
+from monitor.report.history import Point
 
 MINUTE, HOUR = 60.0, 3600.0
 SPANS = (10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR)  # the shortest that holds all that is known

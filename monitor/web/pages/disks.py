@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from monitor.detect.storage import used_share
+from monitor.detect.lib.storage import used_share
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
-from monitor.record.history import Point
+from monitor.report.history import Point
 
 WINDOW = 3600.0
 FEWEST = 3  # minutes that have to be known

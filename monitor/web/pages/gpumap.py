@@ -14,8 +14,8 @@ from itertools import islice
 from markupsafe import Markup, escape
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
+from monitor.i18n.figures import percent
 from monitor.web.pages.render import Section, Visit, link
-from monitor.words.figures import percent
 
 RICH = 48  # nodes up to which there is room for names
 TOGETHER = 16  # nodes in a section of a large map

@@ -6,11 +6,11 @@ from starlette.responses import Response
 
 from monitor.facts.gpu import GpuFact, GpuProcessFact
 from monitor.facts.node import NodeSnapshot
-from monitor.record.history import Kind, What
+from monitor.i18n.figures import percent
+from monitor.report.history import Kind, What
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import Index, card_rows, firing
-from monitor.words.figures import percent
 
 
 def show(visit: Visit) -> Response:

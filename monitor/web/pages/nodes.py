@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.detect.storage import used_share
+from monitor.detect.lib.storage import used_share
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import NodeView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
-from monitor.overview import tables as snapshot_tables
-from monitor.record.history import Kind, What
+from monitor.i18n.figures import percent
+from monitor.present.node import tables as snapshot_tables
+from monitor.report.history import Kind, What
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import node_notes
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import Index, card_rows, firing, pod_rows
-from monitor.words.figures import percent
 
 IMAGES = 12
 

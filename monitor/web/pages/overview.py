@@ -10,14 +10,14 @@ from starlette.responses import Response
 
 from monitor.facts.cluster import ClusterView, GpuState, QueueView
 from monitor.facts.findings import Severity
-from monitor.record.history import CLUSTER, Kind, What
+from monitor.i18n.figures import percent
+from monitor.report.history import CLUSTER, Kind, What
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
 from monitor.web.pages.problems import Problem, grouped, of_alerts, of_findings
 from monitor.web.pages.render import Section, Visit
 from monitor.web.pages.rows import PodRow
-from monitor.words.figures import percent
 
 QUIET = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
 PROBLEMS, DISKS, QUEUES, WAITING = 12, 8, 12, 8  # rows that are shown

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, PodView
-from monitor.questions import Why
+from monitor.queries.cluster import Why
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import SHOWN, Index, PodRow, card_rows, firing, pod_rows
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
-from monitor.alert.shown import Shown
+from monitor.alert.muted import Shown
 from monitor.facts.findings import Note, Severity
-from monitor.overview_findings import SaidFinding
+from monitor.i18n.notes import sentence
+from monitor.present.findings import SaidFinding
 from monitor.web.pages.render import link
-from monitor.words.notes import sentence
 
 
 @dataclass(frozen=True, slots=True)

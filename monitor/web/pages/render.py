@@ -16,12 +16,12 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from monitor.logs import printable
-from monitor.units import format_size
-from monitor.web.answers import NO_STORE
+from monitor.base.logs import printable
+from monitor.base.units import format_size
+from monitor.i18n import CATALOGS, LANGUAGES, Value, say
+from monitor.i18n.figures import duration, number, percent
 from monitor.web.context import LANG, YEAR, Sources, language_of, person_of, theme_of
-from monitor.words import CATALOGS, LANGUAGES, Value, say
-from monitor.words.figures import duration, number, percent
+from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 STATIC = Path(__file__).parents[1] / "static"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from monitor.report import ReportAsked
+from monitor.report.model import ReportAsked
 from monitor.web.pages.render import Visit
 from monitor.web.report_api import WEEK, known_by, stretch
 

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from monitor.alert.model import Phase
 from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView, PodView
-from monitor.overview_alerts import SaidAlert, say_alerts
-from monitor.overview_findings import SUBJECT
+from monitor.present.alerts import SaidAlert, say_alerts
+from monitor.present.findings import SUBJECT
 from monitor.web.pages.render import Visit
 
 SHOWN = 200

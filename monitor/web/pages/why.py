@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from starlette.responses import RedirectResponse, Response
 
 from monitor.facts.cluster import PodView
-from monitor.questions import Why
+from monitor.queries.cluster import Why
 from monitor.web.pages.pods import chain
 from monitor.web.pages.render import Visit, link
 from monitor.web.pages.rows import Index, pod_rows

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from monitor.agent.act.journal import Journal
+from monitor.agent.actions.journal import Journal
 from monitor.agent.datasets.check import Planned
 from monitor.agent.datasets.mounts import Place
 from monitor.agent.datasets.roots import Roots

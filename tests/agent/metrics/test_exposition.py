@@ -112,7 +112,7 @@ def test_only_what_changed_is_rendered_again() -> None:
     assert snapshot.host is not None
     exposition.render(msgspec.structs.replace(snapshot, host=msgspec.structs.replace(snapshot.host, load1=1.0)))
     again = {render.__module__ for render, (_, text) in exposition._rendered.items() if text is not kept[render]}
-    assert again == {"monitor.agent.metrics.host", "monitor.agent.metrics.whole"}
+    assert again == {"monitor.agent.metrics.host", "monitor.agent.metrics.snapshot"}
 
 
 def test_each_piece_names_every_part_that_it_reads() -> None:

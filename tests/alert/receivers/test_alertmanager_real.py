@@ -11,14 +11,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from monitor.alert.am_silences import AlertmanagerSilences
+from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.labels import labels_of
 from monitor.alert.model import Phase, Reason, Subject
 from monitor.alert.receivers.alertmanager import Alertmanager
 from monitor.alert.silences import silenced
-from monitor.alert.way import Way
+from monitor.base.endpoint import Way
 from monitor.facts.findings import Severity
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support import wait_until
 from tests.support.receivers.http_server import LocalServer, says
 from tests.support.receivers.real_alertmanager import RealAlertmanager, real_alertmanager

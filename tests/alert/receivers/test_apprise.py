@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.alert.receivers.parcels import parcel, receiver, refusal
+from tests.alert.receivers.batches import parcel, receiver, refusal
 from tests.support import free_port, need
 from tests.support.receivers.http_server import LocalServer, is_silent, says
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.receivers.base import Pace
-from tests.alert.receivers.parcels import parcel, receiver, refusal
+from tests.alert.receivers.batches import parcel, receiver, refusal
 from tests.support.receivers.bots import Bot, DingTalkBot, FeishuBot, WeComBot
 from tests.support.receivers.http_server import Behaviour, says
 

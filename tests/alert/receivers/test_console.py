@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 
 
 def test_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:

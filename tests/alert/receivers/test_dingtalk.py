@@ -6,7 +6,7 @@ import pytest
 
 from monitor.alert.receivers.base import Owner
 from monitor.alert.receivers.dingtalk import signed
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import DingTalkBot
 
 SECRET = "SECdd4f1a2b3c4d5e6f"

@@ -7,7 +7,7 @@ import pytest
 from monitor.alert.model import Phase, Reason
 from monitor.alert.receivers.base import Owner
 from monitor.facts.findings import Severity
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import FeishuBot
 from tests.support.receivers.http_server import says
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.receivers.base import MailSettings, Owner, Receiver
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support import free_port
 from tests.support.receivers.http_server import make_certificate
 from tests.support.receivers.smtp_server import SmtpServer

@@ -13,11 +13,11 @@ from urllib.parse import quote
 
 import pytest
 
-from monitor.alert.am_silences import AlertmanagerSilences
+from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.receivers.base import DeliveryError, MailSettings, Receiver, ReceiverSettings
 from monitor.alert.receivers.configured import way_of
-from monitor.logs import LogfmtFormatter
-from tests.alert.receivers.parcels import parcel, receiver
+from monitor.base.logs import LogfmtFormatter
+from tests.alert.receivers.batches import parcel, receiver
 from tests.support import free_port
 from tests.support.receivers.http_server import (
     Behaviour,

@@ -4,7 +4,7 @@ import pytest
 
 from monitor.alert.model import Phase, Reason
 from monitor.alert.receivers.base import Owner
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import RateLimit, SlackHook
 from tests.support.receivers.http_server import Behaviour, says
 

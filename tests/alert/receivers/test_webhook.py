@@ -6,7 +6,7 @@ import hmac
 from monitor.alert.model import Phase, Reason, Summary
 from monitor.alert.receivers.base import Pace
 from monitor.facts.findings import Severity
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.http_server import LocalServer, says
 
 PAGE = "https://warden.example"

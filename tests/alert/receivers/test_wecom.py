@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.receivers.base import Owner
-from tests.alert.receivers.parcels import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import WeComBot
 
 OWNERS = {"zhang": Owner(wecom="zhangsan"), "li": Owner(mobile="13800001111"), "wang": Owner(mail="w@example.com")}

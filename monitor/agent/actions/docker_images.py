@@ -1,0 +1,132 @@
+"""Removing an image from Docker: name by name, never by force, and so that it can be put back until the last moment.
+
+Docker refuses to remove the last name of an image that a container uses, and removes any other name without a word. A
+container that is just being made counts only once it is registered. So the image is first given a name of ours in each
+of its repositories, which holds it (and its digests, which nobody could put back) while its own names go. After a
+pause in which whoever had looked up a name has registered his container, the containers are looked at again: if one
+uses the image, its names are put back; else our name goes as the last one, which Docker checks once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from monitor.agent.actions.names import split
+from monitor.agent.actions.outcome import Refusal
+from monitor.agent.actions.runtime_images import Hold, Ledger, guarded
+from monitor.agent.runtime.api import ConflictError, GoneError
+from monitor.agent.runtime.docker_json import decode
+from monitor.agent.runtime.unix_http import UnixHttp
+from monitor.base.msgspec_types import know_types
+from monitor.facts import ImageFact
+
+_TIMEOUT = 120.0  # removing 60 GB of small files takes its time
+
+
+class _Config(msgspec.Struct, rename="pascal"):
+    labels: dict[str, str] | None = None
+
+
+class _Inspection(msgspec.Struct, rename="pascal"):
+    """/images/{id}/json."""
+
+    id: str
+    config: _Config | None = None
+
+
+class _Pruned(msgspec.Struct, rename="pascal"):
+    """/build/prune."""
+
+    space_reclaimed: int = 0
+
+
+class DockerImages:
+    """The images of one Docker engine, to be changed. `settle` waits until what was begun can be seen."""
+
+    def __init__(self, socket: str, settle: Callable[[], object]) -> None:
+        self._socket = socket
+        self._settle = settle
+
+    def labels(self, image: ImageFact) -> dict[str, str]:
+        config = decode(self._send("GET", _path(image.id, "/json")), _Inspection).config
+        return (config.labels if config else None) or {}
+
+    def remove(
+        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
+    ) -> str | Refusal:
+        hold = Hold(runtime="docker", image_id=image.id, guard=guard, names=image.names)
+
+        def take_names() -> Refusal | None:
+            for held in _guards(hold):
+                self._tag(image.id, held)
+            for name in hold.names:
+                if self._id_of(name) == image.id:  # not if it has moved to another image meanwhile
+                    self._untag(name)
+            self._settle()
+            return in_use() or self._remove_rest(image, hold)
+
+        return guarded(hold, ledger, take_names, self.put_back) or ""
+
+    def put_back(self, hold: Hold) -> None:
+        if self._id_of(hold.image_id) is None:
+            return
+        for name in hold.names:
+            if self._id_of(name) is None:  # else somebody has pulled it meanwhile
+                self._tag(hold.image_id, name)
+        for held in _guards(hold):
+            self._untag(held)
+
+    def prune_build_cache(self, unused_seconds: float) -> int:
+        """Remove build cache that nobody used for so long, and return how many bytes that freed."""
+        filters = msgspec.json.encode({"unused-for": [f"{int(unused_seconds)}s"]}).decode()
+        query = urlencode({"all": "1", "filters": filters})
+        return decode(self._send("POST", f"/build/prune?{query}"), _Pruned).space_reclaimed
+
+    def _remove_rest(self, image: ImageFact, hold: Hold) -> Refusal | None:
+        """Remove what still holds the image. The last of it Docker removes only if no container uses the image."""
+        guarded = {split(name)[0] for name in hold.names}
+        rest = [digest for digest in image.digests if split(digest)[0] not in guarded] + list(_guards(hold))
+        try:
+            for name in rest or [image.id]:
+                self._untag(name)
+        except ConflictError as error:
+            return Refusal("in-use", str(error))
+        return None
+
+    def _id_of(self, name: str) -> str | None:
+        """Given a name or an id, return the id of the image, or None if there is none."""
+        try:
+            return decode(self._send("GET", _path(name, "/json")), _Inspection).id
+        except GoneError:
+            return None
+
+    def _tag(self, image_id: str, name: str) -> None:
+        repository, _, tag = name.rpartition(":")
+        query = urlencode({"repo": repository, "tag": tag})
+        self._send("POST", _path(image_id, f"/tag?{query}"))
+
+    def _untag(self, name: str) -> None:
+        try:
+            self._send("DELETE", _path(name, "?force=false&noprune=false"))
+        except GoneError:
+            return
+
+    def _send(self, method: str, target: str) -> bytes:
+        with UnixHttp(self._socket) as http:
+            return http.send(method, target, _TIMEOUT)
+
+
+def _path(name: str, rest: str) -> str:
+    return f"/images/{quote(name, safe='/:@')}{rest}"
+
+
+def _guards(hold: Hold) -> tuple[str, ...]:
+    """Return our names for an image: one in each repository in which it has a tag."""
+    repositories = dict.fromkeys(name.rpartition(":")[0] for name in hold.names)
+    return tuple(f"{repository}:{hold.guard}" for repository in repositories)
+
+
+know_types(__name__)

@@ -1,0 +1,1 @@
+"""GPU drivers: devices, processes and error events. NVML is the first implementation."""

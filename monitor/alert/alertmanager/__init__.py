@@ -1,0 +1,1 @@
+"""Interoperation with Alertmanager: its silences, and its webhook calls to this daemon."""

@@ -1,0 +1,1 @@
+"""Message composition: notifications become documents, and documents become markup for each receiver."""

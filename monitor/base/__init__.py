@@ -1,0 +1,1 @@
+"""Shared building blocks without any knowledge of the domain."""

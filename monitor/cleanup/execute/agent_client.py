@@ -1,0 +1,187 @@
+"""Has agents act: one request with one time limit for everything, and then the question what became of it.
+
+An id is used once. A request that was lost on the way is not sent again under another id: what became of it is asked
+for by the id that it had.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import msgspec
+
+from monitor.base.deadline import Lifeline, within
+from monitor.cluster.agents.client import AgentTls
+from monitor.facts.actions import ActionFact, ActionRequest, ActionState
+
+ROUTE = "/v1/actions"
+MAX_BODY = 256 * 1024 * 1024  # the scan of a root with 100,000 units
+FIRST_LOOK, SLOWEST_LOOK = 0.05, 2.0
+PATIENCE = 60.0  # for how long an agent may be out of reach while it acts
+
+
+@dataclass(frozen=True)
+class Access:
+    """How agents are asked to act: the token for that, how long an answer may take, and TLS if they speak it."""
+
+    token: str | None = field(default=None, repr=False)
+    limit: float = 10.0
+    tls: AgentTls | None = None
+
+
+class AgentSilentError(Exception):
+    """There was no answer, or none that can be believed: nobody knows whether the agent has heard."""
+
+
+class AgentRefusesError(Exception):
+    """The agent has heard, and refuses. `word` says why, `retry_after` when to ask again, if that may help."""
+
+    def __init__(self, word: str, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.word = word
+        self.retry_after = retry_after
+
+
+WORDS: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "token",
+    HTTPStatus.FORBIDDEN: "disabled",
+    HTTPStatus.CONFLICT: "replayed",
+    HTTPStatus.GONE: "expired",
+    HTTPStatus.TOO_MANY_REQUESTS: "too-many",
+    HTTPStatus.BAD_REQUEST: "malformed",
+}
+
+
+class _Refusal(msgspec.Struct):
+    error: str = ""
+
+
+class ActionClient:
+    """Asks agents, from any thread. `stopping` ends all waiting."""
+
+    def __init__(self, access: Access, stopping: threading.Event) -> None:
+        """Raise ValueError if a certificate or a key cannot be read."""
+        self._access = access
+        self._stopping = stopping
+        self._context = access.tls.context() if access.tls is not None else None
+        if self._context is not None:
+            self._context.sslsocket_class = ssl.SSLSocket  # the limit is kept here, and not by the socket
+
+    def submit(self, target: str, request: ActionRequest) -> ActionFact:
+        """Given host:port of an agent, have it act. Raise AgentRefusesError or AgentSilentError."""
+        return self._fact(target, "POST", ROUTE, msgspec.json.encode(request))
+
+    def ask(self, target: str, own: str) -> ActionFact | None:
+        """Return what became of an action; None if the agent does not know it. Raise as `submit` does."""
+        try:
+            return self._fact(target, "GET", f"{ROUTE}/{own}")
+        except _UnknownError:
+            return None
+
+    def stop(self, target: str, own: str) -> None:
+        """Have a scan or a purge end early. Raise as `submit` does."""
+        self._fact(target, "POST", f"{ROUTE}/{own}/stop")
+
+    def finish(
+        self, target: str, fact: ActionFact, limit: float, look: Callable[[ActionFact], None] = lambda _: None
+    ) -> ActionFact:
+        """Given an action that was begun, wait for its end, and return it. `look` is shown how far it is.
+
+        Raise AgentSilentError when that is not known within `limit` seconds, AgentRefusesError if it is not told.
+        """
+        deadline, rest, heard = time.monotonic() + limit, FIRST_LOOK, time.monotonic()
+        while fact.state is ActionState.RUNNING:
+            look(fact)
+            if time.monotonic() >= deadline:
+                raise AgentSilentError(f"it was not over within {limit:g} s")
+            if self._stopping.wait(rest):
+                raise AgentSilentError("the daemon is being stopped")
+            rest = min(rest * 1.5, SLOWEST_LOOK)
+            try:
+                found = self.ask(target, fact.id)
+            except AgentSilentError:
+                if time.monotonic() - heard > PATIENCE:
+                    raise
+                continue
+            if found is None:
+                raise AgentSilentError("the agent does not remember it any more")
+            fact, heard = found, time.monotonic()
+        return fact
+
+    def _fact(self, target: str, method: str, path: str, body: bytes | None = None) -> ActionFact:
+        status, headers, answer = self._call(target, method, path, body)
+        if status in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
+            try:
+                return msgspec.json.decode(answer, type=ActionFact)
+            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+                raise AgentSilentError(f"{target} answered with something else: {error}") from None
+        if status == HTTPStatus.NOT_FOUND:
+            raise _UnknownError
+        raise AgentRefusesError(
+            WORDS.get(status, "failed"), _said(target, status, answer), _seconds(headers.get("Retry-After"))
+        )
+
+    def _call(
+        self, target: str, method: str, path: str, body: bytes | None
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        try:
+            return within(self._access.limit, lambda line: self._talk(line, target, method, path, body))
+        except TimeoutError:
+            why = f"no whole answer within {self._access.limit:g} s"
+        except ssl.SSLError as error:
+            why = f"TLS: {error.reason or 'failed'}"
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+        except (http.client.HTTPException, ValueError) as error:
+            why = f"what answered speaks no HTTP ({type(error).__name__})"
+        raise AgentSilentError(f"{target}: {why}")
+
+    def _talk(
+        self, line: Lifeline, target: str, method: str, path: str, body: bytes | None
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
+        with closing(http.client.HTTPConnection(target, timeout=self._access.limit)) as connection:
+            sock = socket.create_connection((connection.host, connection.port), self._access.limit)
+            line.hold(sock)
+            if self._context is not None:
+                name = self._access.tls.server_name if self._access.tls is not None else None
+                sock = self._context.wrap_socket(sock, server_hostname=name or connection.host)
+            connection.sock = sock
+            connection.request(method, path, body, self._headers())
+            with closing(connection.getresponse()) as response:
+                answer = response.read(MAX_BODY + 1)
+                if len(answer) > MAX_BODY or response.length:
+                    raise http.client.IncompleteRead(b"")
+                return response.status, response.headers, answer
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "Content-Type": "application/json", "Connection": "close"}
+        if self._access.token is not None:
+            headers["Authorization"] = f"Bearer {self._access.token}"
+        return headers
+
+
+class _UnknownError(AgentRefusesError):
+    """The agent knows no such action."""
+
+    def __init__(self) -> None:
+        super().__init__("unknown", "the agent knows no such action: is it a version that acts?")
+
+
+def _said(target: str, status: int, answer: bytes) -> str:
+    try:
+        said = msgspec.json.decode(answer, type=_Refusal).error
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        said = ""
+    return f"{target} answered {status}" + (f": {said[:300]}" if said else "")
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after and retry_after.strip().isdecimal() else None

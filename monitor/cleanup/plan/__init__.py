@@ -1,0 +1,1 @@
+"""Decides what a cleanup run removes."""

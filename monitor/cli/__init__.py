@@ -1,0 +1,1 @@
+"""The `gpuwarden` command, one module per command group."""

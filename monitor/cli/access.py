@@ -1,0 +1,45 @@
+"""The commands about who may do what. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from monitor.cli.base import WRONG_CONFIGURATION, asked, config_option, load_config
+
+SHORTEST = 8
+
+
+@click.command("hash-password")
+@click.option("--stdin", "from_stdin", is_flag=True, help="Read the password from the first line of the input.")
+def hash_password(from_stdin: bool) -> None:
+    """Ask for a password and print its hash, for `password_hash` of a user in daemon.access.users."""
+    from monitor.access.passwords import hash_password as hashed
+
+    if from_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    else:
+        password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    if len(password) < SHORTEST:
+        click.echo(f"gpuwarden: a password has at least {SHORTEST} characters", err=True)
+        sys.exit(WRONG_CONFIGURATION)
+    try:
+        click.echo(hashed(password))
+    except ValueError as error:
+        click.echo(f"gpuwarden: {error}", err=True)
+        sys.exit(WRONG_CONFIGURATION)
+
+
+@click.command("login-link")
+@config_option
+def login_link(config_path: str | None) -> None:
+    """Print a link by which a browser is signed in as admin, once and within an hour."""
+    config = load_config(config_path)
+    from monitor.base.net import reached_at
+    from monitor.cli.ask import call_daemon
+    from monitor.config.types import Listen
+
+    listen = config.daemon.listen
+    made = asked(lambda: call_daemon(config, "POST", "/v1/login-link", dict[str, str], {}))
+    click.echo(f"http://{Listen(host=reached_at(listen.host), port=listen.port)}{made['path']}")

@@ -1,0 +1,201 @@
+"""The commands; nothing else. What a command needs is imported when it runs, so that `gpuwarden --help` is quick.
+
+Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+import monitor
+from monitor.cli.access import hash_password, login_link
+from monitor.cli.alerts import alerts
+from monitor.cli.base import (
+    PROBLEM_FOUND,
+    WRONG_CONFIGURATION,
+    asked,
+    config_option,
+    json_option,
+    lang_option,
+    load_config,
+)
+from monitor.cli.cleanup import cleanup
+from monitor.cli.doctor import doctor
+from monitor.cli.report import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from monitor.config.root import Config
+
+SNAPSHOT_LIMIT = 10.0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(monitor.__version__, prog_name="gpuwarden")
+def main() -> None:
+    """Monitoring, alerting and safe cleanup for GPU clusters on Kubernetes."""
+
+
+main.add_command(alerts)
+main.add_command(cleanup)
+main.add_command(report)
+main.add_command(doctor)
+main.add_command(hash_password)
+main.add_command(login_link)
+
+
+@main.command()
+@config_option
+def up(config_path: str | None) -> None:
+    """Run agent and page on this machine, in one process."""
+    config = load_config(config_path)
+    from monitor.daemon.main import run_up
+
+    _run(lambda: run_up(config, sys.stdout), config)
+
+
+@main.command()
+@config_option
+def agent(config_path: str | None) -> None:
+    """Run the per-node agent."""
+    config = load_config(config_path)
+    from monitor.daemon.launch import become_agent
+
+    become_agent(config.agent_settings())
+
+
+@main.command()
+@config_option
+def daemon(config_path: str | None) -> None:
+    """Run the central daemon and its page."""
+    config = load_config(config_path)
+    from monitor.daemon.main import run_daemon
+
+    _run(lambda: run_daemon(config), config)
+
+
+@main.command()
+@click.option("--nodes", type=click.IntRange(2, 250), default=6, show_default=True, help="Nodes with 8 GPUs each.")
+@click.option("--listen", default="127.0.0.1:9836", show_default=True, help="Where the page is served.")
+@lang_option
+def demo(nodes: int, listen: str, lang: str | None) -> None:
+    """Run all of it on a simulated cluster, in which everything goes wrong within minutes."""
+    from monitor.cli.ask import locale_language
+    from monitor.config.root import Config
+    from monitor.config.types import Listen, parse_listen
+    from monitor.daemon.main import run_daemon
+    from monitor.sim.demo import run_demo
+    from monitor.web.context import Link
+
+    def run(config: Config, robot: str) -> int:
+        return run_daemon(config, sys.stdout, (Link("WeCom", robot),))
+
+    try:
+        address = Listen.model_validate(parse_listen(listen))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--listen") from None
+    tongue = lang or locale_language(os.environ)
+    _run(lambda: run_demo(run, nodes, address, tongue, click.echo), Config.model_validate({"log_level": "warning"}))
+
+
+@main.command()
+@config_option
+@json_option
+def snapshot(config_path: str | None, as_json: bool) -> None:
+    """Read this machine once and print what was found. Exit code 1 if something could not be read."""
+    config = load_config(config_path)
+    import msgspec
+
+    from monitor.base import logs
+    from monitor.cli import tables
+    from monitor.daemon import launch
+    from monitor.present import node as overview
+
+    logs.setup("error")  # what a collector could not do is in the table
+    taken = launch.read_machine_once(config.agent_settings(), SNAPSHOT_LIMIT)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(taken)))
+    else:
+        tables.print_snapshot(taken, sys.stdout)
+    sys.exit(PROBLEM_FOUND if overview.troubled(taken) else 0)
+
+
+@main.command()
+@click.option("--all", "everything", is_flag=True, help="Show also what is only a symptom of something else.")
+@lang_option
+@config_option
+@json_option
+def status(everything: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
+    """Show the cluster: findings, nodes, GPUs, owners, waiting pods. Exit code 1 if something needs attention."""
+    config = load_config(config_path)
+    import msgspec
+
+    from monitor.cli import tables as render
+    from monitor.cli.ask import findings_now, locale_language, view_now
+    from monitor.present import cluster as overview_cluster
+    from monitor.present import findings as overview_findings
+
+    view = asked(lambda: view_now(config))
+    findings = findings_now(config, lang or locale_language(os.environ))
+    if as_json:
+        whole = msgspec.to_builtins(view) | {"findings": findings}
+        click.echo(msgspec.json.format(msgspec.json.encode(whole)))
+    else:
+        render.print_view(view, sys.stdout, overview_findings.table(findings, view.at, everything))
+    sys.exit(PROBLEM_FOUND if overview_cluster.troubled(view) or overview_findings.urgent(findings) else 0)
+
+
+@main.command()
+@click.argument("name", metavar="POD")
+@click.option("-n", "--namespace", help="Namespace; all of them if not given.")
+@lang_option
+@config_option
+@json_option
+def why(name: str, namespace: str | None, lang: str | None, config_path: str | None, as_json: bool) -> None:
+    """Say why a pod or job is not running, idle or stuck. Exit code 1 if something is wrong with it."""
+    config = load_config(config_path)
+    import json
+
+    from monitor.cli.ask import locale_language, why_now
+
+    answer = asked(lambda: why_now(config, name, namespace, lang or locale_language(os.environ)))
+    click.echo(json.dumps(answer.as_dict(), ensure_ascii=False) if as_json else "\n".join(answer.lines))
+    sys.exit(0 if answer.well else PROBLEM_FOUND)
+
+
+@main.command("check-config")
+@click.argument("path", metavar="F")
+@json_option
+def check_config(path: str, as_json: bool) -> None:
+    """Say everything that is wrong with a configuration file, with the variables that are set now."""
+    import json
+
+    from monitor.config.file import ConfigError, Problem, load, summary
+
+    problems: tuple[Problem, ...] = ()
+    try:
+        verdict = f"ok: {path}\n{summary(load(path, os.environ))}"
+    except ConfigError as error:
+        problems, verdict = error.problems, str(error)
+    if as_json:
+        verdict = json.dumps({"file": path, "ok": not problems, "problems": [vars(problem) for problem in problems]})
+    click.echo(verdict, err=bool(problems) and not as_json)
+    sys.exit(WRONG_CONFIGURATION if problems else 0)
+
+
+def _run(serve: Callable[[], int], config: Config) -> NoReturn:
+    """Serve until told to stop, and end with the exit code, or with the sentence that says why it cannot start."""
+    from monitor.base import logs
+    from monitor.daemon.main import StartError
+
+    logs.setup(config.log_level)
+    try:
+        sys.exit(serve())
+    except StartError as error:
+        click.echo(f"gpuwarden: {error}", err=True)
+        sys.exit(PROBLEM_FOUND)

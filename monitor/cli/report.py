@@ -1,0 +1,67 @@
+"""The command that prints the report. What it needs is imported when it runs, so that `gpuwarden --help` is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import click
+
+from monitor.cli.base import asked, config_option, json_option, lang_option, load_config
+
+if TYPE_CHECKING:
+    from monitor.config.root import Config
+    from monitor.report.model import Report
+
+LIMIT = 60.0  # seconds; a year of a thousand nodes takes a while
+
+
+@click.command()
+@click.option("--since", default="7d", show_default=True, metavar="TIME", help="On which time: the last 24h, 7d, 30d.")
+@click.option(
+    "--by", type=click.Choice(["user", "queue", "node"]), default="user", show_default=True, help="A row each."
+)
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json", "csv", "html"]), default="table", show_default=True,
+    help="For people, programs, spreadsheets, or as a page to keep.",
+)  # fmt: skip
+@lang_option
+@config_option
+@json_option
+def report(since: str, by: str, form: str, lang: str | None, config_path: str | None, as_json: bool) -> None:
+    """Show GPU hours allocated, used and wasted, disk by owner, what was cleaned up, and incidents by cause."""
+    config = load_config(config_path)
+    from monitor.base.units import parse_duration
+    from monitor.cli.ask import locale_language
+    from monitor.report import render
+
+    try:
+        parse_duration(since)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    made = asked(lambda: _ask(config, since, by))
+    lang = lang or locale_language(os.environ)
+    if as_json or form == "json":
+        click.echo(render.as_json(made), nl=False)
+    elif form == "csv":
+        sys.stdout.write(render.as_csv(made))
+    elif form == "html":
+        click.echo(render.as_html(made, lang))
+    else:
+        render.table(made, lang, sys.stdout)
+
+
+def _ask(config: Config, since: str, by: str) -> Report:
+    """Return the daemon's report. Raise AskError."""
+    from monitor.cli.ask import AskError, NoDaemonError, call_daemon
+    from monitor.report.model import Report
+
+    try:
+        return call_daemon(config, "GET", f"/v1/report?{urlencode({'since': since, 'by': by})}", Report, None, LIMIT)
+    except NoDaemonError:
+        raise AskError(
+            f"no daemon answers on {config.daemon.listen}; it keeps the record that the report is made of: "
+            "gpuwarden daemon (daemon.listen says where)"
+        ) from None

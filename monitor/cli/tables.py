@@ -1,0 +1,61 @@
+"""A snapshot, or a view of the cluster, as tables in the terminal; plain text 120 columns wide elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from monitor.facts import NodeSnapshot
+from monitor.facts.cluster import ClusterView
+from monitor.present import cluster as overview_cluster
+from monitor.present import node
+
+PLAIN_WIDTH = 120
+
+
+def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
+    """Given a snapshot, print its tables to `file`."""
+    _print(node.headline(snapshot), node.tables(snapshot), file)
+
+
+def print_view(view: ClusterView, file: TextIO, *first: node.Table) -> None:
+    """Given a view of the cluster, print its tables to `file`, after those that come first."""
+    _print(overview_cluster.headline(view), (*first, *overview_cluster.tables(view)), file)
+
+
+def print_tables(tables: Iterable[node.Table], file: TextIO) -> None:
+    """Print these tables to `file`."""
+    _print_each(_console(file), tables)
+
+
+def _print(headline: str, tables: Iterable[node.Table], file: TextIO) -> None:
+    console = _console(file)
+    console.print(Text(headline, style="bold"))
+    console.print()
+    _print_each(console, tables)
+
+
+def _console(file: TextIO) -> Console:
+    width = None if file.isatty() else PLAIN_WIDTH
+    return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _print_each(console: Console, tables: Iterable[node.Table]) -> None:
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        console.print(Text(table.title, style="bold"))
+        console.print(_rich(table) if table.rows else Text(f"  {table.note}"))
+
+
+def _rich(table: node.Table) -> RichTable:
+    rich = RichTable(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in table.columns:
+        rich.add_column(name, justify="right" if name in node.NUMBERS else "left", overflow="fold")
+    for row in table.rows:
+        rich.add_row(*(Text(cell) for cell in row))
+    return rich

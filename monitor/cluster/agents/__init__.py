@@ -1,0 +1,1 @@
+"""Polls the node agents over HTTP."""

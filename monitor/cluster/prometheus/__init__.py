@@ -1,0 +1,1 @@
+"""Node facts rebuilt from a metrics store that scrapes the agents."""

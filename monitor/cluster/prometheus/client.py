@@ -1,0 +1,172 @@
+"""Questions to a metrics store that speaks Prometheus' HTTP API: bounded in time and size, errors in plain words.
+
+No proxy is asked and no redirect is followed: the credentials are for this address alone. Every answer is for one
+moment, so that what several questions bring fits together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import msgspec
+import requests
+
+from monitor.cluster.prometheus.query import Series
+from monitor.probes.tcp import network_error
+
+MAX_BODY = 256 * 1024 * 1024
+PIECE = 256 * 1024
+LONGEST_WORD = 300
+NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is what comes before /api/v1"
+
+
+class StoreError(Exception):
+    """The store's answer could not be had, or not be used. `too_much`: a smaller question may be answered."""
+
+    def __init__(self, text: str, too_much: bool = False) -> None:
+        super().__init__(text)
+        self.too_much = too_much
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """Which store, and who asks. The token is read anew for each question: those of Kubernetes change by the hour."""
+
+    url: str
+    limit: float
+    token: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    username: str | None = None
+    password: Callable[[], str | None] = field(default=lambda: None, repr=False)
+    ca_file: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the store says. `missing` is what it could not ask itself, where it stands for several."""
+
+    series: list[Series]
+    missing: str | None = None
+
+
+class _Data(msgspec.Struct):
+    result: list[Series]
+
+
+class _Body(msgspec.Struct, rename={"is_partial": "isPartial"}):
+    status: str
+    data: _Data | None = None
+    error: str = ""
+    warnings: list[str] | None = None
+    is_partial: bool = False
+
+
+class MetricStore:
+    """Asks one store. Used from one thread."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        self._settings = settings
+        self._url = f"{settings.url.rstrip('/')}/api/v1/query"
+        self.name = urlsplit(settings.url).netloc
+        self._decode = msgspec.json.Decoder(_Body).decode
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = settings.ca_file or True
+        self._session.headers.update({"User-Agent": "gpuwarden"})
+
+    def close(self) -> None:
+        """Keep no connection."""
+        self._session.close()
+
+    def query(self, expression: str, at: float) -> Answer:
+        """Given a question and a moment, return the series. Raise StoreError."""
+        # VictoriaMetrics would answer for half a minute ago; `nocache` says that we mean the moment that we name.
+        form = {"query": expression, "time": f"{at:.3f}", "nocache": "1", "timeout": f"{self._settings.limit:g}s"}
+        try:
+            status, body = self._post(form)
+        except OSError as error:  # what requests raises is one, and so is a CA file that is missing
+            raise StoreError(self._says(self._unreachable(error))) from error
+        answer = self._understood(status, body)
+        if answer.is_partial:
+            # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
+            raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
+        missing = "; ".join(answer.warnings)[:LONGEST_WORD] if answer.warnings else None
+        return Answer(answer.data.result if answer.data else [], missing)
+
+    def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
+        deadline = time.monotonic() + self._settings.limit
+        with self._session.post(
+            self._url,
+            data=form,
+            headers=self._headers(),
+            auth=self._auth(),
+            timeout=self._settings.limit,
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            body = bytearray()
+            for piece in response.iter_content(PIECE):
+                body += piece
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the answer does not come to an end")
+                if len(body) > MAX_BODY:
+                    raise StoreError(self._says(f"answers with more than {MAX_BODY >> 20} MiB"), too_much=True)
+            return response.status_code, bytes(body)
+
+    def _headers(self) -> dict[str, str]:
+        try:
+            token = self._settings.token()
+        except ValueError as error:  # the token's file is gone
+            raise StoreError(f"daemon.prometheus.token_file: {error}") from None
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _auth(self) -> tuple[str, str] | None:
+        if self._settings.username is None:
+            return None
+        try:
+            return self._settings.username, self._settings.password() or ""
+        except ValueError as error:
+            raise StoreError(f"daemon.prometheus.password_file: {error}") from None
+
+    def _understood(self, status: int, body: bytes) -> _Body:
+        """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
+        try:
+            answer = self._decode(body)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            raise StoreError(self._says(_without_json(status))) from None
+        if status == HTTPStatus.OK and answer.status == "success":
+            return answer
+        said = " ".join(answer.error.split())[:LONGEST_WORD]
+        if status == HTTPStatus.BAD_REQUEST:
+            raise StoreError(
+                self._says(f"does not understand the question, is daemon.prometheus.selector right? {said}")
+            )
+        if status == HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise StoreError(self._says(f"cannot answer, it may be too much at once: {said}"), too_much=True)
+        raise StoreError(self._says(_refused(status) or f"answers {status}: {said}"))
+
+    def _unreachable(self, error: OSError) -> str:
+        found = network_error(error)
+        if found.cause == "timeout":
+            return f"does not answer within {self._settings.limit:g} s"
+        return f"cannot be reached: {found}"
+
+    def _says(self, what: str) -> str:
+        return f"{self.name} {what}"[:LONGEST_WORD]
+
+
+def _without_json(status: int) -> str:
+    return _refused(status) or NO_PROMETHEUS.format(
+        path="/api/v1/query", what="another kind of answer" if status == HTTPStatus.OK else f"status {status}"
+    )
+
+
+def _refused(status: int) -> str | None:
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return f"wants other credentials (status {status}): daemon.prometheus.token_file, or username and password_file"
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        return f"is overloaded or not ready (status {status})"
+    return None

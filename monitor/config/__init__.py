@@ -1,0 +1,1 @@
+"""Configuration file and environment variables, one module per section."""

@@ -1,0 +1,105 @@
+"""The limits of every rule as settings: a section for each rule, made of the marks on its own dataclass of defaults.
+
+daemon:
+  rules:
+    disk_full:
+      warning: 85%
+      overrides:
+        - match: {mount: "/scratch*"}
+          warning: 95%
+    gpu_hot: {enabled: false}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import AfterValidator, create_model
+
+from monitor.config.messages import unknown
+from monitor.config.types import Duration, Ratio, Section, Size
+from monitor.detect.base import Limits, Override, Rule
+from monitor.detect.rules import RULES
+from monitor.facts.findings import LABELS
+
+MARKS: Mapping[str, Any] = {"duration": Duration, "ratio": Ratio, "size": Size}
+
+
+def known_labels(match: dict[str, str]) -> dict[str, str]:
+    """Given patterns by label, return them. Raise ValueError if there is none, or findings have no such label."""
+    if not match:
+        raise ValueError('is empty; say what the exception is for, for example {node: "gpu-0*"}')
+    for name in match:
+        if name not in LABELS:
+            raise ValueError(f"{name!r}: {unknown('label', name, LABELS)}")
+    return match
+
+
+Match = Annotated[dict[str, str], AfterValidator(known_labels)]
+
+
+class RulesSection(Section):
+    """The sections of all rules, each under the rule's name with _ for -."""
+
+    def limits(self, rules: Iterable[Rule] = RULES) -> dict[str, Limits[Any]]:
+        """Return the limits of each rule, as detectors take them."""
+        return {rule.rule: _limits(rule, getattr(self, field_name(rule))) for rule in rules}
+
+
+def rules_config(rules: Iterable[Rule]) -> type[RulesSection]:
+    """Given rules, return the type of their settings."""
+    sections: dict[str, Any] = {}
+    for rule in rules:
+        section = _section(rule)
+        sections[field_name(rule)] = (section, section())
+    return create_model("RulesConfig", __base__=RulesSection, **sections)
+
+
+def field_name(rule: Rule) -> str:
+    """Given a rule, return the key of its section."""
+    return rule.rule.replace("-", "_")
+
+
+def setting_type(hint: Any) -> Any:
+    """Given the type of a limit, return that of its setting: 10m, 80% and 50GiB are understood where marked."""
+    if get_origin(hint) is Annotated:
+        plain, *marks = get_args(hint)
+        return next((MARKS[mark] for mark in marks if mark in MARKS), plain)
+    options = get_args(hint)
+    if type(None) in options:
+        return next(setting_type(option) for option in options if option is not type(None)) | None
+    return hint
+
+
+def _section(rule: Rule) -> type[Section]:
+    """Return the type of one rule's section: its limits, whether it is on, and the exceptions."""
+    hints, defaults = get_type_hints(rule.limits, include_extras=True), rule.limits()
+    own: dict[str, Any] = {}
+    other: dict[str, Any] = {}
+    for limit in dataclasses.fields(rule.limits):
+        kind = setting_type(hints[limit.name])
+        own[limit.name] = (kind, getattr(defaults, limit.name))
+        other[limit.name] = (kind | None, None)  # an exception changes what it names; the rest is as elsewhere
+    name = rule.rule.title().replace("-", "")
+    exception: Any = create_model(f"{name}Exception", __base__=Section, match=(Match, ...), **other)
+    always: dict[str, Any] = {"enabled": (bool, True), "overrides": (tuple[exception, ...], ())}
+    section: type[Section] = create_model(f"{name}Rule", __base__=Section, **(own | always))
+    return section
+
+
+def _limits(rule: Rule, section: Any) -> Limits[Any]:
+    names = [limit.name for limit in dataclasses.fields(rule.limits)]
+    default = rule.limits(**{name: getattr(section, name) for name in names})
+    overrides = []
+    for exception in section.overrides:
+        changed = {name: getattr(exception, name) for name in names if name in exception.model_fields_set}
+        overrides.append(Override(dict(exception.match), dataclasses.replace(default, **changed)))
+    return Limits(default, tuple(overrides), section.enabled)
+
+
+if TYPE_CHECKING:
+    RulesConfig = RulesSection  # what is made below has a field for each rule
+else:
+    RulesConfig = rules_config(RULES)

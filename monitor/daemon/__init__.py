@@ -1,0 +1,1 @@
+"""The central process: composition root and its long-running services."""

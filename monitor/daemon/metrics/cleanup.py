@@ -1,0 +1,36 @@
+"""What cleanup has done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client.core import Metric
+
+from monitor.base.metrics import Table
+from monitor.cleanup.totals import Cleaned
+from monitor.daemon.metrics.label_values import short
+
+RUNS: Table[int] = Table(
+    ("policy", "outcome"),
+    counters=(("gpuwarden_cleanup_runs", "Runs by how they ended, since the start of the process.", lambda n: n),),
+)
+ITEMS: Table[int] = Table(
+    ("policy", "outcome"),
+    counters=(("gpuwarden_cleanup_items", "Items by what became of them, since the start.", lambda n: n),),
+)
+FREED: Table[int] = Table(
+    ("policy",),
+    counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by runs that ended, since the start.", lambda n: n),),
+)
+LAST: Table[float] = Table(
+    ("policy",), (("gpuwarden_cleanup_last_run_seconds", "When the last run began (Unix time).", lambda at: at),)
+)
+TABLES = (RUNS, ITEMS, FREED, LAST)
+
+
+def families(cleaned: Cleaned) -> Iterable[Metric]:
+    """Yield runs, items and bytes by policy."""
+    yield from RUNS.families(((short(policy), short(end)), count) for (policy, end), count in cleaned.runs.items())
+    yield from ITEMS.families(((short(policy), short(word)), count) for (policy, word), count in cleaned.items.items())
+    yield from FREED.families(((short(policy),), count) for policy, count in cleaned.freed_bytes.items())
+    yield from LAST.families(((short(policy),), at) for policy, at in cleaned.last_run.items())

@@ -1,0 +1,116 @@
+"""The daemon's own metrics: who is asked for what when somebody scrapes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prometheus_client import ProcessCollector
+
+import monitor
+from monitor.cluster.live import LiveCluster
+from monitor.daemon.alerting import Alerting
+from monitor.daemon.cleaning import Cleaning
+from monitor.daemon.evaluator import FindingsWatch
+from monitor.daemon.metrics import Area, Exposition, alerts, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics.findings import Found
+from monitor.daemon.metrics.own import Own
+from monitor.daemon.pod_health import Explainer, Unwell
+from monitor.detect.meta.monitor import OWN_RULES
+from monitor.facts.cluster_facts import World
+from monitor.queries.cluster import world_of
+
+log = logging.getLogger(__name__)
+EVERY = 10.0  # seconds between two rounds of explanations
+PATIENCE = 0.25  # for how long the first one is waited for
+UNASKED = 300.0  # seconds without a scrape after which nobody is interested any more
+
+
+@dataclass(frozen=True)
+class Scraped:
+    """Whom a scrape asks. `holds` says whether this replica holds the lease, where there is one."""
+
+    live: LiveCluster
+    watch: FindingsWatch
+    alerting: Alerting
+    cleaning: Cleaning
+    resource: str
+    cluster: str | None = None  # its name, as on alerts
+    holds: Callable[[], bool] | None = None
+
+    def exposition(self) -> Exposition:
+        """Return what renders the metrics. Nothing runs before the first scrape."""
+        process = ProcessCollector(registry=None)
+        explaining = Explaining(self._world)
+        return Exposition(
+            (
+                Area("own", self._own, own.families),
+                Area("process", lambda: tuple(process.collect()), lambda found: found),
+                Area("cluster", lambda: self.live.view, cluster.families),
+                Area("findings", self._found, findings.families),
+                Area("services", self.watch.services, findings.service_families),
+                Area("pods", explaining.latest, pods.families),
+                Area("alerts", self.alerting.desk.snapshot, alerts.families),
+                Area("post", self.alerting.traffic, alerts.post_families),
+                Area("cleanup", self.cleaning.cleaned, cleanup.families),
+            )
+        )
+
+    def _own(self) -> Own:
+        last = self.watch.last
+        return Own(
+            version=monitor.__version__,
+            now=time.time(),
+            view_at=self.live.view.at,
+            looked_at=last.at if last is not None else None,
+            look_seconds=last.seconds if last is not None else None,
+            lease_held=self.holds() if self.holds is not None else None,
+        )
+
+    def _found(self) -> Found:
+        return Found(self.alerting.desk.findings, (*self.watch.rules(), *OWN_RULES), self.cluster)
+
+    def _world(self) -> World | None:
+        """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""
+        return world_of(self.live, self.resource) if self.live.kube is not None else None
+
+
+class Explaining:
+    """Explains pods in the background, for as long as somebody asks now and then."""
+
+    def __init__(self, world: Callable[[], World | None], now: Callable[[], float] = time.time) -> None:
+        self._world = world
+        self._now = now
+        self._lock = threading.Lock()
+        self._asked_at = 0.0  # of the monotonic clock
+        self._thread: threading.Thread | None = None
+        self._first = threading.Event()
+        self._latest: Unwell | None = None
+
+    def latest(self) -> Unwell | None:
+        """Return what the last round has found; None before the first, or if there is nothing to be known."""
+        with self._lock:
+            self._asked_at = time.monotonic()
+            if self._thread is None or not self._thread.is_alive():
+                self._first.clear()
+                self._thread = threading.Thread(target=self._keep_explaining, name="explain pods", daemon=True)
+                self._thread.start()
+        self._first.wait(PATIENCE)
+        return self._latest
+
+    def _keep_explaining(self) -> None:
+        explainer = Explainer()
+        while time.monotonic() - self._asked_at < UNASKED:
+            began = time.monotonic()
+            try:
+                world = self._world()
+                self._latest = explainer.round(world, self._now()) if world is not None else None
+            except Exception:  # whatever one odd pod provokes, the next round may succeed
+                log.exception("explaining pods")
+                self._latest = None
+            self._first.set()
+            time.sleep(max(0.0, began + EVERY - time.monotonic()))
+        self._latest = None

@@ -1,0 +1,119 @@
+"""Which pods are not well, and why: explained a few at a time, so that a large cluster costs no more than a small one.
+
+An explanation of a waiting pod looks at every node; waiting pods that are alike share one. Every other pod has its own.
+What was explained is remembered until the pod changes or it is its turn again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
+from monitor.explain.explain import explain_pod, reference
+from monitor.explain.not_created import WORST
+from monitor.explain.reasons import PodRef, Status
+from monitor.facts.cluster_facts import FINISHED, World
+from monitor.facts.kube import PodFact
+from monitor.queries.cluster import WELL
+
+MOST = 500  # pods that are named; the others are counted
+BUDGET = 0.25  # seconds of CPU for the explanations of one round
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class UnwellPod:
+    """A pod that is not well, and the enumerated words that say why."""
+
+    pod: PodRef
+    status: str
+    cause: str
+
+
+@dataclass(frozen=True)
+class Unwell:
+    """Pods that are not well. `counts` are all of them by status and cause, `pods` those in the worst state.
+
+    `beyond` are those that are counted and not named, and pods of which nobody knows yet whether they are well.
+    """
+
+    pods: tuple[UnwellPod, ...]
+    counts: Mapping[tuple[str, str], int]
+    beyond: int
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What was explained: of which pod, when, and the words; of waiting pods, the answer that they share."""
+
+    pod: PodFact
+    at: float
+    status: Status = Status.PENDING
+    cause: str = ""
+    shared: PendingAnswer | None = None
+
+
+class Explainer:
+    """Explains in rounds. Used from one thread; `spent` gives the CPU seconds of that."""
+
+    def __init__(self, most: int = MOST, budget: float = BUDGET, spent: Callable[[], float] = time.thread_time) -> None:
+        self._most = most
+        self._budget = budget
+        self._spent = spent
+        self._known: dict[Key, _Known] = {}
+
+    def round(self, world: World, now: float) -> Unwell:
+        """Given everything known, return which pods are not well, as far as that was found out until now."""
+        asked = [(_key(pod, world), pod) for pod in world.pods if pod.phase not in FINISHED or pod.deletion_at]
+        self._explain(dict(asked), world, now)
+        found, unknown = [], 0
+        for key, pod in asked:
+            known = self._known.get(key)
+            if known is None:
+                unknown += 1
+            elif known.status not in WELL:
+                cause = known.cause if known.shared is None else for_pod(known.shared, pod).cause
+                found.append((pod, known.status, cause))
+        found.sort(key=lambda each: (WORST.index(each[1]), each[0].namespace, each[0].name))
+        named = tuple(
+            UnwellPod(reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
+        )
+        counts = Counter((status.value, cause) for _, status, cause in found)
+        return Unwell(named, counts, unknown + len(found) - len(named))
+
+    def _explain(self, wanted: Mapping[Key, PodFact], world: World, now: float) -> None:
+        """Explain what is new first, and of that what does not run yet; then what was explained longest ago."""
+        known = self._known
+        self._known = known = {
+            key: known[key] for key, pod in wanted.items() if key in known and _same(known[key], pod)
+        }
+        turn = sorted(wanted, key=lambda key: (known[key].at if key in known else 0.0, wanted[key].phase == "Running"))
+        until = self._spent() + self._budget
+        for key in turn:
+            if self._spent() >= until:
+                return
+            known[key] = _explained(wanted[key], world, now)
+
+
+def _key(pod: PodFact, world: World) -> Key:
+    """Return what a pod's explanation is remembered by."""
+    return shape(pod, world) if _waits(pod) else (pod.uid,)
+
+
+def _waits(pod: PodFact) -> bool:
+    return pod.node is None and pod.deletion_at is None
+
+
+def _same(known: _Known, pod: PodFact) -> bool:
+    """Return whether an explanation still holds: pods that wait alike do so whichever of them was looked at."""
+    return known.shared is not None or known.pod is pod
+
+
+def _explained(pod: PodFact, world: World, now: float) -> _Known:
+    if _waits(pod):
+        return _Known(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
+    found = explain_pod(pod, world, now)
+    return _Known(pod, now, found.status, found.cause)

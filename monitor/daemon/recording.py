@@ -1,0 +1,38 @@
+"""The record of the daemon: what the configuration says is put together here, started and stopped."""
+
+from __future__ import annotations
+
+import os
+
+from monitor.cluster.live import LiveCluster
+from monitor.config.daemon import DaemonConfig
+from monitor.daemon.alerting import Alerting
+from monitor.daemon.cleaning import Cleaning, Outbox
+from monitor.report.mail import ReportMail
+from monitor.report.recorder import Recorder
+from monitor.report.reports import Reports
+from monitor.report.store import FILE, RecordStore
+
+
+class Record:
+    """Between start() and stop() it records what happens, and sends the report when it is due."""
+
+    def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> None:
+        store = RecordStore(os.path.join(config.state, FILE))
+        self.recorder = Recorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
+        self.reports = Reports(self.recorder, alerting.store.history, cleaning)
+        self._mail: ReportMail | None = None
+        if config.report is not None:
+            schedule = config.report.schedule(config.alerts)
+            self._mail = ReportMail(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
+
+    def start(self) -> None:
+        self.recorder.start()
+        if self._mail is not None:
+            self._mail.start()
+
+    def stop(self) -> None:
+        """End, and write down what happened until now."""
+        if self._mail is not None:
+            self._mail.stop()
+        self.recorder.stop()

@@ -1,0 +1,155 @@
+"""What fills a disk, as far as it is known: images, writable layers, logs, volumes, datasets; and whose it is. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from monitor.detect.lib.storage import Disk, Heard, disk_of, owner_of
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Note, Value
+from monitor.facts.storage import DiskFact, ImageFact
+
+CAUSES = ("images", "container-layers", "logs", "volumes", "datasets", "other")
+_TELLING = 0.3  # a known part of this share is named, even if all that is not known is more
+_WORTH_SAYING = 0.01  # of what is used
+_NAMED = 3  # owners, and images
+_USERS_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is on a disk. `cause` is what fills it, `parts` how much of each kind; the rest is under its own name."""
+
+    cause: str
+    parts: dict[str, int]
+    evidence: tuple[Note, ...]
+
+
+def contents(disk: Disk, world: World) -> Contents:
+    """Given a disk, return what is known to be on it."""
+    used = disk.fact.used_bytes or 0
+    known = {} if disk.shared else _parts(disk.heard, disk.fact)
+    rest = max(0, used - sum(known.values()))
+    rest_name = "datasets" if {"data", "nas"} & set(disk.fact.roles) else "other"
+    largest = max(known, key=lambda name: known[name], default=rest_name)
+    telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _TELLING * used
+    parts = known | {rest_name: rest}
+    notes = [
+        Note(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
+        for name, size in sorted(parts.items(), key=lambda item: -item[1])
+        if used and size >= _WORTH_SAYING * used
+    ]
+    if not disk.shared:
+        notes += _owner_notes(disk.heard, disk.fact, world, used) + _image_notes(disk.heard, disk.fact, world, used)
+    return Contents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
+
+
+def _parts(heard: Heard, fact: DiskFact) -> dict[str, int]:
+    """Return how much of each kind is known to be on a disk of a node."""
+    sizes: Counter[str] = Counter()
+    runtimes = {cache.runtime for cache in heard.snapshot.images or () if is_on(heard, cache.root, fact)}
+    for cache in heard.snapshot.images or ():
+        if cache.runtime in runtimes:
+            sizes["images"] += cache.total_bytes or 0
+    for usage in heard.snapshot.runtime_usage or ():
+        if usage.runtime in runtimes:
+            sizes["images"] += usage.build_cache_bytes or 0
+            sizes["container-layers"] += usage.writable_bytes or sum(usage.writable.values())
+            sizes["volumes"] += sum(volume.size_bytes or 0 for volume in usage.volumes)
+    sizes["logs"] += sum(_logs(heard, fact).values())
+    return {name: size for name, size in sizes.items() if size > 0}
+
+
+def is_on(heard: Heard, root: str | None, fact: DiskFact) -> bool:
+    """Return whether a runtime's root is on this disk. Where only one disk serves runtimes, links do not matter."""
+    serving = [each for each in heard.snapshot.disk or () if "runtime" in each.roles]
+    if len(serving) == 1 or root is None:
+        return "runtime" in fact.roles
+    holding = disk_of(root, heard.snapshot.disk or ())
+    return holding is not None and holding.mount == fact.mount
+
+
+def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
+    """Return the size of each container's log that is on this disk."""
+    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
+    found = {}
+    for log in heard.snapshot.logs or ():
+        container = heard.containers.get(log.container_id)
+        if container is None or container.log_path is None or not log.size_bytes:
+            continue
+        root = roots.get(container.runtime)
+        if root and container.log_path.startswith(f"{root}/"):
+            here = is_on(heard, root, fact)
+        else:
+            holding = disk_of(container.log_path, heard.snapshot.disk or ())
+            here = holding is not None and holding.mount == fact.mount
+        if here:
+            found[log.container_id] = log.size_bytes
+    return found
+
+
+def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Note]:
+    """Return who has written most, by writable layers and logs on this disk."""
+    logs, layers = _logs(heard, fact), _layers(heard, fact)
+    written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for kind, sizes in (("log", logs), ("layer", layers)):
+        for container_id, size in sizes.items():
+            if container := heard.containers.get(container_id):
+                written[owner_of(container, world)][kind] += size
+    largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_NAMED]
+    return [
+        Note(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
+        for (pod, user), sizes in largest
+        if sizes.total() >= _WORTH_SAYING * used
+    ]
+
+
+def _layers(heard: Heard, fact: DiskFact) -> dict[str, int]:
+    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
+    return {
+        container_id: size
+        for usage in heard.snapshot.runtime_usage or ()
+        if is_on(heard, roots.get(usage.runtime), fact)
+        for container_id, size in usage.writable.items()
+    }
+
+
+def _image_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Note]:
+    """Return the largest images on this disk, with who uses them."""
+    images = [
+        image
+        for cache in heard.snapshot.images or ()
+        if is_on(heard, cache.root, fact)
+        for image in cache.images
+        if (image.size_bytes or 0) >= max(1, _WORTH_SAYING * used)
+    ]
+    images.sort(key=lambda image: (-(image.size_bytes or 0), image.id))
+    return [image_note(image, heard, world) for image in images[:_NAMED]]
+
+
+def image_name(image: ImageFact) -> str:
+    """Return what people call an image."""
+    return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
+
+
+def image_users(image: ImageFact, heard: Heard, world: World) -> list[str]:
+    """Return who uses an image on a node: the pods with their users."""
+    used_by = (heard.containers[one] for one in image.containers if one in heard.containers)
+    return sorted({f"{pod} ({user})" for pod, user in (owner_of(each, world) for each in used_by if not each.sandbox)})
+
+
+def image_note(image: ImageFact, heard: Heard, world: World) -> Note:
+    """Return a sentence on an image and who uses it."""
+    values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
+    if users := image_users(image, heard, world):
+        return Note(key="disk-image.used", values=values | {"users": some(users)})
+    if image.containers:
+        return Note(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
+    return Note(key="disk-image.local" if image.local else "disk-image.unused", values=values)
+
+
+def some(names: list[str]) -> str:
+    """Given names, return the first few of them, and how many more there are."""
+    more = f" +{len(names) - _USERS_NAMED}" if len(names) > _USERS_NAMED else ""
+    return ", ".join(names[:_USERS_NAMED]) + more

@@ -1,0 +1,113 @@
+"""The signs by which a broken card, or a broken driver, is known. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from monitor.detect.base import Situation
+from monitor.detect.lib.gpu_counts import are_shared, card_counts
+from monitor.detect.lib.gpus import skew_of
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Note, Value
+from monitor.facts.gpu import GpuFact, XidCount, XidEvent
+from monitor.facts.node import NodeSnapshot
+
+LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One sign: on which node and, if it is about one, which card; and since when, where that is known."""
+
+    node: str
+    gpu: int | None
+    cause: str
+    since: float | None = None
+    values: dict[str, Value] = field(default_factory=dict)
+    evidence: tuple[Note, ...] = ()
+    raw: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.node}/{self.gpu}/{self.cause}/{self.values.get('code', '')}"
+
+    def named(self, cause: str) -> Sign:
+        """Return the same sign under another cause."""
+        return replace(self, cause=cause)
+
+
+def signs_of_cards(reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
+    """Yield what cards say of themselves."""
+    for node, agent in reports.items():
+        inventory = agent.snapshot.gpu if agent.snapshot else None
+        for gpu in inventory.gpus if inventory else ():
+            yield from _of_card(node, gpu)
+
+
+def _of_card(node: str, gpu: GpuFact) -> Iterator[Sign]:
+    if gpu.lost:
+        yield Sign(node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:LONGEST]}, raw=gpu.error or "")
+    ecc = gpu.ecc
+    errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
+    if errors:
+        note = Note(key="gpu-fault.ecc", values={"errors": errors})
+        yield Sign(node, gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
+    remaps, pages = gpu.row_remaps, gpu.retired_pages
+    if remaps is not None and remaps.failed:
+        note = Note(key="gpu-fault.remap-failed-seen")
+        yield Sign(node, gpu.index, "remap-failed", evidence=(note,))
+    if (remaps is not None and remaps.pending) or (pages is not None and pages.pending):
+        yield Sign(node, gpu.index, "remap-pending", evidence=(Note(key="gpu-fault.remap-pending-seen"),))
+    if gpu.recovery_action not in (None, "none"):
+        action = gpu.recovery_action or ""
+        note = Note(key="gpu-fault.recovery", values={"action": action})
+        yield Sign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
+
+
+def signs_of_nodes(situation: Situation, reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
+    """Yield the drivers that do not answer, and the nodes that have fewer cards than Kubernetes counts."""
+    for node, agent in reports.items():
+        for collector in agent.snapshot.collectors if agent.snapshot else ():
+            if collector.name == "gpu" and collector.hung_since is not None:
+                yield Sign(node, None, "driver-hung", since=collector.hung_since + skew_of(agent))
+    for node, counts in card_counts(situation).items():
+        if counts.cards < counts.capacity and not are_shared(situation, node, counts):
+            values: dict[str, Value] = {"cards": counts.cards, "capacity": counts.capacity}
+            yield Sign(node, None, "cards-missing", values=values)
+
+
+def signs_of_xids(reports: Mapping[str, AgentFact]) -> Iterator[tuple[Sign, int]]:
+    """Yield the XIDs, each code of each card once, with its code; what they mean is not said here."""
+    for node, agent in reports.items():
+        snapshot = agent.snapshot
+        if snapshot is None or snapshot.xid is None or not (snapshot.xid.recent or snapshot.xid.counts):
+            continue
+        skew = skew_of(agent)
+        for (gpu, place, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
+            values: dict[str, Value] = {"code": code, "message": (message or "?")[:LONGEST]}
+            note = Note(key="gpu-fault.xid", values=values | {"place": place})
+            raw = f"Xid ({place}): {code}, {message}" if message else f"Xid ({place}): {code}"
+            yield Sign(node, gpu, "", at + skew, values, (note,), raw), code
+
+
+_Xids = dict[tuple[int | None, str, int], tuple[float, str | None]]
+
+
+def _xids(snapshot: NodeSnapshot) -> _Xids:
+    """Return when each code was last seen on each card, and in which words. The list of events may be cut short."""
+    gpus = snapshot.gpu.gpus if snapshot.gpu else ()
+    by_uuid: dict[str, int | None] = {gpu.uuid: gpu.index for gpu in gpus if gpu.uuid}
+    by_place = {gpu.pci_bus_id: gpu.index for gpu in gpus if gpu.pci_bus_id}
+    found: _Xids = {}
+    facts = snapshot.xid
+    if facts is None:
+        return found
+    seen: tuple[XidCount | XidEvent, ...] = (*facts.counts, *facts.recent)
+    for each in seen:
+        index = by_uuid.get(each.gpu_uuid or "", by_place.get(each.pci_bus_id or ""))
+        key = index, each.pci_bus_id or each.gpu_uuid or "?", each.code
+        at, message = (each.at, each.message) if isinstance(each, XidEvent) else (each.last_at, None)
+        before = found.get(key, (at, None))
+        found[key] = max(at, before[0]), message or before[1]
+    return found

@@ -1,0 +1,74 @@
+"""Why a card that a live pod has does nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from monitor.detect.base import Situation
+from monitor.detect.lib.gpus import skew_of
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuView
+from monitor.facts.findings import Note
+from monitor.facts.kube import PodFact
+
+NOTEBOOK_PLATFORMS = ("jupyterhub", "kubeflow-notebook")
+NOTEBOOK_KINDS = ("Notebook", "notebook")
+LOG_STOPPED = 900.0  # a log that is still written to belongs to a job that does something
+
+
+@dataclass(frozen=True)
+class Why:
+    """A cause, and what it is concluded from."""
+
+    cause: str
+    evidence: tuple[Note, ...] = ()
+
+
+def is_notebook(pod: PodFact, situation: Situation) -> bool:
+    """Return whether a person sits behind a pod, by the platform that made it."""
+    who = situation.world.identity(pod)
+    return who.platform in NOTEBOOK_PLATFORMS or who.workload_kind in NOTEBOOK_KINDS
+
+
+def why_idle(
+    pod: PodFact,
+    gpu: GpuView,
+    situation: Situation,
+    agent: AgentFact | None,
+    waiting: Mapping[str, float],
+    io_wait_cores: float,
+) -> Why:
+    """Given an idle card and its pod, return the likeliest reason that the facts allow."""
+    if is_notebook(pod, situation):
+        return Why("idle-notebook")
+    if evidence := _waits(pod, gpu, agent, waiting, io_wait_cores):
+        return Why("waiting-for-data", evidence)
+    quiet = _log_quiet(pod, agent, situation.now)
+    # A job that has closed the card is through with it, or never began: what hangs still holds it.
+    if quiet is not None and quiet >= LOG_STOPPED and gpu.pids:
+        return Why("hung-job", (Note(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
+    return Why("idle-job")
+
+
+def _waits(
+    pod: PodFact, gpu: GpuView, agent: AgentFact | None, waiting: Mapping[str, float], io_wait_cores: float
+) -> tuple[Note, ...]:
+    """Return that one of the pod's processes waits for a disk or a NAS right now, or that the node's CPUs do."""
+    snapshot = agent.snapshot if agent else None
+    for process in (snapshot.gpu_processes or ()) if snapshot else ():
+        if process.pod_uid == pod.uid and process.state == "D":
+            return (Note(key="gpu-idle.process-waits", values={"pid": process.pid, "process": process.name or "?"}),)
+    cores = waiting.get(gpu.node, 0.0)
+    return (Note(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),) if cores >= io_wait_cores else ()
+
+
+def _log_quiet(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:
+    """Return for how long no container of a pod has logged; None if that is not known, or it never has."""
+    snapshot = agent.snapshot if agent else None
+    ids = {each.container_id for each in pod.statuses if each.state == "running" and not each.init}
+    logs = [log for log in (snapshot.logs or ()) if log.container_id in ids] if snapshot else []
+    written = [log.written_at for log in logs if log.written_at is not None and log.error is None and log.size_bytes]
+    if not ids or len(logs) < len(ids) or any(log.error is not None for log in logs) or not written:
+        return None
+    return max(0.0, now - max(written) - skew_of(agent))

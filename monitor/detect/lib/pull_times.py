@@ -1,0 +1,87 @@
+"""Pulls as the kubelet's events tell them: which are under way, which are done, how long they took. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from monitor.detect.lib.pods import live, skew
+from monitor.facts.cluster_facts import World
+from monitor.facts.kube import EventFact, PodFact
+
+_STEPS = ("Pulling", "Pulled", "Failed", "BackOff")
+_WAITS = (None, "ContainerCreating", "PodInitializing")
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|h|m|s)")
+_SIZE = re.compile(r"Image size: (\d+) bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class PullTime:
+    """One pull, by our clock. Of one that is done, `ended_at` says when, and its size is what the event says."""
+
+    pod: PodFact
+    image: str
+    began_at: float
+    seconds: float
+    ended_at: float | None = None
+    size_bytes: int | None = None
+
+
+def pull_times(world: World, now: float, since: float) -> Iterable[PullTime]:
+    """Yield the pulls that are under way, and those that were done after `since`."""
+    agents = world.agent_of_node
+    for pod in live(world.pods):
+        newest: dict[str, EventFact] = {}
+        began: dict[str, float] = {}
+        for event in world.events_of(pod):
+            image = image_of(event.message) if event.reason in _STEPS else None
+            if image and event.last_at is not None:
+                newest[image] = event
+                if event.reason == "Pulling":
+                    began[image] = event.last_at
+        if newest:
+            agent = agents.get(pod.node or "")
+            yield from _of_pod(pod, newest, began, skew(agent) if agent else 0.0, now, since)
+
+
+def _of_pod(
+    pod: PodFact, newest: dict[str, EventFact], began: dict[str, float], behind: float, now: float, since: float
+) -> Iterable[PullTime]:
+    """Yield a pod's pulls. Events have the time of the node's clock, which is `behind` ours."""
+    for image, event in newest.items():
+        at = (event.last_at or 0.0) + behind
+        if event.reason == "Pulling" and _waits_for(pod, image):
+            yield PullTime(pod, image, at, max(0.0, now - at))
+        elif event.reason == "Pulled" and at >= since:
+            seconds = duration_of(event.message or "")
+            if seconds is None and image in began:
+                seconds = at - behind - began[image]
+            if seconds and (event.message or "").startswith("Successfully pulled"):
+                yield PullTime(pod, image, at - seconds, seconds, at, size_of(event.message or ""))
+
+
+def _waits_for(pod: PodFact, image: str) -> bool:
+    """Return whether a container still waits for an image: the event that tells of the end may be lost."""
+    names = {each.name for each in pod.containers if each.image == image}
+    states = [each for each in pod.statuses if each.name in names]
+    return not states or any(each.state in (None, "waiting") and each.reason in _WAITS for each in states)
+
+
+def image_of(message: str | None) -> str | None:
+    """Given `Pulling image "x"`, return `x`."""
+    return (message or "").partition('image "')[2].partition('"')[0] or None
+
+
+def duration_of(message: str) -> float | None:
+    """Given `... in 1m2.5s (3m1s including waiting). ...`, return the seconds of the pull itself, or None."""
+    text = message.partition('" in ')[2].partition("(")[0].partition(" ")[0].rstrip(".")
+    parts = _PART.findall(text)
+    return sum(float(amount) * _UNITS[unit] for amount, unit in parts) if parts else None
+
+
+def size_of(message: str) -> int | None:
+    """Given an event's message, return the size of the image, which Kubernetes 1.29 and later add to it."""
+    found = _SIZE.search(message)
+    return int(found[1]) if found else None

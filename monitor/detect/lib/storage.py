@@ -1,0 +1,178 @@
+"""What the rules about storage have in common: which nodes are heard, their disks, who owns what is on them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from monitor.detect.base import Situation, once
+from monitor.detect.visibility import label
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Scope
+from monitor.facts.node import NodeSnapshot
+from monitor.facts.storage import DiskFact
+from monitor.facts.workload import ContainerFact
+
+STALE_AFTER = 120.0  # an answer older than this is no answer
+_SKEW_FROM = 2.0  # less is the way that the answer took
+NODES_REMEMBERED = 20  # of those that have something in common: enough to know whether any of them still speaks
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A node whose agent speaks now. `skew` is what to add to its clock to get ours."""
+
+    node: str
+    snapshot: NodeSnapshot
+    skew: float = 0.0
+
+    @cached_property
+    def containers(self) -> dict[str, ContainerFact]:
+        """The node's containers by id."""
+        return {container.id: container for container in self.snapshot.containers or ()}
+
+    def part(self, name: str) -> tuple[Any, ...] | None:
+        """Given a part of the snapshot, return it: () where there is nothing to be read, None if it is not known."""
+        found: tuple[Any, ...] | None = getattr(self.snapshot, name)
+        if found is None and any(c.name == name and c.outcome == "absent" for c in self.snapshot.collectors):
+            return ()
+        return found
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """All nodes that are heard, and those that should be and are not."""
+
+    nodes: dict[str, Heard]
+    silent: frozenset[str]
+
+    def blind(self, *parts: str) -> tuple[Scope, ...]:
+        """Given the parts that a rule needs, return of which nodes it cannot know."""
+        if not self.nodes and not self.silent:
+            return (Scope(labels={}),)
+        lacking = {name for name, heard in self.nodes.items() if any(heard.part(part) is None for part in parts)}
+        return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.silent | lacking))
+
+    def lost_sight(self, nodes: Iterable[str], *parts: str) -> bool:
+        """Given nodes that had something, return whether one may still have it and no longer tells."""
+        return any(
+            node in self.silent or (node in self.nodes and any(self.nodes[node].part(part) is None for part in parts))
+            for node in nodes
+        )
+
+
+@once
+def hear(situation: Situation) -> Hearing:
+    """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
+    nodes, silent = {}, set(situation.world.node_by_name)
+    for node, agent in situation.world.agent_of_node.items():
+        received, snapshot = agent.received_at, agent.snapshot
+        fresh = received is not None and situation.now - received <= STALE_AFTER and agent.silent_since is None
+        if snapshot is None or received is None or not fresh:
+            silent.add(node)
+            continue
+        skew = received - snapshot.at
+        nodes[node] = Heard(node, snapshot, skew if abs(skew) > _SKEW_FROM else 0.0)
+    return Hearing(nodes, frozenset(silent - nodes.keys()))
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A disk as it is known now. A NAS is one disk, whichever `nodes` have it; `heard` is where it was read."""
+
+    key: str
+    labels: dict[str, str]
+    fact: DiskFact
+    heard: Heard
+    nodes: tuple[str, ...]
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is not one node's own."""
+        return "nas" in self.fact.roles
+
+    @property
+    def place(self) -> str:
+        """Where it is, in a few words."""
+        return self.fact.device if self.shared else self.heard.node
+
+
+@dataclass(frozen=True)
+class Disks:
+    """The disks whose figures are known, and of which disks they are not."""
+
+    known: tuple[Disk, ...]
+    blind: tuple[Scope, ...]
+
+
+@once
+def disks(situation: Situation) -> Disks:
+    """Given the situation, return all disks of nodes that speak, each once."""
+    known: list[Disk] = []
+    blind: list[Scope] = []
+    shared: defaultdict[str, list[tuple[Heard, DiskFact]]] = defaultdict(list)
+    for heard in hear(situation).nodes.values():
+        for fact in heard.part("disk") or ():
+            if "nas" in fact.roles:
+                shared[_identity(fact)].append((heard, fact))
+                continue
+            labels = {"node": label(heard.node), "mount": label(fact.mount)}
+            if fact.used_bytes is None:
+                blind.append(Scope(labels=labels))
+            else:
+                known.append(Disk(f"{heard.node} {fact.mount} {fact.device}", labels, fact, heard, (heard.node,)))
+    for key, seen in shared.items():
+        one = _shared_disk(key, seen)
+        if one.fact.used_bytes is None:
+            blind.append(Scope(labels=one.labels))
+        else:
+            known.append(one)
+    return Disks(tuple(known), tuple(blind))
+
+
+def _identity(fact: DiskFact) -> str:
+    """What is equal for all mounts of one network filesystem. A source that names no server tells little by itself."""
+    device = fact.device
+    names_server = ":" in device or device.startswith("//")
+    if names_server and not device.startswith(("127.", "localhost:")):
+        return device
+    return f"{device} {fact.fstype} {fact.mount} {fact.size_bytes}"
+
+
+def _shared_disk(key: str, seen: list[tuple[Heard, DiskFact]]) -> Disk:
+    """Several nodes' words on one NAS: the fullest of those who know, at the mount point that most of them use."""
+    heard, fact = max(seen, key=lambda each: (each[1].used_bytes or -1, each[0].node))
+    points = Counter(each.mount for _, each in seen)
+    mount = min(points, key=lambda point: (-points[point], point))
+    labels = {"mount": label(mount), "service": label(fact.device)}
+    return Disk(key, labels, fact, heard, tuple(sorted(each.node for each, _ in seen)))
+
+
+def used_share(fact: DiskFact) -> float | None:
+    """Given a disk, return how full it is, as df says it: what is kept for root counts as full."""
+    if fact.used_bytes is None or fact.available_bytes is None or fact.used_bytes + fact.available_bytes <= 0:
+        return None
+    return fact.used_bytes / (fact.used_bytes + fact.available_bytes)
+
+
+def disk_of(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
+    """Given a path of a node and its disks, return the disk that it is on."""
+    holding = [fact for fact in facts if path == fact.mount or path.startswith(fact.mount.rstrip("/") + "/")]
+    return max(holding, key=lambda fact: len(fact.mount), default=None)
+
+
+def owner_of(container: ContainerFact, world: World) -> tuple[str, str]:
+    """Given a container, return its pod (else its own name) and whom to ask (user, else namespace, else nobody)."""
+    name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
+    identity = world.identities.get(container.pod_uid or "")
+    user = (identity.user if identity else None) or container.user or container.namespace or "-"
+    return label(name), label(user)
+
+
+def read_memory(memory: Any, *parts: str) -> list[dict[str, Any]]:
+    """Given what was remembered, return its parts; those that are missing or of another shape are empty."""
+    whole = memory if isinstance(memory, dict) else {}
+    return [dict(part) if isinstance(part := whole.get(name), dict) else {} for name in parts]

@@ -1,0 +1,1 @@
+"""Self-monitoring rules: findings about the monitor itself."""

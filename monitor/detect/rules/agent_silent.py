@@ -1,0 +1,166 @@
+"""agent-silent: a node of which we know nothing, or not all that we should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.visibility import label, store_unseen, unseen, without_kubernetes
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.node import CollectorFact
+
+CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
+ALL = "agents"  # stands for the agents when there is not one
+LONGEST_RAW = 1000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long an agent may be silent, and how long one of its collectors may fail or hang."""
+
+    silent_after: Seconds = 120.0
+    collector_after: Seconds = 300.0
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at all agents: what was remembered (since when something is amiss), what is to be remembered."""
+
+    situation: Situation
+    before: dict[str, float]
+    after: dict[str, float]
+
+    def since(self, subject: str) -> float:
+        """Return since when this is amiss: since it was first noticed, and never later than now if a clock was set."""
+        now = self.situation.now
+        return self.after.setdefault(subject, min(now, self.before.get(subject, now)))
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the agents that do not answer, the nodes that have none, and the collectors that do not read."""
+    look = _Look(situation, memory if isinstance(memory, dict) else {}, {})
+    if not without_kubernetes(situation) and unseen(situation, "pods", "nodes"):
+        return Detected(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
+    if store_unseen(situation):
+        return Detected(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
+    agents = situation.world.agent_of_node
+    findings = [*_silent(look, agents.items()), *_missing(look, agents), *_collectors(look, agents.items())]
+    blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}
+    blind |= _watchless(situation, agents)
+    scopes = tuple(Scope(labels={"node": label(node)}) for node in sorted(blind))
+    return Detected(findings=tuple(findings), memory=look.after, blind=scopes)
+
+
+def _silent(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
+    """Yield the agents that there are and that have not answered for too long."""
+    now = look.situation.now
+    for node, agent in agents:
+        last = agent.received_at if agent.received_at is not None else agent.silent_since
+        limits: Limits = look.situation.limits.of({"node": node})
+        if last is not None and now - last > limits.silent_after:
+            yield _without_word(look.situation, node, agent.silent_since or last, agent)
+
+
+def _watchless(situation: Situation, agents: dict[str, AgentFact]) -> set[str]:
+    """Return the nodes with cards that Kubernetes knows and no agent speaks for."""
+    resource = situation.world.resource
+    nodes = (node for node in situation.world.nodes if node.deletion_at is None and node.name not in agents)
+    return {node.name for node in nodes if node.capacity.get(resource) or node.allocatable.get(resource)}
+
+
+def _missing(look: _Look, agents: dict[str, AgentFact]) -> Iterator[Finding]:
+    """Yield the nodes that have no agent; if there is none anywhere, that is one finding."""
+    watchless = _watchless(look.situation, agents)
+    if not agents and watchless:
+        since = look.since(ALL)
+        if look.situation.now - since > look.situation.limits.default.silent_after:
+            yield _no_agents(len(watchless), since, look.situation.now)
+        return
+    for node in sorted(watchless):
+        limits: Limits = look.situation.limits.of({"node": node})
+        since = look.since(node)
+        if look.situation.now - since > limits.silent_after:
+            yield _without_word(look.situation, node, since, None)
+
+
+def _without_word(situation: Situation, node: str, since: float, agent: AgentFact | None) -> Finding:
+    known = situation.world.node_by_name.get(node)
+    cause = "node-down" if known is not None and known.ready is not True else "agent-down"
+    key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
+    said = (agent.error or "")[:LONGEST_RAW] if agent else ""
+    return Finding(
+        rule="agent-silent",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels={"node": label(node)},
+        headline=Note(key=key, values={"node": node, "seconds": max(0.0, situation.now - since)}),
+        evidence=(Note(key="agent-silent.error", values={"target": agent.target, "error": said}),)
+        if agent and said
+        else (),
+        advice=(Note(key=f"agent-silent.{cause}.advice", values={"node": node}),),
+        since=since,
+        raw=said or None,
+    )
+
+
+def _no_agents(nodes: int, since: float, now: float) -> Finding:
+    return Finding(
+        rule="agent-silent",
+        severity=Severity.WARNING,
+        cause="agent-down",
+        labels={"service": ALL},
+        headline=Note(key="agent-silent.nowhere", values={"count": nodes, "seconds": max(0.0, now - since)}),
+        advice=(Note(key="agent-silent.nowhere.advice", values={}),),
+        since=since,
+    )
+
+
+def _collectors(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
+    """Yield the collectors of agents that answer which have hung or failed for too long."""
+    for node, agent in agents:
+        if agent.snapshot is None or agent.silent_since is not None or agent.received_at is None:
+            continue
+        age = max(0.0, look.situation.now - agent.received_at)
+        for fact in agent.snapshot.collectors:
+            cause, seconds = _trouble(look, node, fact, agent.snapshot.at)
+            labels = {"node": label(node), "service": label(fact.name)}
+            limits: Limits = look.situation.limits.of(labels) if cause else look.situation.limits.default
+            if cause and seconds + age > limits.collector_after:
+                yield _collector_finding(labels, fact, cause, seconds + age, look.situation.now)
+
+
+def _trouble(look: _Look, node: str, fact: CollectorFact, at: float) -> tuple[str | None, float]:
+    """Return what is wrong with a collector, and for how long it was at `at`: both by the node's own clock.
+
+    One that runs every ten minutes and has failed once last worked ten minutes ago; it fails since then only from the
+    run that failed.
+    """
+    if fact.hung_since is not None:
+        return "collector-hung", at - fact.hung_since
+    if fact.outcome != "failed":
+        return None, 0.0
+    if fact.succeeded_at is not None:
+        return "collector-failing", at - fact.succeeded_at - fact.interval_seconds
+    return "collector-failing", look.situation.now - look.since(f"{node}|{fact.name}")
+
+
+def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
+    where = {"node": labels["node"], "collector": labels["service"]}
+    said = (fact.message or "")[:LONGEST_RAW]
+    return Finding(
+        rule="agent-silent",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=labels,
+        headline=Note(key=f"agent-silent.{cause}", values={**where, "seconds": seconds}),
+        evidence=(Note(key="agent-silent.collector-says", values={"error": said}),) if said else (),
+        advice=(Note(key=f"agent-silent.{cause}.advice", values=dict(where)),),
+        since=now - seconds,
+        raw=said or None,
+    )
+
+
+RULE = Rule("agent-silent", Limits, CAUSES, detect)

@@ -1,0 +1,70 @@
+"""capacity-mismatch: the driver, the device plugin and the kubelet count a node's cards differently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus
+from monitor.detect.lib.gpu_counts import Counts, are_shared, card_counts
+from monitor.detect.visibility import label
+from monitor.facts.findings import Finding, Note, Severity, Value
+
+CAUSES = ("device-plugin", "unhealthy-device")
+PLUGIN, UNHEALTHY = CAUSES
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long it has to last: while a kubelet or a device plugin restarts, a node has no cards at all."""
+
+    after: Seconds = 300.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the nodes whose cards are counted differently."""
+    reports = gpus.reports_of(situation)
+    blind = gpus.look(situation, reports, "gpu", kube=("nodes",))
+    found = {} if blind.everything else dict(_mismatches(situation))
+    since = gpus.lasting(memory, {f"{node}/{cause}": None for node, (cause, _) in found.items()}, blind, situation.now)
+    findings = []
+    for node, (cause, counts) in found.items():
+        limits: Limits = situation.limits.of({"node": node})
+        began = since[f"{node}/{cause}"]
+        if situation.now - began >= limits.after:
+            findings.append(_finding(node, cause, counts, began, situation.now))
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+
+
+def _mismatches(situation: Situation) -> Iterator[tuple[str, tuple[str, Counts]]]:
+    """Yield the nodes that differ: a card that was taken out of use, else a device plugin that counts wrongly."""
+    for node, counts in card_counts(situation).items():
+        if counts.allocatable < counts.capacity:
+            yield node, (UNHEALTHY, counts)
+        elif counts.capacity != counts.cards and not are_shared(situation, node, counts):
+            yield node, (UNHEALTHY if counts.capacity > counts.cards else PLUGIN, counts)
+
+
+def _finding(node: str, cause: str, counts: Counts, since: float, now: float) -> Finding:
+    values: dict[str, Value] = {
+        "node": node,
+        "cards": counts.cards,
+        "capacity": counts.capacity,
+        "allocatable": counts.allocatable,
+        "seconds": now - since,
+    }
+    return Finding(
+        rule="capacity-mismatch",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels={"node": label(node)},
+        headline=Note(key=f"capacity-mismatch.{cause}", values=values),
+        evidence=(Note(key="capacity-mismatch.counts", values=values),),
+        advice=(Note(key=f"capacity-mismatch.{cause}.advice", values=values),),
+        since=since,
+    )
+
+
+RULE = Rule("capacity-mismatch", Limits, CAUSES, detect)

@@ -1,0 +1,97 @@
+"""disk-filling: at the pace of the last hours a disk will be full soon; with what fills it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.disk_contents import CAUSES, contents
+from monitor.detect.lib.growth import Trend, fast_trend, may_fill, remember, slow_trend
+from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+
+_HOUR = 3600.0
+_REMEMBER_UNSEEN = 2 * _HOUR
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long before it is full. What was seen for an hour only counts when there is not more time than `critical`."""
+
+    warning: Seconds = 24 * _HOUR
+    critical: Seconds = 4 * _HOUR
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the disks that fill up. Remember how full each was over the last hours."""
+    before, found = read_memory(memory, "used", "found")
+    hearing = hear(situation)
+    seen = disks(situation)
+    used: dict[str, Any] = {}
+    findings, now_found = [], {}
+    for disk in seen.known:
+        points = remember(before.get(disk.key, []), situation.now, disk.fact.used_bytes or 0)
+        used[disk.key] = points
+        finding = _judge(situation, disk, points, found.get(disk.key))
+        if finding is not None:
+            findings.append(finding)
+            nodes = list(disk.nodes[:NODES_REMEMBERED])
+            now_found[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
+    lost = {key: kept for key, kept in found.items() if key not in used and hearing.lost_sight(kept["nodes"], "disk")}
+    blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
+    remembered = {"used": used | _unseen(before, used, situation.now), "found": lost | now_found}
+    return Detected(findings=tuple(findings), memory=remembered, blind=blind)
+
+
+def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[str, Any]:
+    """Return the histories to keep of disks that are not seen now: they, or their nodes, may speak again."""
+    return {
+        key: points
+        for key, points in before.items()
+        if key not in used and len(points) >= 2 and now - points[-2] < _REMEMBER_UNSEEN
+    }
+
+
+def _judge(situation: Situation, disk: Disk, points: list[int], before: Any) -> Finding | None:
+    """Return that a disk will be full soon, or None. One that is full already is another rule's."""
+    fact, limits = disk.fact, situation.limits.of(disk.labels)
+    available, size = fact.available_bytes, fact.size_bytes
+    if not available or size is None or not may_fill(points, available, limits.warning):
+        return None
+    fast, slow = fast_trend(points, size), slow_trend(points, size)
+    if fast is not None and available / fast.rate < limits.critical:
+        trend = fast
+    elif slow is not None and available / slow.rate < limits.warning:
+        trend = slow
+    else:
+        return None
+    seconds = available / trend.rate
+    severity = Severity.CRITICAL if seconds < limits.critical else Severity.WARNING
+    return _finding(situation, disk, trend, seconds, severity, before["since"] if before else situation.now)
+
+
+def _finding(
+    situation: Situation, disk: Disk, trend: Trend, seconds: float, severity: Severity, since: float
+) -> Finding:
+    held = contents(disk, situation.world)
+    values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "seconds": seconds}
+    fact = disk.fact
+    space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0}
+    return Finding(
+        rule="disk-filling",
+        severity=severity,
+        cause=held.cause,
+        labels=disk.labels,
+        headline=Note(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR}),
+        evidence=(
+            Note(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
+            Note(key="disk-space", values=space | {"available": fact.available_bytes or 0}),
+            *held.evidence,
+        ),
+        advice=(Note(key="disk-filling.advice", values={"node": disk.heard.node, "mount": fact.mount}),),
+        since=since,
+    )
+
+
+RULE = Rule("disk-filling", Limits, CAUSES, detect)

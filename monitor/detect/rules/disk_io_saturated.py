@@ -1,0 +1,132 @@
+"""disk-io-saturated: a disk is busy all the time and requests pile up; with the pods of its node.
+
+No fact says how much each pod reads and writes: those that wait for a disk (state D) are named first, then those that
+run there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
+from monitor.detect.visibility import label
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.storage import DiskIoFact
+
+CAUSES: tuple[str, ...] = ()
+_RESPITE = 60.0  # a pause shorter than this, between two checkpoints, is none
+_REMEMBER_UNSEEN = 3600.0
+_NAMED = 5  # pods
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How busy, with how many requests waiting, for how long. An SSD can be busy all the time without a queue."""
+
+    busy: Share = 0.90
+    queue: float = 4.0
+    after: Seconds = 600.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the disks that cannot keep up. Remember since when each is busy, and how long its queue was then."""
+    (before,) = read_memory(memory, "busy")
+    hearing = hear(situation)
+    busy: dict[str, Any] = {}
+    findings, blind = [], list(hearing.blind("disk_io"))
+    for heard in hearing.nodes.values():
+        for fact in heard.part("disk_io") or ():
+            labels = _labels(heard, fact)
+            key = f"{heard.node} {fact.device}"
+            if fact.busy_ratio is None or fact.queue_length is None:
+                blind.append(Scope(labels=labels))
+                busy |= {key: before[key]} if key in before else {}
+                continue
+            limits: Limits = situation.limits.of(labels)
+            kept = _remember(before.get(key), fact, limits, situation.now)
+            if kept is None:
+                continue
+            busy[key] = kept
+            if situation.now - kept["since"] >= limits.after and _grows(kept, limits):
+                findings.append(_finding(situation, heard, fact, kept, labels))
+    unseen = {
+        k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, hearing.silent, situation)
+    }
+    return Detected(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
+
+
+def _may_return(key: str, kept: Any, silent: frozenset[str], situation: Situation) -> bool:
+    return key.partition(" ")[0] in silent and situation.now - kept["last"] < _REMEMBER_UNSEEN
+
+
+def _labels(heard: Heard, fact: DiskIoFact) -> dict[str, str]:
+    """A device is not a label: the first mount that it carries stands for it, else its own name."""
+    return {"node": label(heard.node), "mount": label(fact.mounts[0] if fact.mounts else fact.device)}
+
+
+def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
+    """Return since when a disk is busy: with the queue at first and now, evened out; None if it is not."""
+    ratio, queue = fact.busy_ratio or 0.0, fact.queue_length or 0.0
+    if kept:  # by a clock that may have been set back since
+        kept = {**kept, "since": min(kept["since"], now), "last": min(kept["last"], now)}
+    if ratio > limits.busy and queue >= limits.queue:
+        if not kept:
+            return {"since": now, "last": now, "first": queue, "queue": queue}
+        return {**kept, "last": now, "queue": 0.8 * kept["queue"] + 0.2 * queue}
+    return kept if kept and now - kept["last"] <= _RESPITE else None
+
+
+def _grows(kept: dict[str, Any], limits: Limits) -> bool:
+    """Return whether the queue has not begun to shrink: one that falls to half of what it was is being worked off."""
+    return bool(kept["queue"] >= max(limits.queue, kept["first"] / 2))
+
+
+def _finding(
+    situation: Situation, heard: Heard, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
+) -> Finding:
+    queue = round(kept["queue"])
+    values: dict[str, Value] = {"node": heard.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
+    mounts = Note(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
+    return Finding(
+        rule="disk-io-saturated",
+        severity=Severity.WARNING,
+        cause="disk-io-saturated",
+        labels=labels,
+        headline=Note(
+            key="disk-io-saturated", values={**values, "queue": queue, "seconds": situation.now - kept["since"]}
+        ),
+        evidence=(
+            Note(key="disk-io-saturated.queue", values={"before": round(kept["first"]), "queue": queue}),
+            *((mounts,) if fact.mounts else ()),
+            *_pods(heard, situation.world),
+        ),
+        advice=(Note(key="disk-io-saturated.advice", values={"node": heard.node}),),
+        since=kept["since"],
+    )
+
+
+def _pods(heard: Heard, world: World) -> list[Note]:
+    """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
+    waiting: Counter[str] = Counter(
+        process.container_id
+        for process in heard.snapshot.gpu_processes or ()
+        if process.state == "D" and process.container_id is not None
+    )
+    found: Counter[tuple[str, str]] = Counter()
+    for container in heard.containers.values():
+        if container.state == "running" and not container.sandbox:
+            found[owner_of(container, world)] += waiting[container.id]
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]
+    return [
+        Note(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
+        if count
+        else Note(key="disk-io-saturated.pod", values={"pod": pod, "user": user})
+        for (pod, user), count in ordered
+    ]
+
+
+RULE = Rule("disk-io-saturated", Limits, CAUSES, detect)

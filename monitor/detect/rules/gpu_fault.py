@@ -1,0 +1,160 @@
+"""gpu-fault: a card, or the driver of a node, is broken: by XID, ECC, remapped rows, or because it does not answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus as cards
+from monitor.detect.lib import xids
+from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_nodes, signs_of_xids
+from monitor.detect.visibility import label, unseen
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuView
+from monitor.facts.findings import Finding, Note, Severity, Value
+
+# The gravest first: a card that has several is called by the first of them.
+SEVERITIES = {
+    "driver-hung": Severity.CRITICAL,
+    "card-lost": Severity.CRITICAL,
+    "xid-off-bus": Severity.CRITICAL,
+    "cards-missing": Severity.CRITICAL,
+    "remap-failed": Severity.CRITICAL,
+    "xid-memory": Severity.CRITICAL,
+    "ecc-uncorrectable": Severity.CRITICAL,
+    "xid-driver": Severity.CRITICAL,
+    "recovery-due": Severity.WARNING,
+    "xid-nvlink": Severity.WARNING,
+    "remap-pending": Severity.WARNING,
+    "xid-memory-contained": Severity.WARNING,
+    "xid-unknown": Severity.WARNING,
+    "xid-application": Severity.INFO,
+}
+CAUSES = tuple(SEVERITIES)
+LONGEST_RAW = 1000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an XID means, and how long after it is spoken of: what it leaves behind is seen on the card itself."""
+
+    hung_after: Seconds = 60.0
+    missing_after: Seconds = 300.0
+    xid_hold: Seconds = 3600.0
+    xid_application_hold: Seconds = 900.0
+    xid_application: tuple[int, ...] = xids.APPLICATION
+    xid_memory_contained: tuple[int, ...] = xids.MEMORY_CONTAINED
+    xid_memory: tuple[int, ...] = xids.MEMORY
+    xid_nvlink: tuple[int, ...] = xids.NVLINK
+    xid_off_bus: tuple[int, ...] = xids.OFF_BUS
+    xid_driver: tuple[int, ...] = xids.DRIVER
+    xid_ignored: tuple[int, ...] = xids.IGNORED
+
+    def meaning(self, code: int) -> str | None:
+        """Return the class of an XID, or None for one that means nothing."""
+        if code in self.xid_ignored:
+            return None
+        classes = {
+            "xid-off-bus": self.xid_off_bus,
+            "xid-memory": self.xid_memory,
+            "xid-driver": self.xid_driver,
+            "xid-nvlink": self.xid_nvlink,
+            "xid-memory-contained": self.xid_memory_contained,
+            "xid-application": self.xid_application,
+        }
+        return next((name for name, codes in classes.items() if code in codes), "xid-unknown")
+
+    def waits(self, sign: Sign) -> float:
+        """Return how long a sign has to last before it counts."""
+        return {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
+
+    def holds(self, cause: str) -> float:
+        """Return for how long an XID counts."""
+        return self.xid_application_hold if cause == "xid-application" else self.xid_hold
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find what is broken: one finding a card, and one a node for what concerns no single card."""
+    reports = cards.reports_of(situation)
+    blind = _blind(situation, reports, memory)
+    signs = [*signs_of_cards(reports), *signs_of_nodes(situation, reports)]
+    for sign, code in signs_of_xids(reports):
+        limits: Limits = situation.limits.of({"node": sign.node})
+        cause = limits.meaning(code)
+        if cause is not None and situation.now - (sign.since or 0.0) < limits.holds(cause):
+            signs.append(sign.named(cause))
+    since = cards.lasting(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
+    due = [sign for sign in signs if situation.now - since[sign.key] >= _limits(situation, sign).waits(sign)]
+    findings = [_finding(each, since, situation.now) for each in _by_subject(due, situation)]
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+
+
+def _blind(situation: Situation, reports: Mapping[str, AgentFact], memory: Any) -> cards.Blind:
+    """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
+
+    A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
+    """
+    blind = cards.look(situation, reports, "gpu")
+    if blind.everything:
+        return blind
+    without_xids = cards.look(situation, reports, "xid").nodes
+    uncounted = unseen(situation, "nodes")
+    hidden = set(blind.nodes)
+    for key in cards.numbers(memory):
+        node = key.partition("/")[0]
+        if ("/xid-" in key and node in without_xids) or ("/cards-missing/" in key and uncounted):
+            hidden.add(node)
+    return cards.Blind(nodes=frozenset(hidden))
+
+
+def _limits(situation: Situation, sign: Sign) -> Limits:
+    limits: Limits = situation.limits.of({"node": sign.node})
+    return limits
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A card, or a node, with its signs, the gravest first."""
+
+    signs: tuple[Sign, ...]
+    gpu: GpuView | None
+
+
+def _by_subject(signs: Iterable[Sign], situation: Situation) -> list[_Subject]:
+    grouped: dict[tuple[str, int | None], list[Sign]] = {}
+    for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
+        grouped.setdefault((sign.node, sign.gpu), []).append(sign)
+    view = situation.world.view
+    gpus = view.gpus if view and grouped else ()
+    views = {place: gpu for gpu in gpus if (place := (gpu.node, gpu.index)) in grouped}
+    return [
+        _Subject(tuple(found), views.get((node, gpu)) if gpu is not None else None)
+        for (node, gpu), found in grouped.items()
+    ]
+
+
+def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
+    worst = subject.signs[0]
+    # Whoever is on a card changes; the card stays broken. So the pod is told, and is no part of what it is known by.
+    labels = {"node": label(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
+    values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
+    values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
+    holder = next(iter(cards.live_holders(subject.gpu)), None) if subject.gpu else None
+    hit = (Note(key="gpu-fault.hit", values={"pod": cards.pod_text(holder)}),) if holder else ()
+    raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
+    return Finding(
+        rule="gpu-fault",
+        severity=SEVERITIES[worst.cause],
+        cause=worst.cause,
+        labels=labels,
+        headline=Note(key=f"gpu-fault.{worst.cause}", values=values),
+        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_notes(holder)),
+        advice=(Note(key=f"gpu-fault.{worst.cause}.advice", values=values),),
+        since=since[worst.key],
+        raw=raw[:LONGEST_RAW] or None,
+    )
+
+
+RULE = Rule("gpu-fault", Limits, CAUSES, detect)

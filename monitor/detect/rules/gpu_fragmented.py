@@ -1,0 +1,170 @@
+"""gpu-fragmented: a job waits although enough GPUs are free, only not on one node; and what could be moved."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.moves import Move, fewest_moves
+from monitor.detect.visibility import label, unseen
+from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.kube import PodFact
+
+CAUSES: tuple[str, ...] = ()
+NAME = "gpu-fragmented"
+SHAPES = 6  # so many kinds of wishes (selector, affinity, tolerations) are looked at in one go, oldest first
+PLANS = 3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a job has to wait before its waiting is said to be due to fragments."""
+
+    after: Seconds = 600.0
+
+
+@dataclass(frozen=True)
+class _Room:
+    """The nodes as pods of one shape see them, and what is free on those that they may use."""
+
+    fits: tuple[NodeFit, ...]
+    most: NodeFit | None  # the node with the most free GPUs
+    free: int
+    nodes: int
+    largest: int
+
+    def too_scattered(self, asked: int) -> bool:
+        """Return whether there is enough, only not on one node. What no node could ever take is not meant."""
+        return self.most is not None and self.most.free < asked <= min(self.free, self.largest)
+
+
+def _room(fits: tuple[NodeFit, ...]) -> _Room:
+    usable = [each for each in fits if each.usable and each.total]
+    return _Room(
+        fits=fits,
+        most=max(usable, key=lambda each: (each.free, each.node.name), default=None),
+        free=sum(each.free for each in usable),
+        nodes=sum(each.free > 0 for each in usable),
+        largest=max((each.total for each in usable), default=0),
+    )
+
+
+@dataclass
+class _Cluster:
+    """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
+
+    world: World
+    rooms: dict[tuple[object, ...], _Room] = field(default_factory=dict)
+    plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
+
+    def seen_by(self, pod: PodFact) -> _Room | None:
+        """Return the nodes as a pod sees them; None when there are too many kinds of pods."""
+        shape = _shape(pod, self.world)
+        if shape not in self.rooms:
+            if len(self.rooms) >= SHAPES:
+                return None
+            self.rooms[shape] = _room(fit_all(pod, self.world))
+        return self.rooms[shape]
+
+    def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
+        """Return the fewest moves that help; None if none do, or enough has been planned."""
+        alike = _shape(pod, self.world), *sorted(pod.requests.items())
+        if alike not in self.plans and len(self.plans) < PLANS:
+            self.plans[alike] = fewest_moves(pod, fits, self.world)
+        return self.plans.get(alike)
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the jobs that would fit into what is free, if it were on one node."""
+    if unseen(situation, "pods", "nodes"):
+        return Detected(blind=(Scope(labels={}),))
+    findings, blind = [], []
+    cluster = _Cluster(situation.world)
+    for pods in _jobs(situation):
+        pod = max(pods, key=lambda each: gpus_asked(each, situation.world))
+        room = cluster.seen_by(pod)
+        if room is None:
+            blind.append(Scope(labels=_labels(pods, situation.world)))
+        elif room.too_scattered(gpus_asked(pod, situation.world)):
+            findings.append(_finding(pods, pod, room, cluster.plan(pod, room.fits), situation))
+    return Detected(findings=tuple(findings), blind=tuple(blind))
+
+
+def _shape(pod: PodFact, world: World) -> tuple[object, ...]:
+    selector = tuple(sorted(pod.node_selector.items()))
+    return gpu_resource(pod, world), selector, pod.node_affinity, pod.tolerations
+
+
+def _jobs(situation: Situation) -> list[list[PodFact]]:
+    """Return the pods that wait for GPUs and for a node, by job; who has waited longest comes first."""
+    world, jobs = situation.world, defaultdict(list)
+    for pod in world.pods:
+        if pod.node is not None or pod.phase not in ("Pending", None) or pod.deletion_at is not None:
+            continue
+        limits: Limits = situation.limits.of({"namespace": pod.namespace, "queue": world.identity(pod).queue or ""})
+        waited = situation.now - pod.created_at if pod.created_at is not None else 0.0
+        if not pod.scheduling_gates and waited >= limits.after and gpus_asked(pod, world) > 0:
+            jobs[pod.namespace, world.identity(pod).job or pod.uid].append(pod)
+    return sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
+
+
+def _labels(pods: Sequence[PodFact], world: World) -> dict[str, str]:
+    who = world.identity(pods[0])
+    named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
+    if len(pods) == 1:
+        named["pod"] = pods[0].name
+    return {name: label(value) for name, value in named.items() if value}
+
+
+def _finding(
+    pods: Sequence[PodFact],
+    pod: PodFact,
+    room: _Room,
+    plan: tuple[Move, ...] | None,
+    situation: Situation,
+) -> Finding:
+    world = situation.world
+    since = min(each.created_at or situation.now for each in pods)
+    values: dict[str, Value] = {
+        "job": world.identity(pod).job or pod.name,
+        "namespace": pod.namespace,
+        "user": world.user(pod),
+        "asked": gpus_asked(pod, world),
+        "free": room.free,
+        "most": room.most.free if room.most else 0,
+        "node": room.most.node.name if room.most else "?",
+        "nodes": room.nodes,
+        "seconds": situation.now - since,
+    }
+    return Finding(
+        rule=NAME,
+        severity=Severity.WARNING,
+        cause=NAME,
+        labels=_labels(pods, world),
+        headline=Note(key=NAME, values=values),
+        evidence=(Note(key=f"{NAME}.moves", values=_told(plan)),) if plan else (),
+        advice=(_advice(plan, values),),
+        since=since,
+    )
+
+
+def _told(plan: Sequence[Move]) -> dict[str, Value]:
+    moves = "; ".join(
+        f"{each.pod.namespace}/{each.pod.name} ({each.gpus}) {each.source} -> {each.target}" for each in plan
+    )
+    return {"count": len(plan), "moves": moves}
+
+
+def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Note:
+    if not plan:
+        return Note(key=f"{NAME}.advice", values=values)
+    pods = ", ".join(f"{each.pod.namespace}/{each.pod.name}" for each in plan)
+    return Note(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
+
+
+RULE = Rule(NAME, Limits, CAUSES, detect)

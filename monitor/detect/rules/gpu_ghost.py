@@ -1,0 +1,58 @@
+"""gpu-ghost: a card's memory is full, or it claims to work, and there is no process on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus
+from monitor.facts.cluster import GpuState, GpuView
+from monitor.facts.findings import Finding, Note, Severity
+
+CAUSES = ("memory-leak", "latched-utilisation")
+LEAK, LATCHED = CAUSES
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long it has to last: the driver takes a moment to clean up after a process."""
+
+    after: Seconds = 300.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the cards that are in use by nobody."""
+    reports = gpus.reports_of(situation)
+    blind = gpus.look(situation, reports, "gpu", "gpu_processes")
+    ghosts = {gpus.card_key(gpu): gpu for gpu in gpus.cards_in(situation, GpuState.GHOST)}
+    since = gpus.lasting(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, situation.now)
+    findings = []
+    for key, gpu in ghosts.items():
+        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
+        if situation.now - since[key] > limits.after:
+            findings.append(_finding(gpu, since[key], situation.now))
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+
+
+def _finding(gpu: GpuView, since: float, now: float) -> Finding:
+    cause = LEAK if any(each.what == "memory-without-process" for each in gpu.evidence) else LATCHED
+    holder = gpus.sole_holder(gpu)
+    values = gpus.card_values(gpu) | {
+        "bytes": gpu.memory_used_bytes or 0,
+        "ratio": gpu.utilization_ratio or 0.0,
+        "seconds": now - since,
+    }
+    return Finding(
+        rule="gpu-ghost",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=gpus.card_labels(gpu, holder),
+        headline=Note(key=f"gpu-ghost.{cause}", values=values),
+        evidence=gpus.owner_notes(holder),
+        advice=(Note(key=f"gpu-ghost.{cause}.advice", values=values),),
+        since=since,
+    )
+
+
+RULE = Rule("gpu-ghost", Limits, CAUSES, detect)

@@ -1,0 +1,214 @@
+"""gpu-idle: a live pod has cards and does nothing with them; or a job uses only some of its cards."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.lib import gpus as cards
+from monitor.detect.lib import io_wait
+from monitor.detect.lib.gpu_idle_power import Draws, worked_until
+from monitor.detect.lib.gpu_idle_why import Why, is_notebook, why_idle
+from monitor.detect.visibility import label
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuState, GpuView, Holder
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.kube import PodFact
+
+CAUSES = ("idle-notebook", "idle-job", "hung-job", "waiting-for-data", "partially-idle")
+PARTIALLY = "partially-idle"
+HELD = (GpuState.IDLE_HELD, GpuState.BUSY)
+NAMED = 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From when on a card counts as idle, and what proves that it is not although its utilisation says so.
+
+    A card works if it draws `power_times` as much as the least that was ever seen of it, and `power_share` of what is
+    between that and its power limit: an open context alone doubles what a small card draws.
+    """
+
+    warning_after: Seconds = 1800.0
+    critical_after: Seconds = 7200.0
+    notebook_warning_after: Seconds = 1800.0
+    notebook_critical_after: Seconds = 7200.0
+    warm_up: Seconds = 900.0
+    power_times: float = 1.5
+    power_share: Share = 0.35
+    io_wait_cores: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Card:
+    """A card of a live pod. `since` is since when it does nothing; None while it works."""
+
+    gpu: GpuView
+    holder: Holder
+    pod: PodFact
+    since: float | None
+
+    def seconds(self, now: float) -> float:
+        return max(0.0, now - self.since) if self.since is not None else 0.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the cards that a live pod has and does not use."""
+    before = memory if isinstance(memory, dict) else {}
+    reports = cards.reports_of(situation)
+    blind = cards.look(situation, reports, "gpu", "pod_devices", kube=("pods",))
+    marks, waiting = io_wait.advance(before.get("io"), reports)
+    limits: Limits = situation.limits.default
+    draws = worked_until(before.get("power"), situation, blind, (limits.power_times, limits.power_share))
+    remembered = {"io": marks, "power": draws}
+    if blind.everything:
+        return Detected(memory=remembered, blind=blind.scopes)
+    findings: list[Finding] = []
+    half_seen = _half_seen(situation, blind)
+    for job, group in _jobs(_cards(situation, draws), situation).items():
+        if job not in half_seen:
+            findings += _of_job(group, situation, reports, waiting)
+    jobs = (Scope(labels={"namespace": label(namespace), "job": label(job)}) for namespace, job in sorted(half_seen))
+    return Detected(findings=tuple(findings), memory=remembered, blind=(*blind.scopes, *jobs))
+
+
+def _cards(situation: Situation, draws: Draws) -> list[_Card]:
+    """Return the cards of jobs with an idle one. What a card did before its pod came is not the pod's."""
+    view, suspects = situation.world.view, _suspects(situation)
+    gpus = view.gpus if view and suspects else ()
+    held = [gpu for gpu in gpus if _counts(gpu) and any(h.live and _job(h) in suspects for h in gpu.holders)]
+    pods = cards.pods_by_uid(situation, (h.pod_uid for gpu in held for h in cards.live_holders(gpu)))
+    found = []
+    for gpu in held:
+        owners = [(h, pods[h.pod_uid]) for h in cards.live_holders(gpu) if h.pod_uid in pods]
+        starts = [started for _, pod in owners if (started := started_at(pod)) is not None]
+        if not owners or len(starts) < len(owners):
+            continue
+        began = (gpu.idle_since, max(starts), draws.get(cards.card_key(gpu), (0.0, 0.0))[1])
+        since = max(began[0], began[1], began[2]) if began[0] is not None else None
+        found.append(_Card(gpu, *owners[-1], since))
+    return found
+
+
+def _suspects(situation: Situation) -> set[tuple[str | None, str | None]]:
+    """Return the jobs that have a card which has long been idle: only these are worth a closer look."""
+    every: list[Limits] = [situation.limits.default, *(each.limits for each in situation.limits.overrides)]
+    shortest = min(min(limits.warning_after, limits.notebook_warning_after) for limits in every)
+    view, latest = situation.world.view, situation.now - shortest
+    idle = (gpu for gpu in (view.gpus if view else ()) if gpu.idle_since is not None and gpu.idle_since <= latest)
+    return {_job(holder) for gpu in idle for holder in gpu.holders if holder.live}
+
+
+def _job(holder: Holder) -> tuple[str | None, str | None]:
+    return holder.namespace, holder.job or holder.pod_uid
+
+
+def _counts(gpu: GpuView) -> bool:
+    """Whether a card is one that its job could work with: one that is ill or in other hands has a rule of its own."""
+    return gpu.state in HELD or (gpu.state is GpuState.GHOST and gpu.idle_since is None)
+
+
+def started_at(pod: PodFact) -> float | None:
+    """Return when the pod's newest container was started: one that was restarted has to load everything again."""
+    starts = [each.started_at for each in pod.statuses if each.state == "running" and each.started_at is not None]
+    return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
+
+
+def _jobs(found: Iterable[_Card], situation: Situation) -> dict[tuple[str, str], list[_Card]]:
+    jobs: defaultdict[tuple[str, str], list[_Card]] = defaultdict(list)
+    for card in found:
+        jobs[job_of(card.pod, situation)].append(card)
+    return jobs
+
+
+def job_of(pod: PodFact, situation: Situation) -> tuple[str, str]:
+    """Return the job that a pod is of; one that belongs to none is its own."""
+    return pod.namespace, situation.world.identity(pod).job or pod.uid
+
+
+def _half_seen(situation: Situation, blind: cards.Blind) -> set[tuple[str, str]]:
+    """Return the jobs with pods where nothing can be seen: whether all of their cards are idle is not known."""
+    world = situation.world
+    pods = [pod for node in blind.nodes for pod in world.bound.get(node, ()) if pod.requests.get(world.resource)]
+    return {job_of(pod, situation) for pod in pods if world.identity(pod).job}
+
+
+def _of_job(
+    job: list[_Card], situation: Situation, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
+) -> list[Finding]:
+    """Return one finding for a job of which some cards work, else one for each card that is idle."""
+    now = situation.now
+    idle = [(card, level) for card in job if (level := _severity(card, situation)) is not None]
+    if not idle:
+        return []
+    limits: Limits = cards.limits_for(situation, job[0].gpu, job[0].holder)
+    # Cards of a job that ended do not stop in the same second: one that has just stopped does not work.
+    if any(card.seconds(now) < limits.warning_after / 2 for card in job):
+        return [_partial(job, idle, now)]
+    found = []
+    for card, level in idle:
+        why = why_idle(card.pod, card.gpu, situation, reports.get(card.gpu.node), waiting, limits.io_wait_cores)
+        found.append(_finding(card, level, why, now))
+    return found
+
+
+def _severity(card: _Card, situation: Situation) -> Severity | None:
+    """Return how bad it is that a card does nothing, if it is bad."""
+    if card.since is None:
+        return None
+    limits: Limits = cards.limits_for(situation, card.gpu, card.holder)
+    notebook = is_notebook(card.pod, situation)
+    warning = limits.notebook_warning_after if notebook else limits.warning_after
+    critical = limits.notebook_critical_after if notebook else limits.critical_after
+    age = situation.now - (started_at(card.pod) or situation.now)
+    seconds = card.seconds(situation.now)
+    if seconds < warning or age < limits.warm_up:
+        return None
+    return Severity.CRITICAL if seconds >= critical else Severity.WARNING
+
+
+def _finding(card: _Card, severity: Severity, why: Why, now: float) -> Finding:
+    values = cards.card_values(card.gpu) | _of_pod(card) | {"seconds": card.seconds(now)}
+    sole = cards.sole_holder(card.gpu)
+    return Finding(
+        rule="gpu-idle",
+        severity=severity,
+        cause=why.cause,
+        labels=cards.card_labels(card.gpu, sole),
+        headline=Note(key=f"gpu-idle.{why.cause}", values=values),
+        evidence=(*why.evidence, *cards.memory_notes(card.gpu), *cards.owner_notes(sole)),
+        advice=(Note(key=f"gpu-idle.{why.cause}.advice", values=values),),
+        since=card.since,
+    )
+
+
+def _partial(job: list[_Card], idle: list[tuple[_Card, Severity]], now: float) -> Finding:
+    """Return the one finding about a job of which some cards do nothing."""
+    first, shortest = job[0], min(card.seconds(now) for card, _ in idle)
+    names = ", ".join(f"{card.gpu.node}:{card.gpu.index}" for card, _ in idle[:NAMED])
+    values: dict[str, Value] = _of_pod(first) | {"job": first.holder.job or cards.pod_text(first.holder)}
+    values |= {"idle": len(idle), "gpus": len(job), "seconds": shortest, "cards": names}
+    labels = cards.holder_labels(first.holder)
+    if len({card.pod.uid for card in job}) > 1:
+        labels.pop("pod", None)
+    critical = all(level is Severity.CRITICAL for _, level in idle)
+    return Finding(
+        rule="gpu-idle",
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
+        cause=PARTIALLY,
+        labels=labels,
+        headline=Note(key=f"gpu-idle.{PARTIALLY}", values=values),
+        evidence=(Note(key="gpu-idle.cards", values=values), *cards.owner_notes(first.holder)),
+        advice=(Note(key=f"gpu-idle.{PARTIALLY}.advice", values=values),),
+        since=min(card.since for card, _ in idle if card.since is not None),
+    )
+
+
+def _of_pod(card: _Card) -> dict[str, Value]:
+    return {"pod": card.pod.name, "namespace": card.pod.namespace}
+
+
+RULE = Rule("gpu-idle", Limits, CAUSES, detect)

@@ -1,0 +1,102 @@
+"""gpu-orphan: a process is on a card and belongs to no pod, so nobody has accounted for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import Evidence, GpuState, GpuView
+from monitor.facts.findings import Finding, Note, Severity, Value
+
+CAUSES = ("host-process", "other-container", "unknown-owner")
+HOST, CONTAINER, UNKNOWN = CAUSES
+NAMED = 5
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long such a process may be there, and which belong there. The kernel cuts names after 15 letters."""
+
+    after: Seconds = 60.0
+    allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
+    reports = gpus.reports_of(situation)
+    blind = gpus.look(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
+    found = {} if blind.everything else _strangers(situation)
+    since = gpus.lasting(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, situation.now)
+    findings = []
+    for key, (gpu, strangers) in found.items():
+        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
+        if situation.now - since[key] >= limits.after:
+            findings.append(_finding(gpu, strangers, since[key], situation.now, reports))
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+
+
+def _strangers(situation: Situation) -> dict[str, tuple[GpuView, list[Evidence]]]:
+    nodes, found = situation.world.view_of_node, {}
+    for gpu in gpus.cards_in(situation, GpuState.ORPHAN):
+        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
+        strangers = [each for each in gpu.evidence if not _allowed(each, limits)]
+        if strangers and nodes[gpu.node].in_kubernetes:
+            found[gpus.card_key(gpu)] = gpu, strangers
+    return found
+
+
+def _allowed(stranger: Evidence, limits: Limits) -> bool:
+    name = str(stranger.values.get("process", ""))
+    return bool(name) and any(fnmatchcase(name, pattern) for pattern in limits.allowed)
+
+
+def _cause(stranger: Evidence) -> str:
+    """Return where a process comes from. One of which /proc says neither name nor user could be anybody's."""
+    if stranger.what == CONTAINER:
+        return CONTAINER
+    return HOST if stranger.values.get("process") or "uid" in stranger.values else UNKNOWN
+
+
+def _finding(
+    gpu: GpuView, strangers: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
+) -> Finding:
+    first = strangers[0]
+    cause = _cause(first)
+    values: dict[str, Value] = gpus.card_values(gpu) | {
+        "pid": first.values.get("pid", 0),
+        "process": first.values.get("process") or "?",
+        "container": _container(str(first.values.get("container", "")), reports.get(gpu.node)),
+        "seconds": now - since,
+    }
+    evidence = [*gpus.memory_notes(gpu)]
+    if "uid" in first.values:
+        evidence.insert(0, Note(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
+    if others := strangers[1 : NAMED + 1]:
+        pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
+        evidence.append(Note(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
+    return Finding(
+        rule="gpu-orphan",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=gpus.card_labels(gpu),
+        headline=Note(key=f"gpu-orphan.{cause}", values=values),
+        evidence=tuple(evidence),
+        advice=(Note(key=f"gpu-orphan.{cause}.advice", values=values),),
+        since=since,
+    )
+
+
+def _container(container_id: str, agent: AgentFact | None) -> str:
+    """Return what a container is called, else the beginning of its id, as every tool takes it."""
+    snapshot = agent.snapshot if agent else None
+    found = (each for each in (snapshot.containers or ()) if each.id == container_id) if snapshot else iter(())
+    known = next(found, None)
+    return (known.name if known else None) or container_id[:12]
+
+
+RULE = Rule("gpu-orphan", Limits, CAUSES, detect)

@@ -1,0 +1,103 @@
+"""gpu-phantom: the kubelet counts a card as used, and nobody is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus
+from monitor.facts.cluster import GpuState, GpuView, Holder
+from monitor.facts.findings import Finding, Note, Severity, Value
+
+CAUSES = ("stale-allocation", "terminal-pod")
+STALE, TERMINAL = CAUSES
+REFUSED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long it has to last, and how long a pod that the node refused is proof.
+
+    A kubelet gives back the cards of finished pods when it needs them, not before: that alone is no fault. It is one
+    when the node refuses new pods for want of cards at the same time.
+    """
+
+    after: Seconds = 600.0
+    refused_within: Seconds = 3600.0
+
+
+@dataclass(frozen=True)
+class _Phantom:
+    """A card that is on the kubelet's books for a pod that is not there; and the pod that was refused because of it."""
+
+    gpu: GpuView
+    holder: Holder
+    cause: str
+    refused: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{gpus.card_key(self.gpu)}/{self.cause}"
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the cards that Kubernetes counts as used and that nobody holds."""
+    reports = gpus.reports_of(situation)
+    blind = gpus.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    found = [] if blind.everything else [*_stale(situation), *_terminal(situation)]
+    known = {each.key: each.gpu.since if each.cause == STALE else None for each in found}
+    since = gpus.lasting(memory, known, blind, situation.now)
+    findings = []
+    for each in found:
+        limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
+        if situation.now - since[each.key] >= limits.after:
+            findings.append(_finding(each, since[each.key], situation.now))
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+
+
+def _stale(situation: Situation) -> Iterator[_Phantom]:
+    for gpu in gpus.cards_in(situation, GpuState.PHANTOM):
+        holder = next((each for each in gpu.holders if each.live is False), None)
+        if holder is not None:
+            yield _Phantom(gpu, holder, STALE)
+
+
+def _terminal(situation: Situation) -> Iterator[_Phantom]:
+    """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
+    refused = _refused(situation)
+    for gpu in gpus.cards_in(situation, GpuState.FREE) if refused else ():
+        holder = next((each for each in gpu.holders if each.live is False), None)
+        if holder is not None and gpu.node in refused:
+            yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
+
+
+def _refused(situation: Situation) -> dict[str, str]:
+    """Return the nodes that refused a pod for want of devices, and the pod."""
+    found = {}
+    for pod in situation.world.pods:
+        if pod.reason in REFUSED and pod.node is not None:
+            limits: Limits = situation.limits.of({"node": pod.node})
+            if pod.created_at is not None and situation.now - pod.created_at <= limits.refused_within:
+                found[pod.node] = f"{pod.namespace}/{pod.name}"
+    return found
+
+
+def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
+    gpu, holder = phantom.gpu, phantom.holder
+    values: dict[str, Value] = gpus.card_values(gpu) | {"pod": gpus.pod_text(holder), "seconds": now - since}
+    refused = (Note(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
+    return Finding(
+        rule="gpu-phantom",
+        severity=Severity.WARNING,
+        cause=phantom.cause,
+        labels=gpus.card_labels(gpu, holder),
+        headline=Note(key=f"gpu-phantom.{phantom.cause}", values=values),
+        evidence=(*refused, *gpus.owner_notes(holder)),
+        advice=(Note(key="gpu-phantom.advice", values=values),),
+        since=since,
+    )
+
+
+RULE = Rule("gpu-phantom", Limits, CAUSES, detect)

@@ -1,0 +1,117 @@
+"""image-cache-large: images take more of a disk than they should; with what of them could go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.lib.disk_contents import image_note, is_on
+from monitor.detect.lib.storage import Heard, hear
+from monitor.detect.visibility import label
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
+
+CAUSES = ("growth", "unused-images", "build-cache")
+_TELLING = 1 / 3  # of the cache: a part of this share is worth going for
+_NAMED = 3  # images
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which share of its disk the cache may take, and how much at all (0: as much as that share)."""
+
+    share: Share = 0.5
+    size: Bytes = 0
+
+
+@dataclass(frozen=True)
+class _Cache:
+    """All that runtimes keep on one disk to start containers from."""
+
+    images: tuple[ImageFact, ...]
+    image_bytes: int
+    build_bytes: int
+
+    @property
+    def total(self) -> int:
+        return self.image_bytes + self.build_bytes
+
+    @property
+    def unused(self) -> tuple[ImageFact, ...]:
+        return tuple(image for image in self.images if not image.containers and not image.pinned)
+
+    @property
+    def unused_bytes(self) -> int:
+        """What removing the unused ones would free. Shared layers are counted often: not more than there is."""
+        sizes = (image.size_bytes if image.unique_bytes is None else image.unique_bytes for image in self.unused)
+        return min(self.image_bytes, sum(size or 0 for size in sizes))
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the image caches that are too large."""
+    hearing = hear(situation)
+    findings = []
+    blind = list(hearing.blind("images", "disk"))
+    for heard in hearing.nodes.values():
+        caches = heard.part("images") or ()
+        for fact in (heard.part("disk") or ()) if caches else ():
+            if "runtime" not in fact.roles and len(caches) == 1:
+                continue
+            here = [cache for cache in caches if is_on(heard, cache.root, fact)]
+            if not here:
+                continue
+            labels = {"node": label(heard.node), "mount": label(fact.mount)}
+            if fact.size_bytes is None or any(cache.total_bytes is None for cache in here):
+                blind.append(Scope(labels=labels))
+                continue
+            cache = _cache(heard, here)
+            if _is_large(cache, fact.size_bytes, situation.limits.of(labels)):
+                findings.append(_finding(situation, heard, fact, cache, labels))
+    return Detected(findings=tuple(findings), blind=tuple(blind))
+
+
+def _cache(heard: Heard, caches: list[ImageCacheFact]) -> _Cache:
+    runtimes = {cache.runtime for cache in caches}
+    build = sum(
+        usage.build_cache_bytes or 0 for usage in heard.snapshot.runtime_usage or () if usage.runtime in runtimes
+    )
+    images = tuple(image for cache in caches for image in cache.images)
+    return _Cache(images, sum(cache.total_bytes or 0 for cache in caches), build)
+
+
+def _is_large(cache: _Cache, disk_bytes: int, limits: Limits) -> bool:
+    return cache.total > limits.share * disk_bytes or 0 < limits.size < cache.total
+
+
+def _cause(cache: _Cache) -> str:
+    """Return what is the easiest to get rid of: build cache, then what nobody uses."""
+    if cache.build_bytes >= _TELLING * cache.total:
+        return "build-cache"
+    return "unused-images" if cache.unused_bytes >= _TELLING * cache.total else "growth"
+
+
+def _finding(situation: Situation, heard: Heard, fact: DiskFact, cache: _Cache, labels: dict[str, str]) -> Finding:
+    cause = _cause(cache)
+    shown = cache.unused if cause == "unused-images" else cache.images
+    largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_NAMED]
+    values: dict[str, Value] = {
+        "node": heard.node,
+        "mount": fact.mount,
+        "bytes": cache.total,
+        "share": cache.total / fact.size_bytes if fact.size_bytes else 1.0,
+        "unused": cache.unused_bytes,
+        "build": cache.build_bytes,
+    }
+    return Finding(
+        rule="image-cache-large",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=labels,
+        headline=Note(key=f"image-cache-large.{cause}", values=values),
+        evidence=tuple(image_note(image, heard, situation.world) for image in largest if image.size_bytes),
+        advice=(Note(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
+    )
+
+
+RULE = Rule("image-cache-large", Limits, CAUSES, detect)

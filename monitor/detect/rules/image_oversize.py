@@ -1,0 +1,84 @@
+"""image-oversize: an image is so large that it fills disks and takes long to start; with who uses it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Bytes, Detected, Rule, Situation
+from monitor.detect.lib.disk_contents import image_name, image_users, some
+from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
+from monitor.detect.visibility import label
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.storage import ImageFact
+
+CAUSES: tuple[str, ...] = ()
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large an image may be."""
+
+    size: Bytes = 30 * GIB
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the images that are too large, each once, on whatever nodes it is. Remember which nodes had it."""
+    (before,) = read_memory(memory, "nodes")
+    hearing = hear(situation)
+    smallest = _smallest(situation)
+    found: defaultdict[str, list[tuple[Heard, ImageFact]]] = defaultdict(list)
+    for heard in hearing.nodes.values():
+        for cache in heard.part("images") or ():
+            for image in cache.images:
+                if image.size_bytes is not None and image.size_bytes > smallest:
+                    found[image.id].append((heard, image))
+    findings, nodes = [], {}
+    for seen in found.values():
+        finding = _finding(situation, seen)
+        if finding is not None:
+            findings.append(finding)
+            nodes[finding.labels["image"]] = [heard.node for heard, _ in seen[:NODES_REMEMBERED]]
+    lost = {image: at for image, at in before.items() if image not in nodes and hearing.lost_sight(at, "images")}
+    blind = tuple(Scope(labels={"image": image}) for image in lost)
+    if not hearing.nodes:
+        blind = (Scope(labels={}),)
+    return Detected(findings=tuple(findings), memory={"nodes": lost | nodes}, blind=blind)
+
+
+def _smallest(situation: Situation) -> int:
+    """Return the size below which no limit, be it an exception, lets an image be too large."""
+    limits = situation.limits
+    return int(min([limits.default.size, *(override.limits.size for override in limits.overrides)]))
+
+
+def _finding(situation: Situation, seen: list[tuple[Heard, ImageFact]]) -> Finding | None:
+    """Return what is to be said of one image. It may have several names: the first one that people gave it counts."""
+    image = min((image for _, image in seen), key=lambda image: (not image.names, image_name(image)))
+    name, size = image_name(image), max(image.size_bytes or 0 for _, image in seen)
+    labels = {"image": label(name)}
+    if size <= situation.limits.of(labels).size:
+        return None
+    users = sorted({user for heard, image in seen for user in image_users(image, heard, situation.world)})
+    nodes = sorted(heard.node for heard, _ in seen)
+    used = Note(key="image-oversize.used", values={"users": some(users)})
+    values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": some(nodes)}
+    return Finding(
+        rule="image-oversize",
+        severity=Severity.WARNING,
+        cause="image-oversize",
+        labels=labels,
+        headline=Note(key="image-oversize", values=values),
+        evidence=(used if users else Note(key="image-oversize.unused"),),
+        advice=(Note(key="image-oversize.advice", values={"image": name}),),
+        since=_first_seen(seen),
+    )
+
+
+def _first_seen(seen: list[tuple[Heard, ImageFact]]) -> float | None:
+    return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
+
+
+RULE = Rule("image-oversize", Limits, CAUSES, detect)

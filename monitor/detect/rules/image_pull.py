@@ -1,0 +1,76 @@
+"""image-pull: a pod's image could not be pulled, and why. Said after the first failure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, notes, pod_labels, pod_values, raw
+from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
+from monitor.explain.image_pull import Pull
+from monitor.explain.keys import Key
+from monitor.explain.quote import LIMIT
+from monitor.explain.reasons import Reason, Value
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity
+
+CAUSES = tuple(cause.value for cause in Pull)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often a pull has to fail before it is said."""
+
+    failures: int = 1
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the pods that wait for an image which could not be pulled.
+
+    What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
+    """
+    world, before = situation.world, memory if isinstance(memory, dict) else {}
+    findings, said = [], {}
+    for failed in failed_pulls(world):
+        pull = with_known_cause(failed, before.get(failed.key))
+        if pull.is_telling:
+            said[pull.key] = pull.found.message[:RAW_LENGTH]
+        finding = _finding(pull, world)
+        limits: Limits = situation.limits.of(finding.labels)
+        if (pull.event.count if pull.event else 1) >= limits.failures:
+            findings.append(finding)
+    return Detected(findings=tuple(findings), memory=said, blind=blind_pods(situation))
+
+
+def _finding(pull: FailedPull, world: World) -> Finding:
+    found, pod = pull.found, pull.pod
+    values: dict[str, Value] = {
+        **pod_values(pod, world, image=pull.image, container=pull.container),
+        "registry": pull.registry,
+        "host": found.host or pull.registry,
+    }
+    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
+    return Finding(
+        rule="image-pull",
+        severity=Severity.WARNING,
+        cause=found.cause.value,
+        labels=pod_labels(pod, world, image=pull.image, service=pull.registry),
+        headline=Note(key=f"image-pull.{found.cause.value}", values=values),
+        evidence=notes(_evidence(pull, values)),
+        advice=notes([Reason(advice, values)]),
+        since=pull.event.first_at if pull.event else None,
+        raw=raw(found.message) or pull.reason,
+    )
+
+
+def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Reason]:
+    reasons = [Reason(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
+    if pull.found.message:
+        reasons.append(Reason(Key.PULL_SAYS, {"message": raw(pull.found.message, LIMIT) or ""}))
+    if pull.event is not None and pull.event.count > 1:
+        reasons.append(Reason(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
+    return reasons
+
+
+RULE = Rule("image-pull", Limits, CAUSES, detect, prompt=True)

@@ -1,0 +1,111 @@
+"""image-pull-slow: an image takes long to come, for its size, for the registry, or for the disk it goes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Bytes, Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pods import EVERYTHING, bounded, pod_values
+from monitor.detect.lib.pull_times import PullTime, pull_times
+from monitor.detect.lib.pulls import canonical
+from monitor.detect.visibility import unseen
+from monitor.explain.image_pull import registry_of
+from monitor.explain.keys import Key
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity, Value
+
+CAUSES = ("large-image", "slow-registry", "slow-disk")
+DISK_BUSY = 0.9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a pull may take; how fast one of at least `large` has to be; how long one that is done is spoken of."""
+
+    pulling: Seconds = 300.0
+    rate: Bytes = 10_000_000
+    large: Bytes = 1_000_000_000
+    spoken_of: Seconds = 3600.0
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the pulls that take long now, and those that were slow. One finding for a node and an image."""
+    world, now = situation.world, situation.now
+    default: Limits = situation.limits.of({})
+    pulls = sorted(pull_times(world, now, now - default.spoken_of), key=lambda each: each.began_at)
+    sizes = _sizes({pull.image for pull in pulls}, world) if pulls else {}
+    found: dict[tuple[str, str], Finding] = {}
+    for pull in pulls:
+        node = pull.pod.node or "?"
+        size = pull.size_bytes or sizes.get((node, pull.image)) or sizes.get(("", pull.image))
+        limits: Limits = situation.limits.of({"node": node, "image": pull.image})
+        if _is_slow(pull, size, limits):
+            found.setdefault((node, pull.image), _finding(pull, size, limits, world))
+    blind = (EVERYTHING,) if unseen(situation, "pods", "events") else ()
+    return Detected(tuple(found.values()), None, blind)
+
+
+def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
+    if pull.ended_at is None:
+        return pull.seconds > limits.pulling
+    return size is not None and size > limits.large and size / pull.seconds < limits.rate
+
+
+def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
+    """Return how large images are, by node and name, and for any node: one that has it knows."""
+    found: dict[tuple[str, str], int] = {}
+    for node, snapshot in world.snapshots.items():
+        for cache in snapshot.images or ():
+            for image in cache.images:
+                for name in image.names if image.size_bytes else ():
+                    if name in images:
+                        found[node, name] = found["", name] = image.size_bytes or 0
+    return found
+
+
+def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> Finding:
+    node, registry = pull.pod.node or "?", canonical(registry_of(pull.image))
+    cause = _cause(pull, size, limits, world)
+    values = pod_values(pull.pod, world, image=pull.image, registry=registry, seconds=pull.seconds)
+    return Finding(
+        rule="image-pull-slow",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=bounded({"node": node, "image": pull.image, "service": registry}),
+        headline=Note(key=f"image-pull-slow.{cause}", values=values),
+        evidence=tuple(_evidence(pull, size, limits)),
+        advice=(Note(key=f"image-pull-slow.{cause}.advice", values=values),),
+        since=pull.began_at,
+    )
+
+
+def _cause(pull: PullTime, size: int | None, limits: Limits, world: World) -> str:
+    """Return what makes it slow. An image that would take as long at the least rate is just large."""
+    if pull.ended_at is None and size is not None and pull.seconds <= size / limits.rate:
+        return "large-image"
+    return "slow-disk" if _disk_is_busy(pull.pod.node or "", world) else "slow-registry"
+
+
+def _disk_is_busy(node: str, world: World) -> bool:
+    """Return whether the disk that the runtime keeps its images on has all it can do."""
+    snapshot = world.snapshots.get(node)
+    if snapshot is None:
+        return False
+    mounts = {disk.mount for disk in snapshot.disk or () if "runtime" in disk.roles}
+    return any((io.busy_ratio or 0.0) >= DISK_BUSY and mounts & {*io.mounts} for io in snapshot.disk_io or ())
+
+
+def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Note]:
+    if size is not None:
+        yield Note(key=Key.IMAGE_SIZE.value, values={"image": pull.image, "size": size})
+    if pull.ended_at is None:
+        return
+    yield Note(key="image-pull-slow.done")
+    if size is not None:
+        values: dict[str, Value] = {"rate": round(size / pull.seconds), "limit": limits.rate}
+        yield Note(key="image-pull-slow.rate", values=values)
+
+
+RULE = Rule("image-pull-slow", Limits, CAUSES, detect)

@@ -1,0 +1,145 @@
+"""mount-lost: a mount that the configuration expects is missing, hangs, is read-only or no longer works."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
+from monitor.detect.visibility import label
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.kube import PodFact
+from monitor.facts.storage import MountFact
+
+CAUSES = ("missing", "hung", "read-only", "stale")
+# Any other error (a dead FUSE process, I/O errors) is to the pods what a stale handle is, and is cured alike.
+CAUSE_OF_STATE = {cause: cause for cause in CAUSES} | {"failing": "stale"}
+STUCK = ("pod-stuck-creating", "pod-stuck-terminating")
+_OWN_PATH = frozenset({"hostPath", "local"})
+_BY_NETWORK = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
+_MOST_EXPLAINED = 100  # pods
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long it has to last, and on how many nodes at once it is the server's fault, not theirs."""
+
+    after: Seconds = 30.0
+    everywhere: int = 3
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the mounts that are lost, node by node, and those that are lost on most nodes."""
+    (found,) = read_memory(memory, "everywhere")
+    hearing = hear(situation)
+    findings = []
+    lost: defaultdict[str, list[tuple[Heard, MountFact]]] = defaultdict(list)
+    expected: Counter[str] = Counter()
+    for heard in hearing.nodes.values():
+        for mount in heard.part("mounts") or ():
+            expected[mount.path] += 1
+            if mount.state in CAUSE_OF_STATE and _lasts(situation, heard, mount):
+                lost[mount.path].append((heard, mount))
+                findings.append(_finding(situation, heard, mount))
+    everywhere = {
+        path: [heard.node for heard, _ in hit[:NODES_REMEMBERED]]
+        for path, hit in lost.items()
+        if _is_everywhere(situation, path, len(hit), expected[path])
+    }
+    findings += [_everywhere(situation, path, lost[path], expected[path]) for path in everywhere]
+    unsure = {path: nodes for path, nodes in found.items() if path not in everywhere and _unsure(nodes, hearing)}
+    blind = (*hearing.blind("mounts"), *(Scope(labels={"mount": label(path)}) for path in unsure))
+    return Detected(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
+
+
+def _unsure(nodes: list[str], hearing: Hearing) -> bool:
+    """Return whether too few of the nodes that had lost a mount speak to tell that it is back."""
+    return 2 * sum(hearing.lost_sight((node,), "mounts") for node in nodes) > len(nodes)
+
+
+def _seconds(situation: Situation, heard: Heard, mount: MountFact) -> float:
+    return max(0.0, situation.now - (mount.since + heard.skew))
+
+
+def _lasts(situation: Situation, heard: Heard, mount: MountFact) -> bool:
+    limits: Limits = situation.limits.of({"node": heard.node, "mount": mount.path})
+    return _seconds(situation, heard, mount) >= limits.after
+
+
+def _is_everywhere(situation: Situation, path: str, lost: int, expected: int) -> bool:
+    limits: Limits = situation.limits.of({"mount": path})
+    return lost >= limits.everywhere and 2 * lost > expected
+
+
+def _finding(situation: Situation, heard: Heard, mount: MountFact) -> Finding:
+    cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(situation, heard, mount)
+    pods = [pod for pod in situation.world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
+    where: dict[str, Value] = {"node": heard.node, "mount": mount.path}
+    evidence = [Note(key="mount-lost.since", values={"seconds": seconds})]
+    evidence += [Note(key="mount-lost.pods", values={"count": len(pods), "node": heard.node})] if pods else []
+    return Finding(
+        rule="mount-lost",
+        severity=Severity.CRITICAL,
+        cause=cause,
+        labels={"node": label(heard.node), "mount": label(mount.path)},
+        headline=Note(
+            key=f"mount-lost.{cause}", values=where | {"seconds": seconds, "error": mount.error or mount.state}
+        ),
+        evidence=tuple(evidence),
+        advice=(Note(key=f"mount-lost.{cause}.advice", values=where),),
+        since=mount.since + heard.skew,
+        explains=_explains(pods),
+        raw=mount.error,
+    )
+
+
+def may_use(pod: PodFact, path: str) -> bool:
+    """Return whether a pod may use a mount of its node. Through which one a claim is served is not known."""
+    return any(
+        (volume.kind in _OWN_PATH and _within(volume.path or "", path)) or volume.kind in _BY_NETWORK
+        for volume in pod.volumes
+    )
+
+
+def _within(path: str, mount: str) -> bool:
+    return path == mount or path.startswith(mount.rstrip("/") + "/")
+
+
+def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
+    """Return the pods that are stuck on it: those that have not started, or do not end."""
+    stuck = [pod for pod in pods if pod.phase == "Pending" or pod.deletion_at is not None]
+    return tuple(
+        Scope(labels={"namespace": label(pod.namespace), "pod": label(pod.name)}, rules=STUCK)
+        for pod in stuck[:_MOST_EXPLAINED]
+    )
+
+
+def _everywhere(situation: Situation, path: str, lost: list[tuple[Heard, MountFact]], expected: int) -> Finding:
+    """One finding that stands for those of all nodes."""
+    state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
+    heard, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
+    values: dict[str, Value] = {"mount": path, "count": len(lost), "total": expected, "state": state}
+    return Finding(
+        rule="mount-lost",
+        severity=Severity.CRITICAL,
+        cause=state,
+        labels={"mount": label(path)},
+        headline=Note(key="mount-lost.everywhere", values=values),
+        evidence=(Note(key="mount-lost.since", values={"seconds": _seconds(situation, heard, first)}),),
+        advice=(Note(key="mount-lost.everywhere.advice", values={"mount": path, "node": heard.node}),),
+        since=first.since + heard.skew,
+        explains=(Scope(labels={"mount": label(path)}, rules=("mount-lost",)), *_pods_of(situation.world, lost)),
+        raw=first.error,
+    )
+
+
+def _pods_of(world: World, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, ...]:
+    """The pods that the nodes' own findings explain: those findings are symptoms themselves."""
+    pods = [pod for heard, mount in lost for pod in world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
+    return _explains(pods)
+
+
+RULE = Rule("mount-lost", Limits, CAUSES, detect)

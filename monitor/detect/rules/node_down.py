@@ -1,0 +1,170 @@
+"""node-down: a node is not ready, is short of disk or memory, or goes up and down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.visibility import label, store_unseen, unseen
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.kube import ConditionFact, NodeFact
+
+CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flapping")
+PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
+NETWORK_WORDS = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
+MOST_CHANGES = 20  # remembered of a node
+LONGEST_RAW = 1000
+# What a node that is down makes look ill. What may have brought it down (a full disk, a fault of a card) is not here.
+SYMPTOMS = (
+    "agent-silent", "capacity-mismatch", "gpu-ghost", "gpu-hot", "gpu-idle", "gpu-orphan", "gpu-phantom",
+    "gpu-underused", "gpu-wedged", "gpu-zombie", "image-pull", "image-pull-slow", "pod-pending", "pod-silent",
+    "pod-start-failed", "pod-stuck-creating", "pod-stuck-terminating", "registry-unreachable", "shm-pressure",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A node that has just joined takes `joining` to get ready. `flaps` changes within `window` are flapping."""
+
+    after: Seconds = 0.0
+    joining: Seconds = 300.0
+    flaps: int = 3
+    window: Seconds = 1800.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the nodes on which nothing can be relied on. Remember when each changed."""
+    remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
+    if unseen(situation, "nodes"):
+        return Detected(memory=remembered, blind=(Scope(labels={}),))
+    findings, changes = [], {}
+    agents = {} if store_unseen(situation) else situation.world.agent_of_node
+    for node in situation.world.nodes:
+        limits: Limits = situation.limits.of({"node": node.name})
+        kept = _changes(node, remembered.get(node.name), limits, situation.now)
+        if kept is not None:
+            changes[node.name] = kept
+        verdict = _verdict(node, kept, limits, situation.now)
+        if verdict is not None:
+            findings.append(_finding(situation, node, verdict, agents.get(node.name)))
+    return Detected(findings=tuple(findings), memory=changes)
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What is wrong with a node. `down`: nothing runs there now."""
+
+    cause: str
+    since: float | None
+    raw: str | None = None
+    down: bool = False
+    changes: int = 0
+
+
+def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[str, Any] | None:
+    """Return when a node became ready or ceased to be, within the window; None if it did neither.
+
+    A change from unknown to not ready is none: every reboot has one.
+    """
+    ready, since = node.ready is True, node.ready_since
+    if since is None:
+        return before if isinstance(before, dict) else None
+    if isinstance(before, dict):
+        times, missed = list(before["changes"]), 2 if ready else 0  # down and up again between two looks
+        if since != before["since"]:
+            times += [since] * (1 if ready != before["ready"] else missed)
+    else:
+        joined = node.created_at is not None and since - node.created_at < limits.joining
+        times = [] if joined else [since]
+    times = [at for at in times if at > now - limits.window][-MOST_CHANGES:]
+    return {"ready": ready, "since": since, "changes": times} if times or since > now - limits.window else None
+
+
+def _verdict(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: float) -> _Verdict | None:
+    """Return what is wrong with a node, the worst first."""
+    down = node.ready is not True and _counts(node, limits, now)
+    times: list[float] = kept["changes"] if kept else []
+    if len(times) >= limits.flaps:
+        return _Verdict("flapping", times[0], _ready_says(node), down, len(times))
+    if down:
+        return _Verdict(_why_down(node), node.ready_since, _ready_says(node), down=True)
+    for condition in node.conditions:
+        cause = PRESSURES.get(condition.type)
+        if cause and condition.status and _lasts(condition.since, limits.after, now):
+            return _Verdict(cause, condition.since, _says(condition))
+    if _network_unavailable(node) and _counts(node, limits, now):
+        return _Verdict("network", None, next(_says(c) for c in node.conditions if c.type == "NetworkUnavailable"))
+    return None
+
+
+def _counts(node: NodeFact, limits: Limits, now: float) -> bool:
+    """Return whether a node that is not ready should be: one that joins or leaves should not."""
+    joining = node.created_at is not None and abs(now - node.created_at) < limits.joining
+    return not joining and node.deletion_at is None and _lasts(node.ready_since, limits.after, now)
+
+
+def _lasts(since: float | None, limit: float, now: float) -> bool:
+    return since is None or now - since >= limit
+
+
+def _why_down(node: NodeFact) -> str:
+    if node.ready is None:
+        return "kubelet-silent"
+    said = (_ready_says(node) or "").lower()
+    if _network_unavailable(node) or any(word in said for word in NETWORK_WORDS):
+        return "network"
+    return next((PRESSURES[c.type] for c in node.conditions if c.status and c.type in PRESSURES), "unknown")
+
+
+def _network_unavailable(node: NodeFact) -> bool:
+    return any(condition.type == "NetworkUnavailable" and condition.status for condition in node.conditions)
+
+
+def _ready_says(node: NodeFact) -> str | None:
+    return next((_says(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason)
+
+
+def _says(condition: ConditionFact) -> str:
+    return ": ".join(word for word in (condition.reason, condition.message) if word)[:LONGEST_RAW]
+
+
+def _finding(situation: Situation, node: NodeFact, verdict: _Verdict, agent: AgentFact | None) -> Finding:
+    cause, now, world = verdict.cause, situation.now, situation.world
+    pods = world.bound.get(node.name, ())
+    gpus = world.used.get(node.name, {}).get(world.resource, 0.0)
+    critical = verdict.down and bool(pods) and not node.unschedulable
+    seconds = max(0.0, now - verdict.since) if verdict.since is not None else 0.0
+    evidence = [_agent_note(agent)] if verdict.down and agent is not None else []
+    evidence += [Note(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
+    evidence += [Note(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
+    return Finding(
+        rule="node-down",
+        severity=Severity.CRITICAL if critical else Severity.WARNING,
+        cause=cause,
+        labels={"node": label(node.name)},
+        headline=Note(
+            key=f"node-down.{cause}",
+            values={"node": node.name, "seconds": seconds, "changes": verdict.changes, "message": verdict.raw or "?"},
+        ),
+        evidence=tuple(evidence),
+        advice=(Note(key=f"node-down.{cause}.advice", values={"node": node.name}),),
+        since=verdict.since,
+        explains=(Scope(labels={"node": label(node.name)}, rules=SYMPTOMS),) if _is_cause(verdict) else (),
+        raw=verdict.raw or ("no message" if cause == "unknown" else None),
+    )
+
+
+def _is_cause(verdict: _Verdict) -> bool:
+    """A node that is short of disk or memory is ill, but what is found on it may have other causes."""
+    return verdict.down or verdict.cause in ("flapping", "network")
+
+
+def _agent_note(agent: AgentFact) -> Note:
+    if agent.silent_since is None:
+        return Note(key="node-down.agent-answers", values={})
+    return Note(key="node-down.agent-silent", values={"error": agent.error or "?"})
+
+
+RULE = Rule("node-down", Limits, CAUSES, detect, prompt=True)

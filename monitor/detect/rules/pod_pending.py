@@ -1,0 +1,107 @@
+"""pod-pending: a job's pods wait for a node for too long, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
+from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
+from monitor.detect.visibility import unseen
+from monitor.explain.explain import reference
+from monitor.explain.fit import gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.reasons import PendingCause
+from monitor.facts.cluster_facts import FINISHED, World
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.kube import PodFact
+
+CAUSES = tuple(cause.value for cause in PendingCause)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a pod may wait for a node."""
+
+    waiting: Seconds = 600.0
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job's pods that wait for too long. `pod` is the one to speak of: the one that asks for most."""
+
+    pods: Sequence[PodFact]
+    pod: PodFact
+    labels: dict[str, str]
+    since: float
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the jobs whose pods have no node for too long."""
+    world = situation.world
+    if unseen(situation, "pods", "nodes") and not world.nodes:
+        return Detected(memory=memory, blind=(EVERYTHING,))
+    jobs = list(_waiting(situation))
+    shapes = {shaped: name_of(shaped) for shaped in {shape(job.pod, world) for job in jobs}}
+    names = [shapes[shape(job.pod, world)] for job in jobs]
+    oldest: dict[str, PodFact] = {}
+    for name, job in sorted(zip(names, jobs, strict=True), key=lambda each: each[1].pod.created_at or 0.0):
+        oldest.setdefault(name, job.pod)
+    answers = answer_some(oldest, recall(memory), world, situation.now)
+    findings, blind = [], [*blind_pods(situation)]
+    for name, job in zip(names, jobs, strict=True):
+        if name in answers:
+            findings.append(_finding(job, for_pod(answers[name], job.pod), world, situation.now))
+        else:  # its turn comes; till then it is as it was
+            blind.append(Scope(labels=job.labels))
+    return Detected(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
+
+
+def _waiting(situation: Situation) -> Iterable[Waiting]:
+    """Yield the jobs of which some pod waits for too long, with all of these pods."""
+    world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
+    for pod in world.pods:
+        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and pod.phase not in FINISHED:
+            owner = pod.owner.name if pod.owner else pod.name
+            jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
+    for (namespace, job), pods in sorted(jobs.items()):
+        who = reference(pods[0], world)
+        labels = bounded({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
+        limits: Limits = situation.limits.of(labels)
+        late = [pod for pod in pods if situation.now - (pod.created_at or situation.now) > limits.waiting]
+        if late:
+            first = min(late, key=lambda pod: (-gpus_asked(pod, world), pod.created_at or 0.0, pod.name))
+            yield Waiting(late, first, labels, min(pod.created_at or 0.0 for pod in late))
+
+
+def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> Finding:
+    values: dict[str, Value] = {
+        "job": job.labels.get("job", job.pod.name),
+        "user": world.user(job.pod),
+        "queue": job.labels.get("queue", job.pod.namespace),
+        "count": len(job.pods),
+        "gpus": gpus_asked(job.pod, world),
+        "seconds": now - job.since,
+        "pod": job.pod.name,
+        "namespace": job.pod.namespace,
+    }
+    said = next((note.values.get("message") for note in answer.evidence if note.key == Key.SCHEDULER_SAYS.value), None)
+    return Finding(
+        rule="pod-pending",
+        severity=Severity.WARNING,
+        cause=answer.cause,
+        labels=job.labels,
+        headline=Note(key=f"pod-pending.{answer.cause}", values=values),
+        evidence=answer.evidence,
+        advice=(*answer.advice, Note(key="pod-pending.advice", values=values)),
+        since=job.since,
+        raw=raw(str(said)) if said else None,
+    )
+
+
+RULE = Rule("pod-pending", Limits, CAUSES, detect)

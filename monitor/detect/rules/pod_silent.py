@@ -1,0 +1,121 @@
+"""pod-silent: a container that has GPUs runs, and its log says nothing, or nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pods import blind_pods, live, notes, pod_labels, pod_values, raw, skew
+from monitor.explain.fit import gpu_resource, gpus_asked
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Reason
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.kube import ContainerStatusFact, PodFact
+from monitor.facts.workload import LogFact
+
+CAUSES = ("never-logged", "stopped-logging", "log-unreadable")
+INTERACTIVE = "Notebook"  # who works in one reads its screen, not its log
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a log may be empty after the start, and how long nothing may be added to it."""
+
+    empty: Seconds = 900.0
+    stopped: Seconds = 3600.0
+
+
+@dataclass(frozen=True)
+class Silence:
+    """What is wrong with a log, and since when."""
+
+    cause: str
+    since: float
+    error: str | None = None
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the containers with GPUs whose log is empty, stands still, or cannot be read."""
+    world, agents = situation.world, situation.world.agent_of_node
+    logs: dict[str, dict[str, LogFact] | None] = {}
+    findings = []
+    for pod in live(world.pods):
+        node = pod.node or ""
+        if pod.phase != "Running" or not _counts(pod, world):
+            continue
+        if node not in logs:
+            logs[node] = _logs(agents.get(node))
+        limits: Limits = situation.limits.of({"node": node, "namespace": pod.namespace, "pod": pod.name})
+        for status in _with_gpus(pod, world):
+            log = (logs[node] or {}).get(status.container_id or "")
+            silence = _silence(status, log, skew(agents[node]), limits, situation.now) if log else None
+            if silence is not None:
+                findings.append(_finding(pod, status, silence, world, situation.now))
+    blind = tuple(Scope(labels={"node": node}) for node, known in sorted(logs.items()) if known is None)
+    return Detected(tuple(findings), None, (*blind_pods(situation), *blind))
+
+
+def _counts(pod: PodFact, world: World) -> bool:
+    return bool(gpus_asked(pod, world)) and world.identity(pod).workload_kind != INTERACTIVE
+
+
+def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
+    """Return a node's logs by container, or None while they are not known."""
+    if agent is None or agent.silent_since is not None or agent.snapshot is None or agent.snapshot.logs is None:
+        return None
+    return {log.container_id: log for log in agent.snapshot.logs}
+
+
+def _with_gpus(pod: PodFact, world: World) -> Iterable[ContainerStatusFact]:
+    """Yield the running containers that asked for the GPUs: a sidecar that talks does not make up for them."""
+    resource = gpu_resource(pod, world)
+    names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
+    for status in pod.statuses:
+        if status.state == "running" and not status.init and (not names or status.name in names):
+            yield status
+
+
+def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: Limits, now: float) -> Silence | None:
+    """Return what is wrong with a log. Its times, like that of the start, are those of the node's clock."""
+    if status.started_at is None:
+        return None
+    started = status.started_at + behind
+    if log.error is not None:
+        return Silence("log-unreadable", started, log.error) if now - started > limits.empty else None
+    if log.size_bytes == 0:
+        return Silence("never-logged", started) if now - started > limits.empty else None
+    if log.written_at is None:
+        return None
+    written = max(log.written_at + behind, started)
+    return Silence("stopped-logging", written) if now - written > limits.stopped else None
+
+
+def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world: World, now: float) -> Finding:
+    gpus = gpus_asked(pod, world)
+    values = pod_values(pod, world, container=status.name, gpus=gpus, seconds=now - silence.since)
+    return Finding(
+        rule="pod-silent",
+        severity=Severity.WARNING,
+        cause=silence.cause,
+        labels=pod_labels(pod, world, container=status.name),
+        headline=Note(key=f"pod-silent.{silence.cause}", values=values),
+        evidence=notes(_use(pod, world)),
+        advice=(Note(key=f"pod-silent.{silence.cause}.advice", values=values),),
+        since=silence.since,
+        raw=raw(silence.error),
+    )
+
+
+def _use(pod: PodFact, world: World) -> Iterable[Reason]:
+    cards = world.cards.get(pod.uid, ())
+    ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
+    if ratios:
+        memory = sum(card.memory_used_bytes or 0 for card in cards)
+        yield Reason(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
+
+
+RULE = Rule("pod-silent", Limits, CAUSES, detect)

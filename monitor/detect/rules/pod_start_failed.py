@@ -1,0 +1,125 @@
+"""pod-start-failed: a container cannot be created or started, or ends again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pods import blind_pods, notes, pod_labels, pod_values, raw
+from monitor.explain import crash, finished, starting
+from monitor.explain.explain import CANNOT_START, CONFIGURATION
+from monitor.explain.keys import Key
+from monitor.explain.reasons import Answer
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.kube import ContainerStatusFact, PodFact
+
+CAUSES = ("file-not-found", "not-executable", "permission", "out-of-memory", "bus-error", "config")
+# An explanation's word -> ours. What is not here is a matter of how the container is set up, or nearest to it.
+_CAUSES = {
+    "crash-no-command": "file-not-found",
+    "crash-no-file": "file-not-found",
+    "crash-no-module": "file-not-found",
+    "start-no-start-file": "file-not-found",
+    "start-workdir": "file-not-found",
+    "crash-not-executable": "not-executable",
+    "crash-illegal": "not-executable",
+    "start-not-executable": "not-executable",
+    "start-exec-format": "not-executable",
+    "crash-permission": "permission",
+    "crash-out-of-memory": "out-of-memory",
+    "crash-gpu-memory": "out-of-memory",
+    "crash-killed": "out-of-memory",
+    "crash-shm": "bus-error",
+    "crash-segfault": "bus-error",
+}
+_SAID = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
+ONCE = 60.0  # a program that ended with an error for the first time may do better the next
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a container has to run after a crash to count as well, and how long a pod that failed is spoken of."""
+
+    steady: Seconds = 600.0
+    failed_for: Seconds = 3600.0
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the containers that do not start, or do not stay."""
+    before: dict[str, float] = memory if isinstance(memory, dict) else {}
+    findings, known = [], dict[str, float]()
+    for pod in situation.world.pods:
+        for status in pod.statuses if pod.deletion_at is None else ():
+            name = f"{pod.uid}/{status.name}"
+            answer = _trouble(pod, status, situation, known_before=name in before)
+            if answer is not None:
+                known[name] = before.get(name, situation.now)
+                findings.append(_finding(pod, status, answer, situation.world, known[name]))
+    return Detected(tuple(findings), known, blind_pods(situation))
+
+
+def _trouble(pod: PodFact, status: ContainerStatusFact, situation: Situation, *, known_before: bool) -> Answer | None:
+    """Return what is wrong with a container, or None."""
+    world, now = situation.world, situation.now
+    if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
+        return None
+    if status.state == "waiting":
+        return _waits(pod, status, world)
+    limits: Limits = situation.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
+    if status.state == "running":
+        # Between two crashes a container runs for a while. That alone does not make it well.
+        fresh = status.started_at is not None and now - status.started_at < limits.steady
+        return _ended(pod, status, world) if fresh and status.last is not None and status.last.exit_code else None
+    if status.state != "terminated" or not status.exit_code:
+        return None
+    answer, ago = _ended(pod, status, world), now - (status.finished_at or now)
+    if pod.phase == "Failed":
+        return answer if answer.cause in _CAUSES and _is_own_end(pod, world) and ago <= limits.failed_for else None
+    return answer if answer.cause in _CAUSES or ago >= ONCE or status.restart_count else None
+
+
+def _waits(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer | None:
+    if status.reason in CONFIGURATION:
+        return starting.bad_configuration(pod, status, world)
+    if status.reason in CANNOT_START:
+        return crash.cannot_start(pod, status, world)
+    return _ended(pod, status, world) if status.reason == "CrashLoopBackOff" else None
+
+
+def _ended(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+    failed = crash.ending(status).reason in crash.START_FAILED
+    return crash.cannot_start(pod, status, world) if failed else crash.crashed(pod, status, world)
+
+
+def _is_own_end(pod: PodFact, world: World) -> bool:
+    """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
+    return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
+
+
+def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: World, since: float) -> Finding:
+    cause = _CAUSES.get(answer.cause, "config")
+    values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
+    evidence = notes((answer.headline, *answer.evidence))
+    return Finding(
+        rule="pod-start-failed",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=pod_labels(pod, world, container=status.name),
+        headline=Note(key=f"pod-start-failed.{cause}", values=values),
+        evidence=evidence,
+        advice=notes(answer.advice),
+        since=since,
+        raw=raw(next(_said(evidence, status), None)),
+    )
+
+
+def _said(evidence: Iterable[Note], status: ContainerStatusFact) -> Iterator[str]:
+    yield from (str(note.values["message"]) for note in evidence if note.key in _SAID)
+    end = crash.ending(status)
+    yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
+
+
+RULE = Rule("pod-start-failed", Limits, CAUSES, detect, prompt=True)

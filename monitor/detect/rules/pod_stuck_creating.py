@@ -1,0 +1,126 @@
+"""pod-stuck-creating: a pod has its node and does not get its containers, and not for want of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pods import blind_pods, live, notes, pod_labels, pod_values, raw
+from monitor.explain import starting
+from monitor.explain.fit import gpu_resource, gpus_asked
+from monitor.explain.reasons import Answer
+from monitor.explain.volumes import REASONS as VOLUME_REASONS
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.kube import PodFact
+
+CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
+WAITS = (None, "ContainerCreating", "PodInitializing")
+_STEPS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
+_CONFIG = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
+_WITHOUT_WORDS = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a pod may take from one step to the next."""
+
+    creating: Seconds = 300.0
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the pods whose containers are not created."""
+    world, findings = situation.world, []
+    for pod in live(world.pods):
+        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, world)[0] == "Pulling":
+            continue
+        since = _since(pod, world)
+        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        if since is not None and situation.now - since > limits.creating:
+            answer = starting.starting(pod, world, situation.now)
+            findings.append(_finding(pod, answer, world, since, situation.now))
+    return Detected(tuple(findings), None, blind_pods(situation))
+
+
+def _is_being_created(pod: PodFact) -> bool:
+    """Return whether nothing of the pod runs or fails. An init container that is done is a step on the way."""
+    for status in pod.statuses:
+        done = status.init and status.state == "terminated" and status.exit_code == 0
+        if not done and (status.state not in (None, "waiting") or status.reason not in WAITS):
+            return False
+    return True
+
+
+def _last_step(pod: PodFact, world: World) -> tuple[str | None, float | None]:
+    event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEPS), None)
+    return (event.reason, event.last_at) if event else (None, None)
+
+
+def _since(pod: PodFact, world: World) -> float | None:
+    """Return when the last step forward was made: a pod that has just got its image is not stuck."""
+    step, at = _last_step(pod, world)
+    times = [each.finished_at for each in pod.statuses if each.init] + [pod.started_at or pod.created_at]
+    if step in ("Pulled", "Created", "Started"):
+        times.append(at)
+    return max((each for each in times if each is not None), default=None)
+
+
+def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: float) -> Finding:
+    hung = next(iter(sorted(_hung_mounts(pod, answer, world))), None)
+    cause = "mount-hung" if hung else _cause(pod, answer, world)
+    values = pod_values(pod, world, seconds=now - since)
+    evidence = notes((answer.headline, *answer.evidence))
+    if hung:
+        path = Note(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
+        evidence = (path, *evidence)
+    said = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
+    return Finding(
+        rule="pod-stuck-creating",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=pod_labels(pod, world, mount=hung),
+        headline=Note(key=f"pod-stuck-creating.{cause}", values=values),
+        evidence=evidence,
+        advice=(*notes(answer.advice), Note(key="pod-stuck-creating.advice", values=values)),
+        since=since,
+        raw=raw(said),
+    )
+
+
+def _cause(pod: PodFact, answer: Answer, world: World) -> str:
+    if answer.cause in _CONFIG:
+        return "config-missing"
+    if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
+        return "device-missing"
+    if answer.cause in ("mount-timed-out", "mount-stale"):
+        return "mount-hung"
+    if answer.cause.startswith("mount-"):
+        return "mount-failed"
+    return "device-missing" if _has_lost_its_gpus(pod, answer, world) else "sandbox"
+
+
+def _has_lost_its_gpus(pod: PodFact, answer: Answer, world: World) -> bool:
+    """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
+    node = world.node_by_name.get(pod.node or "")
+    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, world):
+        return False
+    return node.allocatable.get(gpu_resource(pod, world), 0.0) < gpus_asked(pod, world)
+
+
+def _hung_mounts(pod: PodFact, answer: Answer, world: World) -> Iterable[str]:
+    """Yield the mounts of the node that do not answer, if the pod waits for a volume that may be there."""
+    snapshot = world.snapshots.get(pod.node or "")
+    if snapshot is None:
+        return
+    hung = {each.path for each in snapshot.mounts or () if each.state == "hung"}
+    hung |= {each.mount for each in snapshot.disk or () if each.hung_since is not None}
+    paths = [volume.path for volume in pod.volumes if volume.kind == "hostPath" and volume.path]
+    for path in hung:
+        under = any(each == path or each.startswith(path.rstrip("/") + "/") for each in paths)
+        if under or answer.cause in _WITHOUT_WORDS:
+            yield path
+
+
+RULE = Rule("pod-stuck-creating", Limits, CAUSES, detect)

@@ -1,0 +1,67 @@
+"""pod-stuck-terminating: a pod was deleted, its grace time is over, and it does not go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib.pods import blind_pods, notes, pod_labels, pod_values, raw
+from monitor.explain.keys import Key
+from monitor.explain.terminating import terminating
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.kube import PodFact
+
+CAUSES = ("finalizer", "node-down", "volume-busy", "d-state", "runtime-hung")
+# An explanation's word -> ours. Where none of these is to blame, it is the runtime that has not done its work.
+_CAUSES = {
+    "finalizer": "finalizer",
+    "node-gone": "node-down",
+    "node-not-ready": "node-down",
+    "volume": "volume-busy",
+    "hung-mount": "volume-busy",
+    "stuck-process": "d-state",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a pod may take beyond the grace time that it was given."""
+
+    overdue: Seconds = 300.0
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the pods that were deleted and are still there."""
+    findings = []
+    for pod in situation.world.pods:
+        if pod.deletion_at is None:
+            continue
+        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        # The API server has added the grace time already: this is when it is over.
+        if situation.now - pod.deletion_at > limits.overdue:
+            findings.append(_finding(pod, pod.deletion_at, situation.world, situation.now))
+    return Detected(tuple(findings), None, blind_pods(situation))
+
+
+def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Finding:
+    answer = terminating(pod, world, now)
+    cause = _CAUSES.get(answer.cause, "runtime-hung")
+    values = pod_values(pod, world, seconds=now - deletion_at)
+    evidence = notes((answer.headline, *answer.evidence))
+    said = next((str(note.values["message"]) for note in evidence if note.key == Key.RUNTIME_SAYS.value), None)
+    return Finding(
+        rule="pod-stuck-terminating",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=pod_labels(pod, world),
+        headline=Note(key=f"pod-stuck-terminating.{cause}", values=values),
+        evidence=evidence,
+        advice=(*notes(answer.advice), Note(key="pod-stuck-terminating.advice", values=values)),
+        since=deletion_at,
+        raw=raw(said),
+    )
+
+
+RULE = Rule("pod-stuck-terminating", Limits, CAUSES, detect)

@@ -1,0 +1,235 @@
+"""registry-unreachable: one finding for what would else be many failed pulls, naming the node or the registry."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.lib.pods import EVERYTHING, bounded, raw
+from monitor.detect.lib.pulls import THE_REGISTRY
+from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
+from monitor.detect.visibility import unseen
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+
+CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
+# Whatever keeps a node from a registry, it explains no image that is missing there.
+SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", THE_REGISTRY), ("image-pull-slow", ()))
+NAMED = 5
+REMEMBERED = 200  # nodes of one registry
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many different images have to fail. One alone may just have a misspelt registry; a probe is enough."""
+
+    images: int = 2
+
+
+@dataclass(frozen=True)
+class _Course:
+    """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
+
+    troubles: Sequence[Trouble]
+    since: float
+    well: set[str]
+    daemon: bool
+    untold: bool
+    was_down: bool
+
+
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
+    before: dict[str, Any] = memory if isinstance(memory, dict) else {}
+    reach = survey(situation)
+    findings, alone = list[Finding](), defaultdict[str, list[Trouble]](list)
+    doubts: dict[str, dict[str, Any]] = {}
+
+    def tell(name: str, troubles: Sequence[Trouble], of: Callable[[str, _Course], Finding]) -> None:
+        course = _course(name, troubles, reach, before, situation.now)
+        if course.untold and is_in_doubt(troubles, reach, course.since, situation.now):
+            nodes = sorted({each.node for each in troubles})
+            doubts[name] = {"since": course.since, "nodes": nodes[:REMEMBERED], "untold": True}
+        else:
+            findings.append(of(name, course))
+
+    for registry, by_node in sorted(reach.troubles.items()):
+        limits: Limits = situation.limits.of({"service": registry})
+        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, _nodes(before.get(registry)))
+        for trouble in own:
+            alone[trouble.node].append(trouble)
+        if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
+            tell(registry, shared, _of_registry)
+    for node, troubles in sorted(alone.items()):
+        if _is_proven(troubles, situation.limits.of({"node": node})):
+            tell(node, troubles, _of_node)
+    blind = _blind_nodes(situation)
+    remembered = doubts | _remember(findings, reach, before, blind)
+    return Detected(tuple(findings), remembered, _blind(situation, remembered, blind))
+
+
+def _split(
+    registry: str, troubles: Sequence[Trouble], reach: Reach, before: set[str]
+) -> tuple[list[Trouble], list[Trouble]]:
+    """Return the troubles for which the registry is to be named, and those that are a node's own.
+
+    It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
+    had it before, the last one to recover is no new trouble of its own.
+    """
+    kinds = Counter(_kind(each) for each in troubles)
+    shared: list[Trouble] = []
+    own: list[Trouble] = []
+    for each in troubles:
+        answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
+        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
+        is_shared = is_shared or each.node in before
+        (shared if is_shared else own).append(each)
+    return shared, own
+
+
+def _nodes(known: Any) -> set[str]:
+    """Given what was remembered about a registry, return the nodes that did not reach it."""
+    return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
+
+
+def _kind(trouble: Trouble) -> str:
+    """A registry that goes down answers with errors at one moment and not at all at the next."""
+    return CONNECT if trouble.cause == DOWN else trouble.cause
+
+
+def _is_proven(troubles: Sequence[Trouble], limits: Limits) -> bool:
+    images = set[str]().union(*(each.images for each in troubles))
+    # A misspelt host has no address anywhere; one that refuses several nodes does exist.
+    several = len({each.node for each in troubles}) > 1 and any(each.cause != RESOLVE for each in troubles)
+    return any(each.probed for each in troubles) or len(images) >= limits.images or several
+
+
+def _of_registry(registry: str, course: _Course) -> Finding:
+    cause = _main_cause(course.troubles)
+    if cause == CONNECT and (course.was_down or not (course.well or course.daemon)):
+        cause = DOWN
+    labels: list[dict[str, str]] = [{"service": registry}]
+    if course.well and len(course.troubles) <= REMEMBERED:
+        labels = [{"service": registry, "node": each.node} for each in course.troubles]
+    return _finding(cause, {"service": registry}, course, labels)
+
+
+def _of_node(node: str, course: _Course) -> Finding:
+    cause = _main_cause(course.troubles)
+    labels = [{"node": node, "service": each.registry} for each in course.troubles]
+    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, course, labels)
+
+
+def _main_cause(troubles: Sequence[Trouble]) -> str:
+    return Counter(each.cause for each in troubles).most_common(1)[0][0]
+
+
+def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequence[dict[str, str]]) -> Finding:
+    troubles = course.troubles
+    nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
+    values: dict[str, Value] = {
+        "nodes": _names(nodes),
+        "node": nodes[0],
+        "count": len(nodes),
+        "registries": _names(registries),
+        "registry": registries[0],
+    }
+    return Finding(
+        rule="registry-unreachable",
+        severity=Severity.WARNING,
+        cause=cause,
+        labels=bounded({**labels}),
+        headline=Note(key=f"registry-unreachable.{cause}", values=values),
+        evidence=tuple(_evidence(troubles, len(course.well))),
+        advice=(Note(key=f"registry-unreachable.{cause}.advice", values=values),),
+        since=course.since,
+        explains=tuple(
+            Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
+            for each in symptoms
+            for rule, causes in SYMPTOMS
+        ),
+        raw=raw(next((each.error for each in troubles if each.error), None)),
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+
+
+def _evidence(troubles: Sequence[Trouble], well: int) -> list[Note]:
+    notes = []
+    probed = [each for each in troubles if each.probed]
+    if probed:
+        values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
+        notes.append(Note(key="registry-unreachable.probes", values=values))
+    if well:
+        notes.append(Note(key="registry-unreachable.others", values={"count": well}))
+    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in troubles), strict=True))
+    if pods:
+        notes.append(Note(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+    return notes
+
+
+def _course(name: str, troubles: Sequence[Trouble], reach: Reach, before: dict[str, Any], now: float) -> _Course:
+    """Return how it went with troubles of a registry, or of a node, until now."""
+    known, nodes = before.get(name), {each.node for each in troubles}
+    told = known if isinstance(known, dict) else {}
+    # What was not told yet of its nodes is the beginning of it.
+    entries = [told, *(before[node] for node in nodes if node in before and _is_untold(before[node]))]
+    times = [each.since for each in troubles] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
+    since = min((at for at in times if isinstance(at, float | int)), default=now)
+    # Nodes reach it again one after the other. Those that are left have not become a trouble of their own by that.
+    was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
+    daemon = any(reach.daemon.get(each.registry, False) for each in troubles)
+    return _Course(troubles, since, others(troubles, reach, since), daemon, _is_untold(known), was_down)
+
+
+def _is_untold(known: Any) -> bool:
+    """Given what was remembered, return whether it is new, or was in doubt until now."""
+    return not isinstance(known, dict) or bool(known.get("untold"))
+
+
+def _name(finding: Finding) -> str:
+    return next(iter(finding.labels.values()), "")
+
+
+def _remember(
+    found: Sequence[Finding], reach: Reach, before: dict[str, Any], blind: set[str]
+) -> dict[str, dict[str, Any]]:
+    """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
+    memory: dict[str, dict[str, Any]] = {}
+    for finding in found:
+        nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
+        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED], "cause": finding.cause}
+    for name, known in before.items():
+        silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
+        if silent:
+            entry = memory.setdefault(name, {"since": known.get("since"), "nodes": []})
+            entry["nodes"] = sorted({*entry["nodes"], *silent})[:REMEMBERED]
+    return memory
+
+
+def _blind(situation: Situation, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
+    if unseen(situation, "pods"):
+        return (EVERYTHING,)
+    services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
+    by_node = (Scope(labels={"node": node}) for node in sorted(blind))
+    return (*by_node, *(Scope(labels={"service": name}) for name in services))
+
+
+def _blind_nodes(situation: Situation) -> set[str]:
+    """Return the nodes whose probes are not known now."""
+    return {agent.node for agent in situation.world.agents if agent.node and _is_blind(agent)}
+
+
+def _is_blind(agent: AgentFact) -> bool:
+    if agent.silent_since is not None or agent.snapshot is None:
+        return True
+    told = next((each for each in agent.snapshot.collectors if each.name == "probes"), None)
+    return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
+
+
+RULE = Rule("registry-unreachable", Limits, CAUSES, detect, prompt=True)

@@ -1,0 +1,140 @@
+"""shm-pressure: the shared memory of a pod is nearly full, or so small that its data loaders will run out of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.lib.storage import Heard, hear, owner_of
+from monitor.detect.visibility import label
+from monitor.facts.cluster_facts import World
+from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.workload import ContainerFact, ShmFact
+
+CAUSES = ("nearly-full", "default-size")
+GIB = 1024**3
+DEFAULT_BYTES = 64 * 1024**2  # what Docker and containerd give to everybody
+_SIZES_TO_SET = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How full it may be, and what size counts as never set."""
+
+    nearly_full: Share = 0.85
+    critical: Share = 0.95
+    default_size: Bytes = DEFAULT_BYTES
+
+
+@dataclass(frozen=True)
+class _GpuUse:
+    """How many processes and devices of a node's GPUs each pod and container has."""
+
+    processes: Counter[str]
+    holders: frozenset[str]
+
+
+def detect(situation: Situation, _memory: Any) -> Detected:
+    """Find the pods whose /dev/shm is too small for what they do."""
+    hearing, suspect = hear(situation), _suspect(situation)
+    findings = []
+    for heard in hearing.nodes.values():
+        if not any(suspect(shm) for shm in heard.snapshot.shm or ()):
+            continue
+        gpus = _gpu_use(heard)
+        for shm, container in _one_each(heard):
+            labels = _labels(heard, container, situation.world)
+            cause = _cause(shm, container, gpus, situation.limits.of(labels))
+            if cause is not None:
+                findings.append(_finding(situation, heard, shm, container, cause, gpus))
+    return Detected(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
+
+
+def _suspect(situation: Situation) -> Callable[[ShmFact], bool]:
+    """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
+    limits = [situation.limits.default, *(override.limits for override in situation.limits.overrides)]
+    share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
+    return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
+
+
+def _one_each(heard: Heard) -> list[tuple[ShmFact, ContainerFact]]:
+    """Return each /dev/shm once, with one of the containers that share it. The host's own is not a pod's."""
+    facts = heard.snapshot.shm or ()
+    seen = {fact.device for fact in facts if fact.container_id is None}
+    found = []
+    for fact in facts:
+        container = heard.containers.get(fact.container_id or "")
+        if container is not None and fact.device not in seen and fact.size_bytes > 0:
+            seen.add(fact.device)
+            found.append((fact, container))
+    return found
+
+
+def _subject(container: ContainerFact) -> str:
+    return container.pod_uid or container.id
+
+
+def _gpu_use(heard: Heard) -> _GpuUse:
+    processes: Counter[str] = Counter()
+    for process in heard.snapshot.gpu_processes or ():
+        if subject := process.pod_uid or process.container_id:
+            processes[subject] += 1
+    devices = {device.pod_uid for device in heard.snapshot.pod_devices or () if device.pod_uid}
+    return _GpuUse(processes, frozenset(devices | processes.keys()))
+
+
+def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits) -> str | None:
+    if shm.used_bytes / shm.size_bytes >= limits.nearly_full:
+        return "nearly-full"
+    subject = _subject(container)
+    works = shm.used_bytes > 0 or gpus.processes[subject] > 1
+    return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
+
+
+def _labels(heard: Heard, container: ContainerFact, world: World) -> dict[str, str]:
+    identity = world.identities.get(container.pod_uid or "")
+    named = {
+        "node": heard.node,
+        "pod": container.pod_name,
+        "namespace": container.namespace,
+        "container": None if container.pod_name else container.name or container.id,
+        "user": (identity.user if identity else None) or container.user,
+        "job": identity.job if identity else None,
+        "queue": identity.queue if identity else None,
+    }
+    return {name: label(value) for name, value in named.items() if value}
+
+
+def _finding(
+    situation: Situation, heard: Heard, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+) -> Finding:
+    labels = _labels(heard, container, situation.world)
+    limits: Limits = situation.limits.of(labels)
+    pod, user = owner_of(container, situation.world)
+    share = shm.used_bytes / shm.size_bytes
+    size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
+    processes = gpus.processes[_subject(container)]
+    evidence = [Note(key="shm-pressure.used", values=size)]
+    evidence += [Note(key="shm-pressure.processes", values={"count": processes})] if processes else []
+    evidence += [Note(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
+    return Finding(
+        rule="shm-pressure",
+        severity=Severity.CRITICAL if share >= limits.critical else Severity.WARNING,
+        cause=cause,
+        labels=labels,
+        headline=Note(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
+        evidence=tuple(evidence),
+        advice=(Note(key="shm-pressure.advice", values={"wanted": _to_set(shm.size_bytes)}),),
+    )
+
+
+def _to_set(size_bytes: int) -> str:
+    """Return what to set, as Kubernetes writes it: twice of what is too little, and not less than is any use."""
+    fitting = (size for size in _SIZES_TO_SET if size * GIB >= max(2 * size_bytes, 8 * GIB))
+    return f"{next(fitting, _SIZES_TO_SET[-1])}Gi"
+
+
+RULE = Rule("shm-pressure", Limits, CAUSES, detect)

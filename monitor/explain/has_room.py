@@ -1,0 +1,102 @@
+"""A pod that waits although a node has room for it: others come first, or the scheduler knows more than we do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from monitor.explain import volcano
+from monitor.explain.claims import elsewhere
+from monitor.explain.fit import TOLERANCE, NodeFit
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
+from monitor.explain.scheduler_message import Says, Verdict
+from monitor.facts.cluster_facts import World
+from monitor.facts.kube import PodFact
+
+PATIENCE = 30.0  # for so long a scheduler may just not have come round to it
+# What a message that speaks of one thing only is about.
+_CAUSES = {
+    Says.TAINT: PendingCause.TAINT,
+    Says.SELECTOR: PendingCause.SELECTOR,
+    Says.GANG: PendingCause.GANG_INCOMPLETE,
+    Says.QUEUE: PendingCause.QUOTA,
+}
+_PARTS = {Says.POD_AFFINITY: Key.POD_AFFINITY, Says.PORTS: Key.HOST_PORTS, Says.SPREAD: Key.TOPOLOGY_SPREAD}
+
+
+def explain(pod: PodFact, fits: Sequence[NodeFit], world: World, says: Verdict | None, now: float) -> Answer:
+    """Given a pod for which some node has room, return why it is not there. What the scheduler says beats our sums."""
+    if answer := _kept_for_others(pod, fits, world) or volcano.too_large_together(pod, world):
+        return answer
+    node = next(each.node.name for each in fits if each.fits)
+    since = says.since if says and says.since is not None else pod.created_at
+    if since is None or now - since <= PATIENCE:
+        return _other(Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
+    if says is None:
+        scheduler = pod.scheduler or "default-scheduler"
+        return _other(Key.NO_SCHEDULER, Key.NO_SCHEDULER_ADVICE, {"scheduler": scheduler, "node": node})
+    return elsewhere(says) or _scheduler_disagrees(says, node)
+
+
+def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
+    return Answer(Status.PENDING, PendingCause.OTHER, Reason(headline, values), advice=(Reason(advice, values),))
+
+
+def makes_room(pod: PodFact) -> Answer | None:
+    """Given a pod, return that it waits at a node for pods of lower priority to leave, or None."""
+    if pod.nominated_node is None:
+        return None
+    values: dict[str, Value] = {"node": pod.nominated_node}
+    return Answer(
+        Status.PENDING,
+        PendingCause.PRIORITY,
+        Reason(Key.WAITS_FOR_VICTIMS, values),
+        advice=(Reason(Key.WAITS_FOR_VICTIMS_ADVICE, values),),
+    )
+
+
+def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer | None:
+    """Return that the room is kept for a pod of at least this priority, if so on each node that has any."""
+    first: PodFact | None = None
+    for each in fits:
+        if not each.fits:
+            continue
+        ahead = [other for other in world.nominated.get(each.node.name, ()) if _is_ahead(other, pod)]
+        kept = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
+        left = {name: world.free(each.node, name) - kept[name] for name in pod.requests}
+        if not ahead or all(need <= left[name] + TOLERANCE for name, need in pod.requests.items()):
+            return None
+        first = first or ahead[0]
+    if first is None:
+        return None
+    values: dict[str, Value] = {
+        "pod": f"{first.namespace}/{first.name}",
+        "user": world.user(first),
+        "priority": first.priority or 0,
+        "own": pod.priority or 0,
+        "node": first.nominated_node or "",
+    }
+    return Answer(
+        Status.PENDING,
+        PendingCause.PRIORITY,
+        Reason(Key.KEPT_FOR_OTHERS, values),
+        advice=(Reason(Key.PRIORITY_ADVICE),),
+    )
+
+
+def _is_ahead(other: PodFact, pod: PodFact) -> bool:
+    return other.uid != pod.uid and (other.priority or 0) >= (pod.priority or 0)
+
+
+def _scheduler_disagrees(says: Verdict, node: str) -> Answer:
+    """Our sums say that it fits, the scheduler says no: it is the one who decides."""
+    advice = Reason(Key.SCHEDULER_DISAGREES_ADVICE)
+    message = Reason(Key.SCHEDULER_SAYS, {"message": quote(says.message)})
+    for part, key in _PARTS.items():
+        if says.about(part):
+            return Answer(Status.PENDING, PendingCause.OTHER, Reason(key), (message,), (advice,))
+    if len(says.parts) == 1 and says.parts[0].says in _CAUSES:
+        return Answer(Status.PENDING, _CAUSES[says.parts[0].says], message, advice=(advice,))
+    headline = Reason(Key.SCHEDULER_DISAGREES, {"node": node})
+    return Answer(Status.PENDING, PendingCause.OTHER, headline, (message,), (advice,))

@@ -1,0 +1,140 @@
+"""Why a controller could not create pods: what the API server answered it, as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from monitor.explain.keys import Key
+from monitor.explain.quote import quote
+from monitor.explain.reasons import Reason, Value
+from monitor.facts.cluster_facts import World
+from monitor.facts.kube import EventFact
+
+REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
+_QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
+_UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
+_LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
+_DENIED = re.compile(r"admission webhook \"([^\"]+)\" denied the request: ?(.*)", re.DOTALL)
+_WEBHOOK_DOWN = re.compile(r"failed calling webhook \"([^\"]+)\": ?(.*)", re.DOTALL)
+_ACCOUNT = re.compile(r"serviceaccount \"([^\"]+)\" not found")
+_PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
+
+
+@dataclass(frozen=True)
+class Denial:
+    """Why pods are not created. `cause` is an enumerated word."""
+
+    cause: str
+    headline: Reason
+    advice: Reason
+    values: dict[str, Value] = field(default_factory=dict)
+
+
+def denial(message: str) -> Denial:
+    """Given what the API server answered, return why it refuses. Never raise: what is not understood is quoted."""
+    for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
+        if found := read(message):
+            return found
+    values: dict[str, Value] = {"message": quote(message)}
+    return Denial("other", Reason(Key.DENIED_OTHER, values), Reason(Key.DENIED_OTHER_ADVICE))
+
+
+def denial_evidence(name: str, namespace: str | None, world: World) -> Iterable[Reason]:
+    """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
+    if event := newest_denial(name, namespace, world):
+        yield denial(event.message or "").headline
+
+
+def newest_denial(name: str, namespace: str | None, world: World) -> EventFact | None:
+    """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
+    found = [
+        event
+        for (_, where, what), events in world.events_by_name.items()
+        if where == namespace and _belongs(what, name)
+        for event in events
+        if event.reason in REASONS and event.message
+    ]
+    return max(found, key=lambda event: event.last_at or 0.0, default=None)
+
+
+def _belongs(what: str, name: str) -> bool:
+    """A Deployment's pods are created by its ReplicaSet, which has its name and a hash; a CronJob's by its Jobs."""
+    if what == name:
+        return True
+    head, dash, tail = what.rpartition("-")
+    return bool(dash) and head == name and tail.isalnum()
+
+
+def _quota(message: str) -> Denial | None:
+    found = _QUOTA.search(message)
+    if found is None:
+        return None
+    asked, used, limits = (_amounts(found[group]) for group in (2, 3, 4))
+    resource = next((name for name in asked if "gpu" in name), next(iter(asked), "?"))
+    values: dict[str, Value] = {
+        "quota": found[1].strip(),
+        "resource": resource,
+        "needs": asked.get(resource, "?"),
+        "used": used.get(resource, "?"),
+        "limit": limits.get(resource, "?"),
+    }
+    return Denial("quota", Reason(Key.QUOTA_EXCEEDED, values), Reason(Key.QUOTA_EXCEEDED_ADVICE, values), values)
+
+
+def _amounts(text: str) -> dict[str, str]:
+    """Given `requests.nvidia.com/gpu=8,pods=1`, return it as a mapping."""
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.strip(): amount.strip() for name, _, amount in pairs}
+
+
+def _unspecified(message: str) -> Denial | None:
+    found = _UNSPECIFIED.search(message)
+    if found is None:
+        return None
+    values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
+    return Denial("quota", Reason(Key.QUOTA_UNSPECIFIED, values), Reason(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
+
+
+def _limit_range(message: str) -> Denial | None:
+    found = _LIMIT_RANGE.search(message)
+    if found is None:
+        return None
+    values: dict[str, Value] = {"rule": quote(found[1])}
+    return Denial("limit-range", Reason(Key.LIMIT_RANGE, values), Reason(Key.LIMIT_RANGE_ADVICE), values)
+
+
+def _webhook(message: str) -> Denial | None:
+    if found := _DENIED.search(message):
+        values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
+        return Denial("webhook", Reason(Key.WEBHOOK_DENIED, values), Reason(Key.WEBHOOK_DENIED_ADVICE, values), values)
+    if found := _WEBHOOK_DOWN.search(message):
+        values = {"webhook": found[1], "message": quote(found[2])}
+        return Denial("webhook", Reason(Key.WEBHOOK_DOWN, values), Reason(Key.WEBHOOK_DOWN_ADVICE, values), values)
+    return None
+
+
+def _pod_security(message: str) -> Denial | None:
+    if "violates PodSecurity" not in message and "pod security policy" not in message.lower():
+        return None
+    values: dict[str, Value] = {"message": quote(message)}
+    return Denial("pod-security", Reason(Key.POD_SECURITY, values), Reason(Key.POD_SECURITY_ADVICE), values)
+
+
+def _missing_object(message: str) -> Denial | None:
+    if found := _ACCOUNT.search(message):
+        values: dict[str, Value] = {"kind": "ServiceAccount", "name": found[1]}
+    elif found := _PRIORITY_CLASS.search(message):
+        values = {"kind": "PriorityClass", "name": found[1]}
+    else:
+        return None
+    return Denial(
+        "missing-object", Reason(Key.OBJECT_MISSING, values), Reason(Key.OBJECT_MISSING_ADVICE, values), values
+    )
+
+
+def _namespace(message: str) -> Denial | None:
+    if "because it is being terminated" not in message:
+        return None
+    return Denial("namespace", Reason(Key.NAMESPACE_ENDING), Reason(Key.NAMESPACE_ENDING_ADVICE))

@@ -1,0 +1,48 @@
+"""The product's sentences, in each language. Pure: a key and values in, a sentence out. Imports only itself.
+
+A catalog maps a key to a template with named fields. A field may say how its value is written: `{age:duration}`,
+`{size:bytes}`, `{share:percent}`, and in languages with plurals `{count:GPU|GPUs}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Formatter
+
+from monitor.i18n import en, zh
+from monitor.i18n.figures import duration, number, percent, size
+
+Value = str | int | float
+CATALOGS: Mapping[str, Mapping[str, str]] = {
+    "en": en.WORDS | en.FINDINGS | en.ALERTS | en.CLEANUP | en.REPORT | en.ACCESS | en.PAGE | en.DOCTOR,
+    "zh": zh.WORDS | zh.FINDINGS | zh.ALERTS | zh.CLEANUP | zh.REPORT | zh.ACCESS | zh.PAGE | zh.DOCTOR,
+}
+LANGUAGES = tuple(CATALOGS)
+
+
+def say(lang: str, key: str, values: Mapping[str, Value]) -> str:
+    """Given a language, a key and its values, return the sentence. Raise KeyError for what a catalog does not have."""
+    return _Sentence(lang).vformat(CATALOGS[lang][key], (), values)
+
+
+def fields(template: str) -> frozenset[str]:
+    """Given a template, return the names of its fields."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(template) if name is not None)
+
+
+class _Sentence(Formatter):
+    """Fills in a template by the rules of one language. Values come from anywhere: none of them may break a line."""
+
+    def __init__(self, lang: str) -> None:
+        self._lang = lang
+
+    def format_field(self, value: Value, format_spec: str) -> str:
+        if isinstance(value, str):
+            text = value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)
+            return f"{text} {format_spec.rpartition('|')[2]}" if "|" in format_spec else text
+        if "|" in format_spec:
+            one, _, many = format_spec.partition("|")
+            return f"{number(value)} {one if value == 1 else many}"
+        written = {"duration": lambda: duration(value, self._lang), "bytes": lambda: size(value)}
+        written |= {"percent": lambda: percent(value), "": lambda: number(value)}
+        return written[format_spec]()

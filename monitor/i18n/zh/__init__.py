@@ -1,0 +1,33 @@
+"""Chinese."""
+
+from __future__ import annotations
+
+from monitor.i18n.zh import (
+    access,
+    alerts,
+    cleanup,
+    cleanup_runs,
+    crashes,
+    doctor,
+    findings_gpu,
+    findings_nodes,
+    findings_pods,
+    findings_storage,
+    images,
+    nodes,
+    page,
+    page_work,
+    queues,
+    report,
+    running,
+    starting,
+)
+
+WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
+FINDINGS = findings_gpu.WORDS | findings_pods.WORDS | findings_storage.WORDS | findings_nodes.WORDS
+ALERTS = alerts.WORDS
+CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
+REPORT = report.WORDS
+ACCESS = access.WORDS
+DOCTOR = doctor.WORDS
+PAGE = page.WORDS | page_work.WORDS

@@ -1,0 +1,1 @@
+"""Kubernetes API access: client, list and watch, decoding, and the few writes."""

@@ -1,0 +1,1 @@
+"""Decodes the API server's JSON into facts."""

@@ -1,0 +1,246 @@
+"""Nodes, events, quotas, and objects of which only the metadata is read, as facts."""
+
+from __future__ import annotations
+
+from sys import intern
+
+import msgspec
+
+from monitor.facts.kube import EventFact, NamespaceFact, NodeFact, OwnerFact, QuotaFact, TaintFact
+from monitor.kube.decode.values import (
+    RawAmounts,
+    Wire,
+    WireCondition,
+    WireMeta,
+    amounts,
+    capped,
+    conditions,
+    epoch,
+    owner_of,
+    shared,
+)
+
+NAMESPACE_OWNER = "owner"  # the annotation by which Kubeflow's profiles name the person
+
+
+class WireTaint(Wire):
+    """One of `spec.taints`."""
+
+    key: str = ""
+    effect: str = ""
+    value: str | None = None
+    time_added: str | None = None
+
+
+class WireNodeSpec(Wire):
+    """`spec`."""
+
+    unschedulable: bool | None = None
+    taints: list[WireTaint] | None = None
+
+
+class WireAddress(Wire):
+    """One of `status.addresses`."""
+
+    type: str | None = None
+    address: str | None = None
+
+
+class WireNodeInfo(Wire):
+    """`status.nodeInfo`."""
+
+    kubelet_version: str | None = None
+    container_runtime_version: str | None = None
+
+
+class WireNodeStatus(Wire):
+    """`status`."""
+
+    capacity: RawAmounts = None
+    allocatable: RawAmounts = None
+    conditions: list[WireCondition] | None = None
+    addresses: list[WireAddress] | None = None
+    node_info: WireNodeInfo | None = None
+
+
+class WireNode(Wire):
+    """A node."""
+
+    metadata: WireMeta
+    spec: WireNodeSpec | None = None
+    status: WireNodeStatus | None = None
+
+
+_NO_SPEC, _NO_STATUS, _NO_INFO = WireNodeSpec(), WireNodeStatus(), WireNodeInfo()
+
+
+def node_fact(raw: WireNode) -> NodeFact:
+    """Given a node, return it as a fact."""
+    meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
+    info = status.node_info or _NO_INFO
+    states = conditions(status.conditions)
+    ready = next((state for state in states if state.type == "Ready"), None)
+    return NodeFact(
+        uid=meta.uid,
+        name=intern(meta.name),
+        resource_version=meta.resource_version,
+        created_at=epoch(meta.creation_timestamp),
+        deletion_at=epoch(meta.deletion_timestamp),
+        ready=ready.status if ready else None,
+        ready_since=ready.since if ready else None,
+        ready_reason=ready.reason if ready else None,
+        conditions=states,
+        unschedulable=bool(spec.unschedulable),
+        taints=tuple(_taint(each) for each in spec.taints or ()),
+        labels=meta.labels or {},
+        capacity=amounts(status.capacity),
+        allocatable=amounts(status.allocatable),
+        internal_ip=next((each.address for each in status.addresses or () if each.type == "InternalIP"), None),
+        kubelet_version=shared(info.kubelet_version),
+        runtime_version=shared(info.container_runtime_version),
+    )
+
+
+def _taint(raw: WireTaint) -> TaintFact:
+    return TaintFact(key=raw.key, effect=raw.effect, value=raw.value, since=epoch(raw.time_added))
+
+
+class WireInvolved(Wire):
+    """`involvedObject`."""
+
+    kind: str = ""
+    name: str = ""
+    namespace: str | None = None
+    uid: str | None = None
+    field_path: str | None = None
+
+
+class WireEventSource(Wire):
+    """`source`."""
+
+    component: str | None = None
+    host: str | None = None
+
+
+class WireSeries(Wire):
+    """`series`, by which newer reporters count."""
+
+    count: int | None = None
+    last_observed_time: str | None = None
+
+
+class WireEvent(Wire):
+    """An event of the core API."""
+
+    metadata: WireMeta
+    involved_object: WireInvolved | None = None
+    reason: str | None = None
+    type: str | None = None
+    message: str | None = None
+    count: int | None = None
+    first_timestamp: str | None = None
+    last_timestamp: str | None = None
+    event_time: str | None = None
+    series: WireSeries | None = None
+    source: WireEventSource | None = None
+    reporting_component: str | None = None
+    reporting_instance: str | None = None
+
+
+_NOBODY, _NO_SOURCE, _NO_SERIES = WireInvolved(), WireEventSource(), WireSeries()
+
+
+def event_fact(raw: WireEvent) -> EventFact:
+    """Given an event of the old or the new way of reporting, return it as a fact."""
+    meta, about = raw.metadata, raw.involved_object or _NOBODY
+    source, series = raw.source or _NO_SOURCE, raw.series or _NO_SERIES
+    first = epoch(raw.first_timestamp) or epoch(raw.event_time) or epoch(meta.creation_timestamp)
+    return EventFact(
+        uid=meta.uid,
+        kind=intern(about.kind),
+        name=about.name,
+        namespace=shared(about.namespace or meta.namespace),
+        involved_uid=about.uid or None,
+        container=_container(about.field_path),
+        resource_version=meta.resource_version,
+        reason=shared(raw.reason),
+        type=shared(raw.type),
+        message=capped(raw.message),
+        count=series.count or raw.count or 1,
+        first_at=first,
+        last_at=epoch(series.last_observed_time) or epoch(raw.last_timestamp) or first,
+        component=shared(source.component or raw.reporting_component),
+        host=shared(source.host or raw.reporting_instance),
+    )
+
+
+def _container(field_path: str | None) -> str | None:
+    """Given `spec.containers{main}`, return `main`."""
+    if not field_path:
+        return None
+    return shared(field_path.partition("{")[2].rstrip("}"))
+
+
+class WireQuotaSpec(Wire):
+    """`spec`."""
+
+    hard: RawAmounts = None
+    scopes: list[str] | None = None
+    scope_selector: msgspec.Raw = msgspec.Raw()
+
+
+class WireQuotaStatus(Wire):
+    """`status`."""
+
+    hard: RawAmounts = None
+    used: RawAmounts = None
+
+
+class WireQuota(Wire):
+    """A resource quota."""
+
+    metadata: WireMeta
+    spec: WireQuotaSpec | None = None
+    status: WireQuotaStatus | None = None
+
+
+def quota_fact(raw: WireQuota) -> QuotaFact:
+    """Given a resource quota, return it as a fact. What is enforced (status) counts more than what is asked (spec)."""
+    meta, spec, status = raw.metadata, raw.spec or WireQuotaSpec(), raw.status or WireQuotaStatus()
+    scopes = tuple(spec.scopes or ())
+    return QuotaFact(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=intern(meta.namespace or ""),
+        resource_version=meta.resource_version,
+        hard=amounts(status.hard or spec.hard),
+        used=amounts(status.used),
+        scopes=(*scopes, "selector") if bytes(spec.scope_selector) not in (b"", b"null") else scopes,
+    )
+
+
+class WireObject(Wire):
+    """Any object, of which only the metadata is read."""
+
+    metadata: WireMeta
+
+
+def owner_fact(raw: WireObject) -> OwnerFact:
+    """Given a ReplicaSet or Job, return what it belongs to."""
+    meta = raw.metadata
+    return OwnerFact(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=intern(meta.namespace or ""),
+        resource_version=meta.resource_version,
+        owner=owner_of(meta.owner_references),
+    )
+
+
+def namespace_fact(raw: WireObject) -> NamespaceFact:
+    """Given a namespace, return whom it was made for."""
+    meta = raw.metadata
+    owner = (meta.annotations or {}).get(NAMESPACE_OWNER)
+    return NamespaceFact(
+        uid=meta.uid, name=intern(meta.name), resource_version=meta.resource_version, owner=owner or None
+    )

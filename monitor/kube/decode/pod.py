@@ -1,0 +1,269 @@
+"""A pod's JSON as a PodFact.
+
+Parts that are written the same on many pods (resources, tolerations, affinity, volumes) are left as bytes by the first
+pass and looked up by those bytes: 10,000 pods have a few dozen different ones, which are parsed once and kept once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from sys import intern
+
+import msgspec
+
+from monitor.facts.kube import (
+    Amounts,
+    ConditionFact,
+    ContainerStatusFact,
+    NodeRequirementFact,
+    PodContainerFact,
+    PodFact,
+    TerminationFact,
+    TolerationFact,
+)
+from monitor.kube.decode.pod_wire import (
+    WireAffinity,
+    WireContainerStatus,
+    WireEnv,
+    WireExpression,
+    WirePod,
+    WireResources,
+    WireSpec,
+    WireState,
+    WireStates,
+    WireStatus,
+    WireToleration,
+)
+from monitor.kube.decode.values import RawAmounts, amounts, capped, conditions, epoch, owner_of, shared
+from monitor.kube.decode.volume import volumes
+
+NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
+_EMPTY = (b"", b"null", b"{}", b"[]")
+_NO_SPEC, _NO_STATUS, _NO_STATE = WireSpec(), WireStatus(), WireState()
+_env = msgspec.json.Decoder(list[WireEnv] | None)
+_resources = msgspec.json.Decoder(WireResources)
+_tolerations = msgspec.json.Decoder(list[WireToleration])
+_overhead = msgspec.json.Decoder(RawAmounts)
+_affinity = msgspec.json.Decoder(WireAffinity)
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """The annotations and environment variables that are kept. All others are forgotten while decoding."""
+
+    annotations: frozenset[str] = frozenset()
+    env: frozenset[str] = frozenset()
+
+
+def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
+    """Given a pod, return it as a fact. Raise MsgspecError if a part of it is not what it should be."""
+    meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
+    node_affinity, pod_affinity = affinity(bytes(spec.affinity))
+    return PodFact(
+        uid=meta.uid,
+        name=meta.name,
+        namespace=intern(meta.namespace or ""),
+        resource_version=meta.resource_version,
+        node=shared(spec.node_name),
+        nominated_node=shared(status.nominated_node_name),
+        phase=shared(status.phase),
+        reason=shared(status.reason),
+        message=capped(status.message),
+        created_at=epoch(meta.creation_timestamp),
+        started_at=epoch(status.start_time),
+        deletion_at=epoch(meta.deletion_timestamp),
+        deletion_grace_seconds=meta.deletion_grace_period_seconds,
+        finalizers=tuple(meta.finalizers or ()),
+        labels=meta.labels or {},
+        annotations=_kept(meta.annotations, keep.annotations),
+        env=_kept_env(spec, keep.env),
+        owner=owner_of(meta.owner_references),
+        priority=spec.priority,
+        priority_class=shared(spec.priority_class_name),
+        scheduler=shared(spec.scheduler_name),
+        scheduling_gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
+        qos=shared(status.qos_class),
+        pod_ip=status.pod_ip or None,
+        host_network=bool(spec.host_network),
+        requests=_needs(spec),
+        node_selector=spec.node_selector or {},
+        node_affinity=node_affinity,
+        pod_affinity=pod_affinity,
+        tolerations=tolerations(bytes(spec.tolerations)),
+        containers=_containers(spec),
+        statuses=_statuses(status),
+        conditions=_conditions(status),
+        volumes=volumes(spec.volumes) if spec.volumes else (),
+    )
+
+
+def _kept(annotations: dict[str, str] | None, wanted: frozenset[str]) -> dict[str, str]:
+    if not annotations or wanted.isdisjoint(annotations):
+        return {}
+    return {name: value for name, value in annotations.items() if name in wanted}
+
+
+def _kept_env(spec: WireSpec, wanted: frozenset[str]) -> dict[str, str]:
+    """Return the wanted variables. An environment that names none of them is not even decoded."""
+    kept: dict[str, str] = {}
+    for container in spec.containers or ():
+        encoded = bytes(container.env)
+        for name in _quoted(wanted) if encoded else ():
+            if name in encoded:
+                kept |= {env.name: env.value for env in _env.decode(encoded) or () if env.name in wanted and env.value}
+                break
+    return kept
+
+
+@lru_cache(maxsize=16)
+def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
+    return tuple(f'"{name}"'.encode() for name in names)
+
+
+def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
+    """Return init containers, in the order in which they run, then the others."""
+    found = [
+        _container(c.name, c.image, c.restart_policy, bytes(c.resources), True) for c in spec.init_containers or ()
+    ]
+    found += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
+    return tuple(found)
+
+
+@lru_cache(maxsize=16384)
+def _container(
+    name: str, image: str | None, restart_policy: str | None, raw_resources: bytes, init: bool
+) -> PodContainerFact:
+    requests, limits = resources(raw_resources)
+    sidecar = init and restart_policy == "Always"
+    return PodContainerFact(name=name, image=image, init=init, sidecar=sidecar, requests=requests, limits=limits)
+
+
+@lru_cache(maxsize=16384)
+def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, raw_overhead: bytes) -> Amounts:
+    """Given each container's `resources` and whether it ends before the next, return what the scheduler counts."""
+    running: Amounts = {}
+    peak: Amounts = {}
+    for raw, ends in containers:
+        requests = resources(raw)[0]
+        if ends:
+            peak = _largest(peak, _sum(running, requests))
+        else:
+            running = _sum(running, requests)
+    whole = _largest(running, peak) | resources(raw_whole)[0]
+    return _sum(whole, amounts(_overhead.decode(raw_overhead))) if raw_overhead else whole
+
+
+def _needs(spec: WireSpec) -> Amounts:
+    ends = [(bytes(c.resources), c.restart_policy != "Always") for c in spec.init_containers or ()]
+    stays = [(bytes(c.resources), False) for c in spec.containers or ()]
+    return _pod_requests((*ends, *stays), bytes(spec.resources), bytes(spec.overhead))
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in one | other}
+
+
+def _largest(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in one | other}
+
+
+def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
+    """Return the conditions. Of a running pod nobody reads those that hold, and it has five of them."""
+    found = status.conditions
+    return conditions(
+        [each for each in found if each.status != "True"] if found and status.phase == "Running" else found
+    )
+
+
+def _statuses(status: WireStatus) -> tuple[ContainerStatusFact, ...]:
+    found = [_container_status(each, True) for each in status.init_container_statuses or ()]
+    found += [_container_status(each, False) for each in status.container_statuses or ()]
+    return tuple(found)
+
+
+def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFact:
+    name, state = _current(raw.state)
+    ended = raw.last_state.terminated if raw.last_state is not None else None
+    return ContainerStatusFact(
+        name=intern(raw.name),
+        init=init,
+        state=name,
+        reason=shared(state.reason),
+        message=capped(state.message),
+        exit_code=state.exit_code,
+        signal=state.signal,
+        started_at=epoch(state.started_at),
+        finished_at=epoch(state.finished_at),
+        restart_count=raw.restart_count or 0,
+        ready=bool(raw.ready),
+        image_id=shared(raw.image_id),
+        container_id=raw.container_id.rpartition("://")[2] if raw.container_id else None,
+        last=_termination(ended) if ended is not None else None,
+    )
+
+
+def _current(states: WireStates | None) -> tuple[str | None, WireState]:
+    if states is None:
+        return None, _NO_STATE
+    if states.running is not None:
+        return "running", states.running
+    if states.terminated is not None:
+        return "terminated", states.terminated
+    return ("waiting", states.waiting) if states.waiting is not None else (None, _NO_STATE)
+
+
+def _termination(raw: WireState) -> TerminationFact:
+    return TerminationFact(
+        reason=shared(raw.reason),
+        message=capped(raw.message),
+        exit_code=raw.exit_code,
+        signal=raw.signal,
+        started_at=epoch(raw.started_at),
+        finished_at=epoch(raw.finished_at),
+    )
+
+
+@lru_cache(maxsize=4096)
+def resources(raw: bytes) -> tuple[Amounts, Amounts]:
+    """Given a container's `resources`, return requests and limits. A limit without request is a request as well."""
+    if raw in _EMPTY:
+        return {}, {}
+    decoded = _resources.decode(raw)
+    limits = amounts(decoded.limits)
+    return limits | amounts(decoded.requests), limits
+
+
+@lru_cache(maxsize=4096)
+def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
+    """Given `spec.tolerations`, return them as facts."""
+    if raw in _EMPTY:
+        return ()
+    return tuple(
+        TolerationFact(
+            key=each.key or None,
+            operator=each.operator or "Equal",
+            value=each.value,
+            effect=each.effect or None,
+            seconds=each.toleration_seconds,
+        )
+        for each in _tolerations.decode(raw)
+    )
+
+
+@lru_cache(maxsize=4096)
+def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
+    """Given `spec.affinity`, return the required terms about nodes, and whether other pods matter as well."""
+    if raw in _EMPTY:
+        return (), False
+    decoded = _affinity.decode(raw)
+    required = decoded.node_affinity.required if decoded.node_affinity else None
+    terms = required.node_selector_terms if required else None
+    groups = (decoded.pod_affinity, decoded.pod_anti_affinity)
+    return tuple(
+        (*_requirements(term.match_expressions, False), *_requirements(term.match_fields, True)) for term in terms or ()
+    ), any(group is not None and group.required for group in groups)
+
+
+def _requirements(expressions: list[WireExpression] | None, field: bool) -> Iterable[NodeRequirementFact]:
+    for each in expressions or ():
+        yield NodeRequirementFact(key=each.key, operator=each.operator, values=tuple(each.values or ()), field=field)

@@ -1,0 +1,106 @@
+"""Everything that is followed in Kubernetes, together: one store and one thread a resource."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from monitor.facts.kube import (
+    EventFact,
+    NamespaceFact,
+    NodeFact,
+    OwnerFact,
+    PodFact,
+    PodGroupFact,
+    QueueFact,
+    QuotaFact,
+    SourceFact,
+    WorkloadFact,
+)
+from monitor.kube import resources
+from monitor.kube.client import KubeApi
+from monitor.kube.decode.pod import Keep
+from monitor.kube.reflector import OnChange, Reflector, Timing
+from monitor.kube.resources import Resource
+from monitor.kube.store import Store
+
+
+class KubeWatch:
+    """The stores of all resources, kept up to date between start() and stop()."""
+
+    def __init__(
+        self,
+        api: KubeApi,
+        keep: Keep,
+        *,
+        on_change: OnChange | None = None,
+        timing: Timing | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.pods = Store[PodFact]()
+        self.nodes = Store[NodeFact]()
+        self.events = Store[EventFact]()
+        self.quotas = Store[QuotaFact]()
+        self.namespaces = Store[NamespaceFact]()
+        self.replica_sets = Store[OwnerFact]()
+        self.jobs = Store[OwnerFact]()
+        self.volcano_queues = Store[QueueFact]()
+        self.pod_groups = Store[PodGroupFact]()
+        self.cluster_queues = Store[QueueFact]()
+        self.local_queues = Store[QueueFact]()
+        self.workloads = Store[WorkloadFact]()
+        self._reflectors = [
+            Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
+            for resource, store in self._followed(keep)
+        ]
+
+    def _followed(self, keep: Keep) -> tuple[tuple[Resource, Store[Any]], ...]:
+        return (
+            (resources.pods(keep), self.pods),
+            (resources.NODES, self.nodes),
+            (resources.EVENTS, self.events),
+            (resources.QUOTAS, self.quotas),
+            (resources.NAMESPACES, self.namespaces),
+            (resources.REPLICA_SETS, self.replica_sets),
+            (resources.JOBS, self.jobs),
+            (resources.VOLCANO_QUEUES, self.volcano_queues),
+            (resources.POD_GROUPS, self.pod_groups),
+            (resources.CLUSTER_QUEUES, self.cluster_queues),
+            (resources.LOCAL_QUEUES, self.local_queues),
+            (resources.WORKLOADS, self.workloads),
+        )
+
+    def start(self) -> None:
+        for reflector in self._reflectors:
+            reflector.start()
+
+    def stop(self, timeout: float = 2.0) -> None:
+        """End all threads. One that is stuck in connecting is left behind after `timeout` seconds: it is a daemon."""
+        for reflector in self._reflectors:
+            reflector.stop()
+        deadline = time.monotonic() + timeout
+        for reflector in self._reflectors:
+            reflector.join(max(0.0, deadline - time.monotonic()))
+
+    def wait_settled(self, timeout: float) -> bool:
+        """Return whether, within `timeout` seconds, every resource is known to be synced, forbidden or absent."""
+        deadline = time.monotonic() + timeout
+        return all(each.wait_settled(max(0.0, deadline - time.monotonic())) for each in self._reflectors)
+
+    def sources(self) -> tuple[SourceFact, ...]:
+        """Return how well each resource is followed."""
+        return tuple(reflector.fact() for reflector in self._reflectors)
+
+    def queues(self) -> tuple[QueueFact, ...]:
+        """Return the queues of all schedulers."""
+        stores = (self.volcano_queues, self.cluster_queues, self.local_queues)
+        return tuple(queue for store in stores for queue in store.snapshot().items)
+
+    def owner(self, uid: str) -> OwnerFact | None:
+        """Given a uid, return the ReplicaSet or Job that has it. This is an OwnerLookup."""
+        return self.replica_sets.get(uid) or self.jobs.get(uid)
+
+    def namespace_owners(self) -> dict[str, str]:
+        """Return the person that each namespace was made for, where it says so."""
+        return {each.name: each.owner for each in self.namespaces.snapshot().items if each.owner}

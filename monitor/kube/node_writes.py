@@ -1,0 +1,43 @@
+"""The one thing that is ever changed about a node in Kubernetes: whether new pods are placed on it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import quote
+
+import msgspec
+
+from monitor.kube.client import ApiError, KubeApi, LostError
+from monitor.kube.pod_writes import SECONDS, WriteState, Written
+
+MERGE_PATCH = "application/merge-patch+json"
+
+
+class NodeWrites:
+    """Changes nodes."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    def cordon(self, name: str, *, cordoned: bool) -> Written:
+        """Keep new pods off a node, or let them on it again."""
+        body = msgspec.json.encode({"spec": {"unschedulable": cordoned}})
+        path = f"/api/v1/nodes/{quote(name, safe='')}"
+        try:
+            self._api.send("PATCH", path, body, SECONDS, MERGE_PATCH)
+        except ApiError as error:
+            return _refusal(error)
+        except LostError as error:
+            return Written(WriteState.FAILED, "lost", str(error))
+        return Written(WriteState.DONE, "cordoned" if cordoned else "uncordoned")
+
+
+def _refusal(error: ApiError) -> Written:
+    message = error.message or error.reason
+    if error.status == HTTPStatus.NOT_FOUND:
+        return Written(WriteState.FAILED, "no-node", message)
+    if error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return Written(WriteState.FAILED, "forbidden", message)
+    if error.status in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS):
+        return Written(WriteState.LATER, "busy", message, error.retry_after)
+    return Written(WriteState.FAILED, "failed", str(error))

@@ -1,0 +1,128 @@
+"""Which kinds of object are followed, where the API server has them, and how they are decoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from monitor.kube.decode import stream
+from monitor.kube.decode.pod import Keep
+from monitor.kube.decode.stream import Kind
+from monitor.kube.decode.values import Wire
+
+_JSON = "application/json"
+_METADATA_LIST = f"{_JSON};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{_JSON}"
+_METADATA = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of object.
+
+    `versions` are those that are understood, best first. `optional` kinds come with an add-on and may be absent.
+    `metadata_only` spares the API server and us the rest of each object. `without` says what is missing without it.
+    """
+
+    plural: str
+    kind: Kind[Any]
+    group: str = ""
+    versions: tuple[str, ...] = ("v1",)
+    optional: bool = False
+    metadata_only: bool = False
+    without: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name as in RBAC and `kubectl get`: `pods`, `queues.scheduling.volcano.sh`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_path(self) -> str:
+        """Where the API server lists the versions that it serves."""
+        return f"/apis/{self.group}"
+
+    def path(self, version: str) -> str:
+        """Given a version, return where the objects of the whole cluster are."""
+        return f"{self.group_path if self.group else '/api'}/{version}/{self.plural}"
+
+    def accept(self, *, listing: bool) -> str:
+        """Return the form in which objects are asked for."""
+        if not self.metadata_only:
+            return _JSON
+        return _METADATA_LIST if listing else _METADATA
+
+
+class WireGroupVersion(Wire):
+    """One version of an API group."""
+
+    version: str = ""
+
+
+class WireGroup(Wire):
+    """An API group."""
+
+    preferred_version: WireGroupVersion | None = None
+    versions: list[WireGroupVersion] | None = None
+
+
+def served_version(resource: Resource, group: bytes) -> str:
+    """Given what the API server says of the group, return the version to ask for.
+
+    The best that we know; if it serves none of those, the one it prefers: later versions keep most fields.
+    Raise BrokenError if it is not a description of a group.
+    """
+    try:
+        known = msgspec.json.decode(group, type=WireGroup)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise stream.BrokenError(f"not an API group: {error}") from error
+    served = {each.version for each in known.versions or ()}
+    for version in resource.versions:
+        if version in served:
+            return version
+    preferred = known.preferred_version.version if known.preferred_version else ""
+    return preferred or resource.versions[0]
+
+
+_VOLCANO = "scheduling.volcano.sh"
+_KUEUE = "kueue.x-k8s.io"
+_KUEUE_VERSIONS = ("v1beta2", "v1beta1")
+
+NODES = Resource(plural="nodes", kind=stream.NODES, without="node states and free GPUs by Kubernetes")
+EVENTS = Resource(plural="events", kind=stream.EVENTS, without="reasons that only events give, such as failed pulls")
+QUOTAS = Resource(plural="resourcequotas", kind=stream.QUOTAS, without="which quota holds a job back")
+NAMESPACES = Resource(
+    plural="namespaces",
+    kind=stream.NAMESPACES,
+    metadata_only=True,
+    without="owners of Kubeflow namespaces: the namespace's name stands for its user",
+)
+REPLICA_SETS = Resource(
+    plural="replicasets",
+    kind=stream.OWNERS,
+    group="apps",
+    metadata_only=True,
+    without="Deployments: they are guessed from the names of their pods",
+)
+JOBS = Resource(
+    plural="jobs",
+    kind=stream.OWNERS,
+    group="batch",
+    metadata_only=True,
+    without="CronJobs: they are guessed from the names of their jobs",
+)
+VOLCANO_QUEUES = Resource(
+    plural="queues", kind=stream.VOLCANO_QUEUES, group=_VOLCANO, versions=("v1beta1",), optional=True
+)
+POD_GROUPS = Resource(plural="podgroups", kind=stream.POD_GROUPS, group=_VOLCANO, versions=("v1beta1",), optional=True)
+CLUSTER_QUEUES = Resource(
+    plural="clusterqueues", kind=stream.KUEUE_QUEUES, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True
+)
+LOCAL_QUEUES = Resource(
+    plural="localqueues", kind=stream.KUEUE_QUEUES, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True
+)
+WORKLOADS = Resource(plural="workloads", kind=stream.WORKLOADS, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True)
+
+
+def pods(keep: Keep) -> Resource:
+    """Given which annotations and variables of pods to keep, return how pods are followed."""
+    return Resource(plural="pods", kind=stream.pods(keep), without="pods, their owners and what they ask for")

@@ -1,0 +1,1 @@
+"""Leader election among daemon replicas through a Kubernetes Lease."""

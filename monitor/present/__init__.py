@@ -1,0 +1,1 @@
+"""View models shared by the page, the CLI and the API."""

@@ -1,0 +1,1 @@
+"""Probes of platform services: HTTP, TCP and PostgreSQL."""

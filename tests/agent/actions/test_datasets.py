@@ -1,0 +1,185 @@
+"""Datasets by request: measured, trashed, restored, purged, and nothing else below no other root."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+import pytest
+
+from monitor.agent.actions.datasets import DatasetActions
+from monitor.agent.actions.journal import Journal
+from monitor.agent.actions.outcome import Job, Outcome
+from monitor.agent.datasets.mounts import Place
+from monitor.agent.datasets.survey import InUse
+from monitor.agent.datasets.trash import Trash
+from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
+from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact, UnitFact, UseFact
+from tests.support.filesystems import node_paths
+
+T = TypeVar("T")
+SIZE = 50_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for user in ("zhang", "li"):
+        for number in range(2):
+            unit = tmp_path / "share" / user / "datasets" / f"d{number}"
+            unit.mkdir(parents=True)
+            (unit / "data").write_bytes(b"x" * SIZE)
+    return tmp_path / "share"
+
+
+@pytest.fixture
+def actions(root: Path) -> DatasetActions:
+    return made(root, nobody)
+
+
+def made(root: Path, in_use: InUse) -> DatasetActions:
+    return DatasetActions((str(root),), node_paths(), Journal(str(root.parent / "journal")), in_use)
+
+
+def nobody(_places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    return {}
+
+
+def somebody(places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    return dict.fromkeys(places, (UseFact(how="open", pid=7),))
+
+
+def result(outcome: Outcome, name: str, kind: type[T]) -> T:
+    assert outcome.state is ActionState.DONE, outcome
+    return msgspec.json.decode(outcome.result[name], type=kind)
+
+
+def scan(actions: DatasetActions, root: Path, job: Job | None = None) -> dict[str, UnitFact]:
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), job or Job())
+    return {unit.path: unit for unit in result(outcome, "scan", ScanFact).units}
+
+
+def trash(actions: DatasetActions, unit: UnitFact, newest: float | None = None) -> Outcome:
+    times = (unit.newest_atime or 0.0, unit.newest_mtime, unit.newest_ctime)
+    asked = TrashUnit(
+        root=unit.root, path=unit.path, device=unit.device, inode=unit.inode,
+        newest=max(times) if newest is None else newest, policy="p",
+    )  # fmt: skip
+    return actions.trash(asked, Job())
+
+
+def test_from_scan_to_purge(actions: DatasetActions, root: Path) -> None:
+    job = Job()
+    units = scan(actions, root, job)
+    assert sorted(units) == [f"{user}/datasets/d{number}" for user in ("li", "zhang") for number in range(2)]
+    assert job.progress["entries"] >= 8
+    first = result(trash(actions, units["zhang/datasets/d0"]), "trash", TrashFact)
+    assert not (root / "zhang/datasets/d0").exists()
+    again = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), Job())
+    assert [entry.id for entry in result(again, "trash", tuple[TrashFact, ...])] == [first.id]
+    restored = actions.restore(RestoreUnit(root=str(root), trash_id=first.id), Job())
+    assert (restored.word, (root / "zhang/datasets/d0/data").stat().st_size) == ("restored", SIZE)
+    units = scan(actions, root)
+    for name in ("zhang/datasets/d0", "li/datasets/d1"):
+        assert trash(actions, units[name]).word == "trashed"
+    young = actions.purge(PurgeTrash(root=str(root), older_than_seconds=3600.0), Job())
+    assert (young.word, young.freed_bytes, young.result["purges"]) == ("purged", 0, msgspec.Raw(b"[]"))
+    job = Job()
+    purged = actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), job)
+    assert (purged.state, purged.word) == (ActionState.DONE, "purged")
+    assert (purged.freed_bytes or 0) >= 2 * SIZE
+    assert [fact.finished for fact in result(purged, "purges", list[PurgeFact])] == [True, True]
+    assert job.progress == {"units": 2, "of": 2, "deleted": 4}
+    assert sorted(scan(actions, root)) == ["li/datasets/d0", "zhang/datasets/d1"]
+
+
+def test_files_are_units_if_asked_for(actions: DatasetActions, root: Path) -> None:
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*/*", files=True), Job())
+    units = result(outcome, "scan", ScanFact).units
+    assert {(unit.kind, unit.apparent_bytes) for unit in units} == {("file", SIZE)}
+    assert len(units) == 4
+
+
+def test_what_is_not_as_planned_stays(actions: DatasetActions, root: Path) -> None:
+    unit = scan(actions, root)["li/datasets/d0"]
+    changed = trash(actions, unit, newest=1.0)
+    assert (changed.state, changed.word) == (ActionState.REFUSED, "changed")
+    (root / "li/datasets/d0/.keep").touch()
+    assert trash(actions, unit, newest=time.time() + 60).word == "pinned"
+    (root / "li/datasets/d0/.keep").unlink()
+    used = made(root, somebody)
+    assert scan(used, root)["li/datasets/d0"].in_use_by == (UseFact(how="open", pid=7),)
+    assert trash(used, unit, newest=time.time() + 60).word == "in-use"
+    assert (root / "li/datasets/d0/data").exists()
+    assert trash(actions, unit, newest=time.time() + 60).word == "trashed"
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "word"),
+    [("another", "/etc", "not-a-root"), ("above", "..", "not-a-root"), ("inside", "li", "not-a-root")],
+)
+def test_only_roots_that_are_allowed(actions: DatasetActions, root: Path, name: str, path: str, word: str) -> None:
+    elsewhere = os.path.normpath(root / path)
+    outcomes = [
+        actions.scan(ScanDatasets(root=elsewhere, pattern="*"), Job()),
+        actions.trash(TrashUnit(root=elsewhere, path="x", device=1, inode=1, newest=0.0, policy="p"), Job()),
+        actions.restore(RestoreUnit(root=elsewhere, trash_id="a" * 32), Job()),
+        actions.purge(PurgeTrash(root=elsewhere, older_than_seconds=0.0), Job()),
+    ]
+    assert [(one.state, one.word) for one in outcomes] == [(ActionState.REFUSED, word)] * 4
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "a//b", "**"])
+def test_a_pattern_that_leads_out(actions: DatasetActions, root: Path, pattern: str) -> None:
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern=pattern), Job())
+    assert (outcome.state, outcome.word) == (ActionState.REFUSED, "malformed")
+
+
+def test_what_is_not_in_the_trash(actions: DatasetActions, root: Path) -> None:
+    for ident in ("a" * 32, "../../etc"):
+        assert actions.restore(RestoreUnit(root=str(root), trash_id=ident), Job()).word == "not-in-trash"
+
+
+def test_stopping(actions: DatasetActions, root: Path) -> None:
+    trash(actions, scan(actions, root)["li/datasets/d0"])
+    job = Job()
+    job.stop.set()
+    looked = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), job)
+    assert (looked.state, looked.word) == (ActionState.DONE, "stopped")
+    assert result(looked, "scan", ScanFact).stopped
+    purged = actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), job)
+    assert (purged.word, purged.freed_bytes) == ("stopped", 0)
+    assert actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), Job()).word == "purged"
+
+
+def test_what_was_begun_is_brought_to_an_end(
+    actions: DatasetActions, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unit = scan(actions, root)["zhang/datasets/d1"]
+
+    class DiedError(BaseException):
+        pass
+
+    def dies(*_: object) -> None:
+        raise DiedError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trash, "_settle_move", dies)
+        with pytest.raises(DiedError):
+            trash(actions, unit)
+    journal = Journal(str(root.parent / "journal"))
+    assert len(journal.open()) == 1
+    actions.recover(Job())
+    assert journal.open() == ()
+    (entry,) = result(
+        actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), Job()), "trash", tuple[TrashFact, ...]
+    )
+    assert (entry.path, entry.state) == ("zhang/datasets/d1", "trashed")
+
+
+def test_a_root_that_is_not_there_is_no_reason_not_to_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    made(tmp_path / "none", nobody).recover(Job())
+    assert "is not brought to an end" in caplog.text

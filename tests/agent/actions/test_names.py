@@ -1,0 +1,100 @@
+"""The many ways in which one image is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitor.agent.actions.names import all_keys, is_sandbox, keys, labelled, pinned_by, split
+
+ID = "a" * 64
+DIGEST = f"sha256:{'d' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("busybox", "docker.io/library/busybox:latest", True),
+        ("busybox:1", "docker.io/busybox:1", True),
+        ("index.docker.io/library/busybox:1", "busybox:1", True),
+        ("nvidia/cuda:12", "docker.io/nvidia/cuda:12", True),
+        ("nvidia/cuda:12", "docker.io/library/nvidia/cuda:12", False),
+        ("busybox:1", "busybox:2", False),
+        ("harbor.lab/a:1", "docker.io/harbor.lab/a:1", False),
+        ("harbor.lab:8443/a", "harbor.lab:8443/a:latest", True),
+        ("localhost/a:1", "a:1", False),
+        ("localhost:5000/a", "localhost:5000/a:latest", True),
+        (ID, f"sha256:{ID}", True),
+        (ID, f"sha256:{'b' * 64}", False),
+        (f"a/b@{DIGEST}", f"docker.io/a/b@{DIGEST}", True),
+        (f"a/b:1@{DIGEST}", f"a/b@{DIGEST}", True),
+        (f"a/b:1@{DIGEST}", "a/b:1", True),
+        (f"a/b@{DIGEST}", f"mirror.lab/a/b@{DIGEST}", True),  # the same content: kept, though under another name
+        (f"a/b@{DIGEST}", "a/b:latest", False),
+    ],
+)
+def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
+    assert bool(keys(one) & keys(other)) is same
+    assert bool(keys(other) & all_keys(["x:1", one])) is same
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
+        ("busybox", ("docker.io/library/busybox", None, None)),
+        ("harbor.lab:8443/a/b", ("harbor.lab:8443/a/b", None, None)),
+        (f"harbor.lab:8443/a:1@{DIGEST}", ("harbor.lab:8443/a", "1", DIGEST)),
+    ],
+)
+def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | None]) -> None:
+    assert split(name) == expect
+
+
+@pytest.mark.parametrize(
+    ("names", "pin", "held"),
+    [
+        (("harbor.lab/base/cuda:12",), "harbor.lab/base/*", True),
+        (("harbor.lab/base/cuda:12",), "harbor.lab/base/cuda", True),
+        (("harbor.lab/base/cuda:12",), "*/cuda:12", True),
+        (("harbor.lab/base/cuda:12",), "base/*", False),
+        (("docker.io/library/busybox:1",), "busybox*", True),
+        (("docker.io/nvidia/cuda:12",), "nvidia/*", True),
+        (("busybox:1",), "docker.io/library/*", True),
+        ((f"sha256:{ID}",), f"sha256:{ID}", True),
+        ((f"sha256:{ID}",), ID[:12] + "*", True),
+        ((f"harbor.lab/a@{DIGEST}",), DIGEST, True),
+        (("harbor.lab/a:1",), "label:harbor.lab/a:1", False),
+        (("harbor.lab/A:1",), "harbor.lab/a:*", False),
+    ],
+)
+def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
+    assert pinned_by(names, ("no/such", pin)) == (pin if held else None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "pin", "held"),
+    [
+        ({"keep": ""}, "label:keep", True),
+        ({"keep": "yes"}, "label:keep=yes", True),
+        ({"keep": "yes"}, "label:keep=no", False),
+        ({"team": "nlp-1"}, "label:team=nlp-*", True),
+        ({}, "label:keep", False),
+        ({"keep": ""}, "keep", False),
+    ],
+)
+def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
+    assert labelled(labels, (pin,)) == (pin if held else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
+        ("registry.k8s.io/pause:3.9", True),
+        ("registry.aliyuncs.com/google_containers/pause:3.6", True),
+        ("rancher/mirrored-pause:3.6", True),
+        ("k8s.gcr.io/pause-amd64:3.1", True),
+        ("registry.access.redhat.com/rhel7/pod-infrastructure", True),
+        ("pause.lab/cuda:1", False),
+    ],
+)
+def test_images_of_sandboxes(name: str, expect: bool) -> None:
+    assert is_sandbox(name) is expect

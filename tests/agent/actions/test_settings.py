@@ -1,0 +1,81 @@
+"""Whether an agent acts: as people write it, and what an agent that does not act is spared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from pydantic import ValidationError
+
+from monitor.agent.settings import AgentSettings
+from monitor.config.root import Config
+
+SECRET = "act-s3cret"
+
+
+def settings(tmp_path: Path, **actions: Any) -> AgentSettings:
+    agent = {"listen": "127.0.0.1:0", "paths": {"state": str(tmp_path / "state")}, "actions": actions}
+    return Config.model_validate({"agent": agent}).agent_settings()
+
+
+def test_nothing_is_done_unless_told() -> None:
+    actions = Config().agent_settings().actions
+    assert (actions.enabled, actions.token, actions.per_minute, actions.dataset_roots) == (False, None, 60, ())
+
+
+def test_what_is_written_reaches_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    tls = {"cert_file": "/a.pem", "key_file": "/a.key", "client_ca_file": "/ca.pem"}
+    given = settings(
+        tmp_path, enabled=True, token_file=str(tmp_path / "token"), per_minute=5, dataset_roots=["/mnt/share"], tls=tls
+    )
+    assert msgspec.json.decode(msgspec.json.encode(given), type=AgentSettings) == given
+    actions = given.actions
+    assert (actions.token, actions.per_minute, actions.dataset_roots) == (SECRET, 5, ("/mnt/share",))
+    assert actions.tls is not None
+    assert actions.tls.client_ca_file == "/ca.pem"
+    assert SECRET not in repr(given) + repr(actions)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"enabled": True}, "is enabled without a token; write token_file: /etc/gpuwarden/action-token"),
+        ({"enabled": True, "token": "reading"}, "has the token of the agent's pages"),
+        ({"enabled": True, "token": "a", "token_file": "/a"}, "give token or token_file, not both"),
+        ({"per_minute": 0}, "greater than or equal to 1"),
+        ({"dataset_roots": ["mnt"]}, "not an absolute path"),
+        ({"dataset_roots": ["/"]}, "belongs to the system"),
+        ({"dataset_roots": ["/home"]}, "belongs to the system"),
+        ({"dataset_roots": ["/var/lib"]}, "belongs to the system"),
+        ({"dataset_roots": ["/usr/share/data"]}, "belongs to the system"),
+        ({"dataset_roots": ["/mnt/../etc"]}, "without . and .."),
+        ({"dataset_roots": ["/mnt/share/"]}, "without / at its end"),
+        ({"dataset_roots": ["/mnt/share", "/mnt/share/li"]}, "'/mnt/share/li' is inside '/mnt/share'"),
+        ({"tls": {"cert_file": "/a"}}, "key_file"),
+        ({"allow": True}, "allow"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Config.model_validate({"agent": {"token": "reading", "actions": given}})
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(("enabled", "loaded"), [(False, False), (True, True)])
+def test_an_agent_that_only_reads_does_not_pay_for_actions(tmp_path: Path, enabled: bool, loaded: bool) -> None:
+    given = settings(tmp_path, enabled=enabled, token=SECRET)
+    program = (
+        "import sys, threading, msgspec\n"
+        "from monitor.agent.settings import AgentSettings\nfrom monitor.agent import main\n"
+        f"agent = main.RunningAgent(msgspec.json.decode({msgspec.json.encode(given)!r}, type=AgentSettings))\n"
+        "print(any(name.startswith('monitor.agent.actions') for name in sys.modules))\n"
+        "print(any('act-' in one.name for one in threading.enumerate()), agent.snapshot().actions.enabled)\n"
+        "agent.stop()"
+    )
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert output.split() == [str(loaded)] * 2 + [str(enabled)]

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from monitor.alert.alertmanager.callback import SAME, Called, Ours, TheTold, called, read_payload
+from monitor.alert.model import Alert, Phase, Reason, fingerprint_of
+from monitor.facts.findings import Finding, Note, Severity
+
+NOW = 1_700_000_000.0
+RULES = ("disk-full", "image-pull")
+
+
+def alert(name: str, status: str = "firing", severity: str = "warning", **more: Any) -> dict[str, Any]:
+    labels = {"alertname": "HostDown", "instance": name, "severity": severity} | more.pop("labels", {})
+    return {
+        "status": status,
+        "labels": labels,
+        "annotations": {"summary": f"{name} is down", "description": "no answer for 5m"} | more.pop("annotations", {}),
+        "startsAt": "2023-11-14T22:00:00.123456789Z",
+        "endsAt": "2023-11-14T22:10:00Z" if status == "resolved" else "0001-01-01T00:00:00Z",
+        "generatorURL": "http://prometheus.lab/graph",
+        "fingerprint": f"fp-{name}",
+    } | more
+
+
+def body(*alerts: dict[str, Any], **more: Any) -> bytes:
+    payload = {
+        "version": "4",
+        "groupKey": '{}:{alertname="HostDown"}',
+        "truncatedAlerts": 0,
+        "status": "firing",
+        "receiver": "gpuwarden",
+        "groupLabels": {"alertname": "HostDown"},
+        "commonLabels": {},
+        "commonAnnotations": {},
+        "externalURL": "http://am.lab",
+        "alerts": list(alerts),
+    }
+    return json.dumps(payload | more).encode()
+
+
+class Callee:
+    """Receives calls, one after the other, as the daemon does; what was told is kept as JSON in between."""
+
+    def __init__(self, *receivers: str, ours: Ours | None = None) -> None:
+        self._receivers = receivers or ("wecom",)
+        self._ours = ours or Ours(rules=RULES)
+        self._told = b"{}"
+        self.now = NOW
+
+    def call(self, *alerts: dict[str, Any], later: float = 1.0) -> Called:
+        self.now += later
+        before = msgspec.json.decode(self._told, type=TheTold)
+        result = called(read_payload(body(*alerts)), self._receivers, before, self._ours, self.now)
+        self._told = msgspec.json.encode(result.told)
+        return result
+
+    def reasons(self, *alerts: dict[str, Any], later: float = 1.0) -> list[Reason]:
+        return [each.reason for each in self.call(*alerts, later=later).notifications]
+
+
+Step = tuple[list[dict[str, Any]], float, list[Reason]]
+a, b = alert("a"), alert("b")
+STORIES: list[tuple[str, list[Step]]] = [
+    ("new, then over", [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 60, [Reason.RESOLVED])]),
+    ("two replicas", [([a], 1, [Reason.NEW]), ([a], 2, [])]),
+    (
+        "two replicas say that it is over",
+        [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 9, [Reason.RESOLVED]), ([alert("a", "resolved")], 9, [])],
+    ),
+    ("repeated by Alertmanager", [([a], 1, [Reason.NEW]), ([a], SAME, [Reason.REPEAT]), ([a], 2, [])]),
+    ("more of them", [([a], 1, [Reason.NEW]), ([a, b], 9, [Reason.MORE]), ([a, b], 9, [])]),
+    ("worse", [([a], 1, [Reason.NEW]), ([alert("a", severity="critical")], 9, [Reason.WORSE])]),
+    ("milder is no news", [([alert("a", severity="critical")], 1, [Reason.NEW]), ([a], 9, [])]),
+    (
+        "one of two is over",
+        [
+            ([a, b], 1, [Reason.NEW]),
+            ([a, alert("b", "resolved")], 9, [Reason.RESOLVED]),
+            ([alert("a", "resolved")], 9, [Reason.RESOLVED]),
+        ],
+    ),
+    ("over before anybody was told", [([alert("a", "resolved")], 1, [])]),
+    (
+        "back again",
+        [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 9, [Reason.RESOLVED]), ([a], 9, [Reason.NEW])],
+    ),
+    ("a clock that jumps back", [([a], 1, [Reason.NEW]), ([a], -SAME, [Reason.REPEAT])]),
+    ("nothing at all", [([], 1, [])]),
+]
+
+
+@pytest.mark.parametrize(("name", "story"), STORIES, ids=[row[0] for row in STORIES])
+def test_what_is_told_of_what_is_called(name: str, story: list[Step]) -> None:
+    callee = Callee()
+    assert [callee.reasons(*alerts, later=later) for alerts, later, _ in story] == [expect for _, _, expect in story]
+
+
+def test_what_a_notification_holds() -> None:
+    (told,) = Callee().call(alert("a", severity="critical", annotations={"advice": "reboot it"})).notifications
+    (subject,) = told.subjects
+    assert (told.receiver, told.severity, told.reason) == ("wecom", Severity.CRITICAL, Reason.NEW)
+    assert (subject.fingerprint, subject.phase, subject.resolved_at) == ("fp-a", Phase.FIRING, None)
+    assert subject.since == pytest.approx(1699999200.123, abs=0.01)
+    assert subject.finding == Finding(
+        rule="HostDown",
+        severity=Severity.CRITICAL,
+        cause="external",
+        labels={"service": "a"},
+        headline=Note(key="external", values={"text": "a is down"}),
+        evidence=(Note(key="external", values={"text": "no answer for 5m"}),),
+        advice=(Note(key="external", values={"text": "reboot it"}),),
+    )
+
+
+def test_everybody_is_told_and_each_message_has_its_own_id() -> None:
+    told = Callee("wecom", "dingtalk").call(alert("a", labels={"user": "zhang"})).notifications
+    assert [(each.receiver, each.users) for each in told] == [("wecom", ("zhang",)), ("dingtalk", ("zhang",))]
+    assert len({each.id for each in told}) == 2
+
+
+def test_a_call_that_is_answered_again_after_a_crash_makes_the_same_message() -> None:
+    first, again = Callee(), Callee()
+    again.now += 7.0  # nothing of the first was kept
+    assert [each.id for each in first.call(alert("a")).notifications] == [
+        each.id for each in again.call(alert("a")).notifications
+    ]
+
+
+def test_our_own_alerts_are_told_in_our_own_words() -> None:
+    own = Finding(
+        rule="disk-full",
+        severity=Severity.CRITICAL,
+        cause="images",
+        labels={"node": "n1", "mount": "/"},
+        headline=Note(key="disk-full.images", values={"node": "n1"}),
+    )
+    known = Alert(
+        fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
+    )  # fmt: skip
+    labels = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cluster": "lab", "cause": "images", "instance": ""}
+    callee = Callee(ours=Ours({known.fingerprint: known}, RULES, "lab"))
+    (told,) = callee.call(alert("a", severity="critical", labels=labels)).notifications
+    assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, own)]
+    callee._ours = Ours({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
+    (over,) = callee.call(alert("a", "resolved", labels=labels)).notifications
+    assert (over.reason, over.subjects[0].fingerprint) == (Reason.RESOLVED, known.fingerprint)
+
+
+def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> None:
+    """Its labels change with its severity, so that it is two alerts to Alertmanager; another replica saw it first."""
+    where = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cause": "images"}
+    own = Finding(
+        rule="disk-full",
+        severity=Severity.WARNING,
+        cause="images",
+        labels={"node": "n1", "mount": "/"},
+        headline=Note(key="disk-full.images", values={"node": "n1"}),
+    )
+    known = Alert(
+        fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
+    )  # fmt: skip
+    callee = Callee(ours=Ours({known.fingerprint: known}, RULES))
+
+    def disk(status: str, severity: str) -> dict[str, Any]:
+        return alert("", status, severity, labels=where | {"severity": severity}, fingerprint=f"am-{severity}")
+
+    assert callee.reasons(disk("firing", "warning")) == [Reason.NEW]
+    (worse,) = callee.call(disk("resolved", "warning"), disk("firing", "critical")).notifications
+    assert (worse.reason, worse.severity) == (Reason.WORSE, Severity.CRITICAL)
+    assert [(each.phase, each.finding.severity) for each in worse.subjects] == [(Phase.FIRING, Severity.CRITICAL)]
+    assert callee.reasons(disk("firing", "warning"), disk("firing", "critical")) == [], "a replica that lags behind"
+    assert callee.reasons(disk("resolved", "critical")) == [Reason.RESOLVED]
+    assert callee.reasons(disk("resolved", "warning")) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff",
+        body(version="3"),
+        body(alerts=[{"status": "firing"}]),
+        body(alert("a", startsAt="yesterday")),
+        b"[" * 100_000,
+    ],
+)
+def test_what_is_no_call_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="webhook"):
+        read_payload(content)

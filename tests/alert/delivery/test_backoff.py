@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from monitor.alert.delivery.backoff import (
+    LONGEST,
+    LONGEST_ASKED,
+    REPORT_AFTER,
+    Health,
+    after_failure,
+    after_parking,
+    after_success,
+    delay,
+    worth_reporting,
+)
+
+FAILING = Health(
+    receiver="bot", failures=4, failing_since=10.0, tried_at=90.0, rest_until=98.0, error="down", ok_at=5.0
+)
+
+
+@pytest.mark.parametrize(
+    ("failures", "jitter", "after", "expect"),
+    [
+        (1, 0.0, None, 1.0),
+        (2, 0.0, None, 2.0),
+        (3, 0.0, None, 4.0),
+        (3, 0.5, None, 3.0),
+        (9, 0.0, None, 256.0),
+        (10, 0.0, None, LONGEST),
+        (10_000, 0.0, None, LONGEST),
+        (10_000, 1.0, None, LONGEST / 2),
+        (1, 0.0, 30.0, 30.0),
+        (1, 0.0, 0.2, 1.0),
+        (10, 0.0, 30.0, LONGEST),
+        (1, 0.0, 1e9, LONGEST_ASKED),
+    ],
+)
+def test_delay(failures: int, jitter: float, after: float | None, expect: float) -> None:
+    assert delay(failures, jitter, after) == expect
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "expect"),
+    [(None, 1e9, False), (100.0, 100.0 + REPORT_AFTER - 1, False), (100.0, 100.0 + REPORT_AFTER, True)],
+)
+def test_only_a_receiver_that_fails_for_long_is_reported(since: float | None, now: float, expect: bool) -> None:
+    assert worth_reporting(since, now) is expect
+
+
+@pytest.mark.parametrize(
+    ("now", "expect"), [(89.0, False), (90.0, True), (97.9, True), (98.0, False)], ids=["clock set back", "", "", ""]
+)
+def test_resting(now: float, expect: bool) -> None:
+    assert FAILING.resting(now) is expect
+    assert not Health(receiver="bot").resting(now)
+
+
+def test_failures_add_up_until_one_succeeds() -> None:
+    health = after_failure(Health(receiver="bot", ok_at=1.0), "no route", 1.0, 100.0)
+    health = after_failure(health, "timeout", 2.0, 101.0)
+    assert health == Health(
+        receiver="bot", failures=2, failing_since=100.0, tried_at=101.0, rest_until=103.0, error="timeout",
+        ok_at=1.0,
+    )  # fmt: skip
+    well = after_success(health, 103.0)
+    assert (well.failures, well.failing_since, well.ok_at, well.resting(102.0)) == (0, None, 103.0, False)
+
+
+def test_a_refusal_is_an_answer_and_nobody_has_to_wait_for_it() -> None:
+    health = after_parking(FAILING, "bad key", 200.0)
+    assert (health.failures, health.failing_since, health.resting(95.0)) == (0, None, False)
+    assert (health.parked, health.parked_at, health.error, health.ok_at) == (1, 200.0, "bad key", 5.0)
+    assert after_parking(health, "bad key", 300.0).parked == 2
+    well = after_success(health, 400.0)
+    assert (well.parked, well.parked_at, well.error) == (0, 200.0, "bad key")

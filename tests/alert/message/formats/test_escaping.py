@@ -1,0 +1,165 @@
+# ruff: noqa: E501  # a case is a row of a table
+"""Nothing that a user can name becomes a mention, a link or a colour, wherever it is read."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from monitor.alert.message.compose import Voice, compose
+from monitor.alert.message.document import Line, Span, Style
+from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom, wecom_text
+from monitor.alert.message.formats.base import Markup, Tags, fit
+from monitor.alert.model import Reason, Symptoms
+from monitor.alert.receivers.base import Owner
+from monitor.facts.findings import Finding, Note, Severity
+from tests.alert.message.documents import EVIL, NOW, VOICES, notification, over, parcel, subject
+
+MARKUPS: dict[str, Tags] = {
+    "wecom": wecom.MARKUP, "wecom_text": wecom_text.MARKUP, "dingtalk": dingtalk.MARKUP, "feishu": feishu.MARKUP,
+    "slack": slack.MARKUP, "html": html.MARKUP, "plain": plain.MARKUP,
+}  # fmt: skip
+PIECES = (
+    '<font color="info">', "</font>", "<@zhangsan>", "<@all>", "<!channel>", "<at id=all></at>", "[a](http://e)", "](", "[", "]", "(", ")",
+    "`", "**", "*", "~", "#", "&lt;", "&#60;", "&", "\\", "\n", "\r", "\u2028", "\x1b[31m", "@13800000000", "<a href=x>", "|", "<http://e|x>", "kubectl ", "。", "🔴", "字",
+)  # fmt: skip
+TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join)
+OWNERS = {"zhang": Owner(wecom="zhangsan", mobile="13800000000", feishu="ou_1", slack="U1")}
+
+
+LINK, TAG, ENTITY = r"\[[^\[\]]*\]\([^)]*\)", r"<[^>]*>?", r"&[#\w]+;?"
+ACTIVE = {
+    "wecom": (LINK, TAG, ENTITY), "dingtalk": (LINK, TAG, ENTITY), "feishu": (LINK, TAG, r"&(?!#\d+;)"),
+    "slack": (TAG, r"&(?!amp;|lt;|gt;)"), "wecom_text": (TAG,), "plain": (),
+}  # fmt: skip
+
+
+class Active(HTMLParser):
+    """Every tag of a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "code":  # who is named as a command is, is a command
+            self.tags.append(f"{tag} {attrs}")
+
+
+def active(name: str, text: str) -> list[str]:
+    """Given a message, return what in it is more than text."""
+    if name == "html":
+        parser = Active()
+        parser.feed(text)
+        parser.close()
+        return sorted(parser.tags)
+    return sorted(found for pattern in ACTIVE[name] for found in re.findall(pattern, text))
+
+
+def written(name: str, text: str, lang: str = "en") -> str:
+    """Return a message in which a user has named everything that users name."""
+    found = Finding(
+        rule="external" + text,
+        severity=Severity.WARNING,
+        cause=text,
+        labels=dict.fromkeys(("node", "gpu", "pod", "namespace", "job", "image", "service"), text) | {"user": "zhang"},
+        headline=Note(key="external", values={"text": text}),
+        evidence=(Note(key="disk-image.used", values={"image": text, "bytes": 1, "users": text}),),
+        advice=(Note(key="gpu-zombie.allocation.advice", values={"pod": text, "namespace": text}),),
+    )
+    symptoms = (Symptoms(rule=text, count=1, examples=({"pod": text},)),)
+    voice = Voice(lang=lang, page=VOICES["en"].page, cluster=text)
+    letter = compose(parcel(notification(Reason.NEW, subject(found, fingerprint="f"), symptoms=symptoms)), voice)
+    together = compose(parcel(*[notification(Reason.MORE, subject(found), over(found))] * 2), voice)
+    markup = MARKUPS[name]
+    return fit(letter, markup, 100_000, OWNERS) + markup.joiner + fit(together, markup, 100_000, OWNERS)
+
+
+@pytest.mark.parametrize("name", MARKUPS)
+@given(text=TEXT, lang=st.sampled_from(["en", "zh"]))
+@example(text=EVIL, lang="en")
+@example(text="](http://e)", lang="zh")
+def test_a_name_is_never_more_than_text(name: str, text: str, lang: str) -> None:
+    hostile, harmless = written(name, f"x{text}", lang), written(name, "x", lang)
+    assert active(name, hostile) == active(name, harmless)
+    assert hostile.count("\n") == harmless.count("\n")
+
+
+@pytest.mark.parametrize("name", MARKUPS)
+def test_owners_are_really_mentioned(name: str) -> None:
+    expect = {"wecom": "<@zhangsan>", "dingtalk": "@13800000000", "feishu": "<at id=ou_1></at>", "slack": "<@U1>"}
+    line = Line((Span("zhang", Style.MENTION, "zhang"), Span(" "), Span("li", Style.MENTION, "li")))
+    assert MARKUPS[name].line(line, OWNERS) == f"{expect.get(name, 'zhang')} li"
+
+
+BAD_IDS = ["", "a b", "<x>", "a>", "x</at>", "全", "a\nb"]
+
+
+@pytest.mark.parametrize("value", BAD_IDS)
+@pytest.mark.parametrize("name", MARKUPS)
+def test_what_cannot_be_an_id_is_not_written_into_a_tag(name: str, value: str) -> None:
+    owners = {"zhang": Owner(wecom=value, mobile=value, mail=value, feishu=value, slack=value)}
+    assert MARKUPS[name].line(Line((Span("zhang", Style.MENTION, "zhang"),)), owners) == "zhang"
+
+
+def test_a_mail_address_is_mentioned_as_such() -> None:
+    line = Line((Span("zhang", Style.MENTION, "zhang"),))
+    assert feishu.MARKUP.line(line, {"zhang": Owner(feishu="z@x.example")}) == "<at email=z@x.example></at>"
+
+
+STYLES = [
+    ("wecom", '**b** `c` <font color="comment">m</font> <font color="info">g</font> <font color="warning">w</font> [l](http://p/a%20%28b%29)'),
+    ("wecom_text", "b c m g w l: http://p/a%20%28b%29"),
+    ("dingtalk", "**b** `c` m **g** **w** [l](http://p/a%20%28b%29)"),
+    ("feishu", "**b** c <font color='grey'>m</font> <font color='green'>g</font> <font color='red'>w</font> [l](http://p/a%20%28b%29)"),
+    ("slack", "*b* `c` m *g* *w* <http://p/a%20%28b%29|l>"),
+    ("html", '<b>b</b> <code>c</code> <span style="color:#757575">m</span> <span style="color:#2e7d32">g</span> <span style="color:#c62828">w</span> <a href="http://p/a%20%28b%29">l</a>'),
+    ("plain", "b c m g w l: http://p/a%20%28b%29"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "expect"), STYLES)
+def test_styles(name: str, expect: str) -> None:
+    order = {"b": Style.BOLD, "c": Style.CODE, "m": Style.MUTED, "g": Style.GOOD, "w": Style.BAD}
+    spans = [span for text, style in order.items() for span in (Span(text, style), Span(" "))]
+    line = Line((*spans, Span("l", Style.LINK, "http://p/a (b)")))
+    assert MARKUPS[name].line(line, {}) == expect
+
+
+@pytest.mark.parametrize("name", ["wecom", "dingtalk", "slack", "plain"])
+def test_a_command_can_be_copied(name: str) -> None:
+    command = "umount -l /data && mount /data | grep -E 'a|b*' > x; jq .items[0]"
+    shown = MARKUPS[name].line(Line((Span(command, Style.CODE),)), {})
+    unescaped = shown.replace("&amp;", "&").replace("&gt;", ">") if name == "slack" else shown
+    assert unescaped.strip("`") == command
+
+
+TITLES = [
+    ("wecom", False, '**<font color="warning">t</font>**'),
+    ("wecom", True, '**<font color="info">t</font>**'),
+    ("dingtalk", False, "### t"),
+    ("feishu", False, ""),
+    ("slack", False, "*t*"),
+    ("html", False, '<b style="color:#c62828">t</b>'),
+    ("html", True, '<b style="color:#2e7d32">t</b>'),
+    ("plain", False, "t"),
+]
+
+
+@pytest.mark.parametrize(("name", "resolved", "expect"), TITLES)
+def test_titles(name: str, resolved: bool, expect: str) -> None:
+    letter = compose(parcel(notification(Reason.NEW, subject(_finding())), at=NOW), VOICES["en"])
+    markup: Markup = MARKUPS[name]
+    given_title = type(letter)(id="", title="t", lines=(), severity=Severity.CRITICAL, resolved=resolved)
+    assert markup.title(given_title) == expect
+    assert letter.title.startswith("🔴")
+
+
+def _finding() -> Finding:
+    return Finding(
+        rule="r", severity=Severity.CRITICAL, cause="c", labels={}, headline=Note(key="external", values={"text": "x"})
+    )

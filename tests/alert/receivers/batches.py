@@ -1,0 +1,61 @@
+"""Parcels as the desk sends them, and receivers on loopback."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.receivers.base import DeliveryError, Receiver, ReceiverSettings
+from monitor.alert.receivers.registry import build
+from monitor.facts.findings import Finding, Note, Severity
+
+GIB = 1024**3
+
+
+def finding(mount: str = "/data", severity: Severity = Severity.CRITICAL, **labels: str) -> Finding:
+    return Finding(
+        rule="disk-full",
+        severity=severity,
+        cause="images",
+        labels={"node": "gpu1", "mount": mount, **labels},
+        headline=_note("disk-full.images", place="gpu1", mount=mount, share=0.97, available=3 * GIB, bytes=702 * GIB),
+        evidence=(_note("disk-space", used=866 * GIB, size=927 * GIB, available=3 * GIB),),
+        advice=(_note("disk-full.images.advice", node="gpu1"),),
+    )
+
+
+def _note(key: str, **values: str | float) -> Note:
+    return Note(key=key, values=values)
+
+
+def subject(given: Finding | None = None, phase: Phase = Phase.FIRING, **more: Any) -> Subject:
+    given = given or finding()
+    values = {"since": 1_700_000_000.0, "resolved_at": 1_700_000_600.0 if phase is Phase.RESOLVED else None} | more
+    return Subject(fingerprint=fingerprint_of(given), finding=given, phase=phase, **values)
+
+
+def notification(*subjects: Subject, users: tuple[str, ...] = (), **more: Any) -> Notification:
+    subjects = subjects or (subject(),)
+    values: dict[str, Any] = {"reason": Reason.NEW, "severity": subjects[0].finding.severity, "at": time.time()} | more
+    return Notification(id="n1", receiver="r", group="DiskFull|cause=images", subjects=subjects, users=users, **values)
+
+
+def parcel(*notifications: Notification, at: float | None = None, id: str = "parcel-1") -> Parcel:  # noqa: A002  # as the field is called
+    return Parcel(
+        id=id, receiver="r", notifications=notifications or (notification(),), at=time.time() if at is None else at
+    )
+
+
+def receiver(kind: str, url: str = "", **more: Any) -> Receiver:
+    given: dict[str, Any] = {"name": "ops", "kind": kind, "url": url, "timeout": 5.0}
+    return build(ReceiverSettings(**(given | more)))
+
+
+def refusal(to: Receiver, what: Parcel | None = None) -> DeliveryError:
+    """Deliver, and return why that failed."""
+    try:
+        answer = to.deliver(what or parcel())
+    except DeliveryError as error:
+        return error
+    raise AssertionError(f"it was delivered: {answer}")

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.alert import dispatcher as desk_module
+from monitor.alert.delivery.sender import PostOffice
+from monitor.alert.dispatcher import AlertDesk, changes
+from monitor.alert.lifecycle import Timing, Timings, advance
+from monitor.alert.matchers import Matcher
+from monitor.alert.model import Alert, Phase, fingerprint_of
+from monitor.alert.notify import Book, Decision, Policy
+from monitor.alert.receivers.base import Receiver
+from monitor.alert.routes import Route
+from monitor.alert.silences import Silence
+from monitor.alert.store import Store
+from monitor.base.sqlite import DatabaseError
+from monitor.facts.findings import Finding, Note
+from tests.alert.delivery.sender_support import finding, notification
+from tests.alert.delivery.test_sender import Scripted, fails
+from tests.support import wait_until
+
+ROUTE = Route(receivers=("bot",), group_wait=0.0, group_interval=0.0)
+QUICK = Timings(default=Timing(keep=0.0))
+
+
+class NotingStore(Store):
+    """A store that counts what it is given to write, and fails when told."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self.records: list[dict[str, Alert | None]] = []
+        self.failures = 0
+
+    def record(self, changed: Mapping[str, Alert | None], decision: Decision, now: float) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise DatabaseError("database is locked")
+        self.records.append(dict(changed))
+        super().record(changed, decision, now)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[NotingStore]:
+    with contextlib.closing(NotingStore(tmp_path / "alerts.db")) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def working(
+    store: Store,
+    *receivers: Receiver,
+    policy: Policy | Callable[[], Policy] = Policy(routes=(ROUTE,)),  # noqa: B008  # frozen
+    timings: Timings = QUICK,
+    **more: Any,
+) -> Iterator[AlertDesk]:
+    policy_of = policy if callable(policy) else lambda: policy
+    desk = AlertDesk(store, PostOffice(store, receivers), policy_of, timings, **more)
+    desk.start()
+    try:
+        yield desk
+    finally:
+        desk.stop()
+        assert "alerts" not in [each.name for each in threading.enumerate()]
+
+
+def told(bot: Scripted) -> list[tuple[str, list[str]]]:
+    """Return why and about which nodes a receiver was sent something."""
+    return [
+        (each.reason.value, [one.finding.labels["node"] for one in each.subjects])
+        for parcel in list(bot.tried)
+        for each in parcel.notifications
+    ]
+
+
+def rules(bot: Scripted) -> set[str]:
+    return {
+        one.finding.rule for parcel in list(bot.tried) for each in parcel.notifications for one in each.subjects
+    }  # fmt: skip
+
+
+def silence(ends_at: float) -> Silence:
+    matchers = (Matcher(name="node", op="=", value="n2"),)
+    return Silence(id="s1", matchers=matchers, starts_at=0.0, ends_at=ends_at, author="li", comment="moving it")
+
+
+def test_what_is_found_is_told_and_what_is_over_too(store: NotingStore) -> None:
+    bot = Scripted()
+    with working(store, bot) as desk:
+        desk.found([finding("n1")])
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        desk.found([])
+        wait_until(lambda: told(bot)[1:] == [("resolved", ["n1"])], 5, "that it is over is told")
+
+
+def test_it_is_told_within_a_moment(store: NotingStore) -> None:
+    bot = Scripted()
+    with working(store, bot) as desk:
+        desk.found([])
+        began = time.monotonic()
+        desk.found([finding("n1")])
+        wait_until(lambda: bool(bot.tried), 5, "it is told")
+    assert time.monotonic() - began < 1.0
+
+
+def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
+    path, first, second = tmp_path / "alerts.db", Scripted(), Scripted()
+    with contextlib.closing(NotingStore(path)) as store, working(store, first) as desk:
+        desk.found([finding("n1")])
+        wait_until(lambda: bool(first.tried), 5, "it is told")
+    with contextlib.closing(NotingStore(path)) as store, working(store, second) as desk:
+        desk.found([finding("n1")])
+        assert not threading.Event().wait(0.4)
+        assert second.tried == []
+        desk.found([])
+        wait_until(lambda: told(second) == [("resolved", ["n1"])], 5, "that it is over is told")
+
+
+def test_nothing_is_told_before_the_first_look(store: NotingStore) -> None:
+    """What fired before a restart may be over: a reminder would be a guess."""
+    alerts = advance({}, [finding("n1")], QUICK, ("alertname",), 1.0)
+    store.record(alerts, Decision(), 1.0)
+    bot = Scripted()
+    with working(store, bot) as desk:
+        assert not threading.Event().wait(0.6)
+        assert bot.tried == []
+        desk.found([finding("n1")])
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+
+
+def test_time_passes_without_a_look(store: NotingStore) -> None:
+    bot = Scripted()
+    with working(store, bot, timings=Timings(default=Timing(wait=0.3))) as desk:
+        desk.found([finding("n1")])
+        assert desk.book.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "phase"),
+    [([finding("n1")], None, Phase.PENDING), ([finding("n1")], [], Phase.FIRING)],
+    ids=["does not fire", "is not over"],
+)
+def test_without_looks_nothing_changes(
+    store: NotingStore,
+    monkeypatch: pytest.MonkeyPatch,
+    first: list[Finding],
+    then: list[Finding] | None,
+    phase: Phase,
+) -> None:
+    monkeypatch.setattr(desk_module, "FRESH", 0.1)
+    timing = Timing(wait=0.3) if then is None else Timing(keep=0.3)
+    with working(store, Scripted(), timings=Timings(default=timing)) as desk:
+        desk.found(first)
+        if then is not None:
+            desk.found(then)
+        assert not threading.Event().wait(0.8)
+        assert [each.phase for each in desk.book.alerts.values()] == [phase]
+
+
+def test_it_is_written_only_when_something_has_changed(store: NotingStore) -> None:
+    with working(store, Scripted()) as desk:
+        for figure in range(5):
+            desk.found([finding("n1", evidence=(Note(key="x", values={"used": figure}),))])
+        assert not threading.Event().wait(0.6)  # nor by the clock
+        assert len(store.records) == 1
+        desk.found([finding("n1", severity="critical")])
+        assert len(store.records) == 2
+        assert [each.alert.finding.evidence for each in desk.snapshot()] == [()]
+
+
+def test_what_could_not_be_written_is_told_when_it_can_be(store: NotingStore) -> None:
+    bot = Scripted()
+    with working(store, bot) as desk:
+        store.failures = 2
+        desk.found([finding("n1")])
+        assert desk.book.alerts == {}
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+    assert store.failures == 0
+
+
+def test_an_odd_moment_is_survived(store: NotingStore, caplog: pytest.LogCaptureFixture) -> None:
+    policies = iter([ZeroDivisionError])
+    bot = Scripted()
+
+    def policy_of() -> Policy:
+        for error in policies:
+            raise error
+        return Policy(routes=(ROUTE,))
+
+    with working(store, bot, policy=policy_of) as desk:
+        desk.found([finding("n1")])
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_that_a_receiver_refuses_is_told_to_another(store: NotingStore) -> None:
+    bot, other = Scripted(fails(retryable=False)), Scripted(name="other")
+    both = Route(receivers=("bot", "other"), group_wait=0.0)
+    with working(store, bot, other, policy=Policy(routes=(both,))) as desk:
+        desk.found([finding("n1")])
+        wait_until(lambda: "receiver-failing" in rules(other), 5, "it is told")
+        assert rules(bot) == {"disk-full"}
+
+
+def test_the_book_tells_who_was_told_and_why_others_were_not(store: NotingStore) -> None:
+    cause = finding("n1")
+    symptom = finding("n3", rule="image-pull", explained_by=cause.key)
+    with working(store, Scripted(), policy=Policy(routes=(ROUTE,), silences=(silence(9e9),))) as desk:
+        desk.found([cause, finding("n2"), symptom])
+        shown = {each.alert.finding.labels["node"]: each for each in desk.snapshot()}
+        fires = [each.finding.labels["node"] for each in desk.still_firing("bot")]
+        assert desk.still_firing("other") == ()
+        desk.found([])
+        assert desk.still_firing("bot") == ()
+    assert {node: (each.silenced_by, each.explained_by, each.told) for node, each in shown.items()} == {
+        "n1": (None, None, ("bot",)),
+        "n2": ("s1", None, ()),
+        "n3": (None, fingerprint_of(cause), ()),
+    }
+    assert fires == ["n1"]
+
+
+def test_other_messages_go_the_same_way(store: NotingStore) -> None:
+    bot = Scripted()
+    with working(store, bot) as desk:
+        desk.send([notification("digest")], {"digest": b"now"})
+        wait_until(lambda: bot.groups == [["digest"]], 5, "it is sent")
+    assert store.note("digest") == b"now"
+
+
+def test_what_is_old_is_forgotten_by_and_by(store: NotingStore) -> None:
+    store.add_silence(silence(9.0))
+    with working(store, Scripted()):
+        wait_until(lambda: store.silences(0.0) == (), 5, "it is forgotten")
+
+
+def test_changes() -> None:
+    before = advance({}, [finding("n1"), finding("n2"), finding("n3")], QUICK, ("alertname",), 1.0)
+    found = [finding("n1", evidence=(Note(key="y"),)), finding("n2", severity="critical"), finding("n4")]
+    after = advance(before, found, QUICK, ("alertname",), 2.0)
+    del after[fingerprint_of(finding("n3"))]
+    assert changes(before, after) == {
+        fingerprint_of(finding("n2")): after[fingerprint_of(finding("n2"))],
+        fingerprint_of(finding("n3")): None,
+        fingerprint_of(finding("n4")): after[fingerprint_of(finding("n4"))],
+    }
+    assert changes(after, after) == {}
+
+
+def test_the_book_is_empty_at_first(store: NotingStore) -> None:
+    assert AlertDesk(store, PostOffice(store, []), lambda: Policy(routes=()), QUICK).book == Book()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import io
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from monitor.base import logs
+
+AT = 1_794_796_307.123
+
+
+def line(message: str, *args: object, name: str = "monitor.agent.runner", **fields: object) -> str:
+    """Return the line of one event at a fixed time, without the part that is always the same."""
+    record = logging.LogRecord(name, logging.INFO, "", 1, message, args, None)
+    record.created, record.msecs = AT, 123.9
+    record.__dict__ |= logs.log_fields(**fields)
+    return logs.LogfmtFormatter().format(record)
+
+
+def test_a_line() -> None:
+    assert line("collector %s failed", "gpu", node="gpu-01", duration=1.25) == (
+        'ts=2026-11-16T02:31:47.123Z level=info logger=agent.runner msg="collector gpu failed" '
+        "node=gpu-01 duration=1.25"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("plain", "plain"),
+        ("", '""'),
+        ("two words", '"two words"'),
+        ("a=b", '"a=b"'),
+        ('say "hi"', '"say \\"hi\\""'),
+        ("back\\slash", '"back\\\\slash"'),
+        ("forged\nts=1 level=error", '"forged\\nts=1 level=error"'),
+        ("\x1b[31m", '"\\x1b[31m"'),
+        ("\u2028", '"\\u2028"'),
+        ("\udcff", '"\\udcff"'),
+        ("训练", "训练"),
+        (True, "true"),
+        (3, "3"),
+        (0.1 + 0.2, "0.3"),
+        (AT, "1794796307.123"),
+        (SecretStr("s3cret"), "**********"),
+    ],
+)
+def test_values(value: object, written: str) -> None:
+    assert line("m", key=value).endswith(f" msg=m key={written}")
+
+
+def test_what_is_not_known_is_left_out_and_what_is_fixed_stays() -> None:
+    assert line("m", key=None, msg="other", level="error").endswith("level=info logger=agent.runner msg=m")
+
+
+def test_keys_are_harmless() -> None:
+    fields: dict[str, Any] = {"a b\n=": 1}
+    assert line("m", **fields).endswith("msg=m a_b__=1")
+
+
+@settings(deadline=None)  # a busy machine is no fault
+@given(st.text(), st.text())
+def test_an_event_is_one_line_whatever_it_says(message: str, value: str) -> None:
+    written = line("%s", message, key=value)
+    assert written.isprintable()
+    assert len(written.splitlines()) == 1
+
+
+def test_an_exception_is_on_the_same_line() -> None:
+    try:
+        raise ValueError("broken\nbadly")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 1, "m", (), sys.exc_info())
+    written = logs.LogfmtFormatter().format(record)
+    assert 'ValueError: broken\\nbadly"' in written
+    assert "\n" not in written
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers[:] = []
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.usefixtures("logging_restored")
+def test_levels_and_nothing_twice() -> None:
+    stream = io.StringIO()
+    logs.setup("debug")
+    logs.setup("warning", stream)
+    logging.getLogger("monitor.x").info("quiet")
+    logging.getLogger("monitor.x").warning("loud")
+    assert [written.split(" ", 1)[1] for written in stream.getvalue().splitlines()] == [
+        "level=warning logger=x msg=loud"
+    ]
+
+
+def test_it_costs_the_agent_no_heavy_import() -> None:
+    heavy = ("pydantic", "rich", "yaml", "click")
+    code = f"import sys; import monitor.base.logs; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

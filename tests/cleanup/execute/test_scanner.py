@@ -1,0 +1,161 @@
+"""Looks at roots: of the node that moves datasets, and of all others that mount them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
+from monitor.cleanup.execute.references_reader import Volumes
+from monitor.cleanup.execute.scanner import ScanError, Scanned, Scanner, Surroundings
+from monitor.cleanup.inputs import mounting
+from monitor.cleanup.plan.dataset_protection import DatasetUses
+from monitor.cleanup.plan.references import VolumeUse
+from monitor.cleanup.policy import DatasetPolicy
+from monitor.facts.actions import ActionFact, ActionRequest, ActionState, ScanDatasets
+from monitor.facts.agents import AgentFact
+from monitor.facts.datasets import ScanFact, UseFact
+from monitor.facts.node import NodeSnapshot
+from tests.cleanup.builders import NOW, disk, scan, unit
+
+POLICY = DatasetPolicy(name="data", root="/mnt/share", node="nas-01", pattern="*/datasets/*")
+
+
+class Agents(ActionClient):
+    """Agents by their targets: what each sees, or why it does not tell."""
+
+    def __init__(self, seen: dict[str, ScanFact | Exception | None]) -> None:
+        self._seen = seen
+        self.roots: dict[str, str] = {}
+        self.stopped: list[str] = []
+
+    def submit(self, target: str, request: ActionRequest) -> ActionFact:
+        assert isinstance(request.action, ScanDatasets)
+        self.roots[target] = request.action.root
+        found = self._seen[target]
+        if isinstance(found, Exception):
+            raise found
+        return ActionFact(id=target, kind="scan-datasets", state=ActionState.RUNNING, started_at=NOW)
+
+    def finish(self, target: str, fact: ActionFact, _limit: float, look: Any = None) -> ActionFact:
+        look(msgspec.structs.replace(fact, progress={"entries": 5}))
+        found = self._seen[target]
+        result = {"scan": msgspec.Raw(msgspec.json.encode(found))} if found is not None else {}
+        return msgspec.structs.replace(fact, state=ActionState.DONE, result=result)
+
+    def stop(self, target: str, _own: str) -> None:
+        self.stopped.append(target)
+
+
+def scanner(agents: Agents, others: dict[str, str] | None = None, unseen: tuple[str, ...] = ()) -> Scanner:
+    volumes = Volumes((VolumeUse("Pod t/p", "/x"),), ())
+    around = Surroundings(
+        lambda node: None if node == "gone" else node, lambda _: (others or {}, unseen), lambda: volumes
+    )
+    return Scanner(agents, around, {}, lambda: NOW)
+
+
+def test_who_uses_what_on_every_node_that_mounts_it() -> None:
+    used, free, unknown = (
+        unit("zhang/a", in_use_by=(UseFact(how="open", pid=7),)),
+        unit("zhang/b"),
+        unit("zhang/c", in_use_by=None),
+    )
+    agents = Agents({
+        "nas-01": scan(unit("zhang/a"), unit("zhang/b")),
+        "gpu01": scan(used, free), "gpu02": scan(free, unknown),
+        "gpu03": AgentSilentError("no"), "gpu04": scan(stopped=True),
+    })  # fmt: skip
+    others = {
+        "gpu01": "/data/share",
+        "gpu02": "/mnt/share",
+        "gpu03": "/mnt/share",
+        "gpu04": "/mnt/share",
+        "gone": "/mnt/share",
+    }
+    made = scanner(agents, others, ("gpu09",))
+    found = made.scan(POLICY)
+    assert [each.path for each in found.scan.units] == ["zhang/a", "zhang/b"]
+    assert found.uses == DatasetUses(
+        volumes=(VolumeUse("Pod t/p", "/x"),),
+        elsewhere={"zhang/a": "gpu01", "zhang/c": "gpu02"},
+        unseen=("gone", "gpu03", "gpu04", "gpu09"),
+    )
+    assert agents.roots["gpu01"] == "/data/share"
+    assert made.last("data") is found
+    progress = made.progress("data")
+    assert progress is not None
+    assert (progress.counts, progress.finished_at, progress.error) == ({"entries": 5}, NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "said"),
+    [
+        ("it refuses", AgentRefusesError("disabled", "switched off"), "switched off"),
+        ("it is silent", AgentSilentError("refused"), "refused"),
+        ("it was stopped", scan(stopped=True), "it was stopped"),
+        ("the result is forgotten", None, "does not remember the result"),
+    ],
+)
+def test_a_look_that_fails(name: str, seen: ScanFact | Exception | None, said: str) -> None:
+    made = scanner(Agents({"nas-01": seen}))
+    with pytest.raises(ScanError, match=said):
+        made.scan(POLICY)
+    progress = made.progress("data")
+    assert progress is not None
+    assert said in (progress.error or "")
+    assert made.last("data") is None
+
+
+def test_one_at_a_time_and_it_can_be_stopped() -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    class Slow(Agents):
+        def finish(self, target: str, fact: ActionFact, limit: float, look: Any = None) -> ActionFact:
+            began.set()
+            assert go_on.wait(5)
+            look(fact)
+            look(fact)
+            return super().finish(target, fact, limit, look)
+
+    agents = Slow({"nas-01": scan(unit("zhang/a"))})
+    made = scanner(agents)
+    results: list[Scanned] = []
+    thread = threading.Thread(target=lambda: results.append(made.scan(POLICY)))
+    thread.start()
+    assert began.wait(5)
+    with pytest.raises(ScanError, match="being scanned already"):
+        made.scan(POLICY)
+    assert made.stop("data")
+    go_on.set()
+    thread.join(5)
+    assert agents.stopped == ["nas-01"]  # told once
+    assert not made.stop("data")
+    assert len(results) == 1
+
+
+def agent(node: str, *disks: Any, **more: Any) -> AgentFact:
+    snapshot = NodeSnapshot(node=node, at=NOW, agent_version="0", disk=disks, **more)
+    return AgentFact(target=f"{node}:1", node=node, snapshot=snapshot, received_at=NOW)
+
+
+def nas(mount: str = "/mnt", device: str = "nas:/export") -> Any:
+    return disk(mount=mount, device=device, roles=("nas",))
+
+
+def test_which_nodes_mount_a_root() -> None:
+    agents = {
+        "nas-01": agent("nas-01", nas()),
+        "same": agent("same", nas()),
+        "elsewhere": agent("elsewhere", nas("/data/nas")),
+        "other": agent("other", nas(device="nas2:/export"), disk(mount="/mnt/share")),
+        "none": agent("none", disk()),
+        "blind": AgentFact(target="b:1", node="blind", snapshot=NodeSnapshot(node="blind", at=NOW, agent_version="0")),
+        "never": AgentFact(target="n:1", node="never"),
+    }
+    assert mounting(POLICY, agents) == ({"same": "/mnt/share", "elsewhere": "/data/nas/share"}, ("blind", "never"))
+    agents["nas-01"] = agent("nas-01", disk(mount="/mnt"))  # a disk of its own is on no other node
+    assert mounting(POLICY, agents) == ({}, ())

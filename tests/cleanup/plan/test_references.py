@@ -1,0 +1,98 @@
+"""By which names an image is known, and which the cluster needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.cleanup.plan.references import Template, VolumeUse, forms, needs_of, volume_uses
+from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact
+
+A, B = "a" * 64, "b" * 64
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
+        ("nginx", {"docker.io/library/nginx:latest"}),
+        ("nginx:1.25", {"docker.io/library/nginx:1.25"}),
+        ("docker.io/nginx", {"docker.io/library/nginx:latest"}),
+        ("index.docker.io/library/nginx:1", {"docker.io/library/nginx:1"}),
+        ("pytorch/pytorch:2", {"docker.io/pytorch/pytorch:2"}),
+        ("harbor.lab/nlp/bert", {"harbor.lab/nlp/bert:latest"}),
+        ("harbor:5000/bert", {"harbor:5000/bert:latest"}),
+        ("localhost/bert:1", {"localhost/bert:1"}),
+        (f"bert@sha256:{A}", {f"docker.io/library/bert@sha256:{A}", f"sha256:{A}"}),
+        (
+            f"harbor:5000/x/bert:1@sha256:{A}",
+            {f"harbor:5000/x/bert@sha256:{A}", f"sha256:{A}", "harbor:5000/x/bert:1"},
+        ),
+        (f"docker-pullable://harbor.lab/x@sha256:{A}", {f"harbor.lab/x@sha256:{A}", f"sha256:{A}"}),
+        (f"docker://sha256:{A}", {f"sha256:{A}"}),
+        (A, {f"sha256:{A}"}),
+        ("", set()),
+        (" ", set()),
+    ],
+)
+def test_the_forms_of_a_name(name: str, expect: set[str]) -> None:
+    assert forms(name) == expect
+
+
+def pod(name: str, node: str | None, phase: str = "Running", image: str = "bert", **more: Any) -> PodFact:
+    return PodFact(
+        uid=name, name=name, namespace="team", node=node, phase=phase,
+        containers=(PodContainerFact(name="c", image=image),), **more,
+    )  # fmt: skip
+
+
+def test_what_a_node_has_to_keep() -> None:
+    pods = [
+        pod("here", "n1", image="here:1", statuses=(ContainerStatusFact(name="c", image_id=f"x@sha256:{A}"),)),
+        pod("waits", None, "Pending", image="waits:1"),
+        pod("there", "n2", image="there:1"),
+        pod("done", "n1", "Succeeded", image="done:1"),
+    ]
+    templates = [Template("CronJob", "team", "nightly", ("nightly:1",)), Template("VolcanoJob", "x", "y", (B,))]
+    needs = needs_of("n1", pods, templates)
+    assert needs.names == {
+        "docker.io/library/here:1": "Pod team/here",
+        f"docker.io/library/x@sha256:{A}": "Pod team/here",
+        f"sha256:{A}": "Pod team/here",
+        "docker.io/library/waits:1": "Pod team/waits",
+        "docker.io/library/nightly:1": "CronJob team/nightly",
+        f"sha256:{B}": "VolcanoJob x/y",
+    }
+    assert needs.needed_by(forms("nightly:1")) == "CronJob team/nightly"
+    assert needs.needed_by(forms("there:1")) is None
+    assert needs_of("n1", (), (), ("jobs.batch",)).unknown == ("jobs.batch",)
+
+
+def test_needed_names_of_the_same_repository() -> None:
+    needs = needs_of(
+        "n1", (), [Template("Job", "t", "j", ("lab.io/bert:2", "lab.io/other:1", f"lab.io/bert@sha256:{A}"))]
+    )
+    assert needs.akin(forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
+    assert needs.akin(forms(B)) == ()
+
+
+def test_directories_that_are_in_use() -> None:
+    volumes = (
+        PodVolumeFact(name="a", kind="hostPath", path="/mnt/share/a"),
+        PodVolumeFact(name="b", kind="nfs", server="nas", path="/export/b"),
+        PodVolumeFact(name="c", kind="persistentVolumeClaim", claim="c"),
+        PodVolumeFact(name="d", kind="emptyDir"),
+        PodVolumeFact(name="e", kind="persistentVolumeClaim", claim="elsewhere"),
+    )
+    claims = {("team", "c"): (VolumeUse("PersistentVolume c", "/export/c", "nas"),), ("other", "elsewhere"): ()}
+    uses = volume_uses(
+        [pod("p", "n1", volumes=volumes), pod("done", "n1", "Failed", volumes=volumes)],
+        [Template("Job", "team", "j", volumes=volumes[:1])],
+        claims,
+    )
+    assert uses == (
+        VolumeUse("Pod team/p", "/mnt/share/a"),
+        VolumeUse("Pod team/p", "/export/b", "nas"),
+        VolumeUse("Pod team/p", "/export/c", "nas"),
+        VolumeUse("Job team/j", "/mnt/share/a"),
+    )

@@ -1,0 +1,111 @@
+"""How a plan grows to the byte: down to the mark, within the caps, and what is sure to be free by then."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from monitor.cleanup.model import Item, Kept, PodWrite, Risk
+from monitor.cleanup.plan.images import Freed
+from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan, passed_over
+from monitor.cleanup.policy import Caps, PodPolicy
+from monitor.facts.findings import Note
+from monitor.facts.storage import ImageCacheFact, ImageFact
+
+ACT = PodWrite(namespace="team", name="p", uid="u", how="delete")
+POLICY = PodPolicy(name="p")
+
+
+def item(name: str, frees: int | None = None) -> Item:
+    why = Note(key="cleanup.why.pod-finished")
+    return Item(id=name, name=name, why=why, risk=Risk.LOW, node="n1", frees_bytes=frees, act=ACT)
+
+
+def taken(selection: Selection) -> list[str]:
+    return [each.name for each in selection.items]
+
+
+@pytest.mark.parametrize(
+    ("frees", "needed", "expect", "sure"),
+    [
+        ((9, 5, 5), 10, ["0", "1"], 14),  # one byte too few is too few
+        ((10, 5, 5), 10, ["0"], 10),
+        ((None, 0, 5, 5), 1, ["0", "1", "2"], 5),  # what frees nothing for sure does not count
+        ((5, 5), 0, [], 0),
+        ((5, 5), None, ["0", "1"], 10),
+    ],
+)
+def test_down_to_the_mark_to_the_byte(
+    frees: tuple[int | None, ...], needed: int | None, expect: list[str], sure: int
+) -> None:
+    selection = Selection(Caps())
+    assert selection.add([Candidate(item(str(n), each)) for n, each in enumerate(frees)], needed) == sure
+    assert taken(selection) == expect
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expect", "capped"),
+    [((0, 10), ["0", "1"], None), ((0, 11), ["0"], "bytes"), ((4, 7, 6), ["0", "2"], "bytes")],
+)
+def test_within_the_cap_to_the_byte(sizes: tuple[int, ...], expect: list[str], capped: str | None) -> None:
+    selection = Selection(Caps(bytes=10))
+    selection.add([Candidate(item(str(n)), size) for n, size in enumerate(sizes)], None)
+    assert (taken(selection), selection.capped_by) == (expect, capped)
+
+
+def test_what_was_refused_is_kept_with_its_node_and_size() -> None:
+    kept: list[Kept] = []
+    assert list(passed_over([Candidate(item("a"), 7)], frozenset({"a"}), kept)) == []
+    assert kept == [Kept(name="a", protection="refused-lately", node="n1", bytes=7)]
+
+
+def test_the_largest_that_are_kept_come_first() -> None:
+    sizes = {"a": None, "b": 5, "c": 9, "d": 1}
+    kept = [Cover("pinned", "why").kept(name, "n1", size) for name, size in sizes.items()]
+    found = make_plan(Subject(POLICY, 1.0), Selection(Caps()), kept)
+    assert [each.name for each in found.kept] == ["c", "b", "d", "a"]
+    assert found.kept[0] == Kept(name="c", protection="pinned", node="n1", bytes=9, detail="why")
+
+
+def test_a_plan_is_known_by_its_policy_its_node_and_its_time() -> None:
+    subjects = [Subject(POLICY, 1.0, "n1"), Subject(POLICY, 1.0, "n2"), Subject(POLICY, 2.0, "n1")]
+    subjects.append(Subject(PodPolicy(name="q"), 1.0, "n1"))
+    plans = [make_plan(subject, Selection(Caps()), ()) for subject in subjects]
+    assert len({plan.id for plan in plans}) == 4
+    assert all(re.fullmatch(r"plan-[0-9a-f]{12}", plan.id) for plan in plans)
+    assert [(plan.policy, plan.node, plan.at) for plan in plans[1:]] == [
+        ("p", "n2", 1.0),
+        ("p", "n1", 2.0),
+        ("q", "n1", 1.0),
+    ]
+
+
+def layered(size: int | None, unique: int | None) -> ImageFact:
+    return ImageFact(id=f"{size}-{unique}", size_bytes=size, unique_bytes=unique)
+
+
+@pytest.mark.parametrize(
+    ("total", "images", "removed", "frees"),
+    [
+        (14, [(10, 2), (10, 2), (10, 2)], 3, [2, 2, 10]),
+        (None, [(10, 2), (10, 2), (10, 2)], 3, [2, 2, 2]),  # what there is in all is not known: each for itself
+        (14, [(10, 2), (10, 2), (None, 2)], 2, [2, 2]),  # the third may have everything
+        (14, [(10, 2), (3, None)], 1, [2]),  # packed sizes do not compare with what lies on the disk
+        (14, [(10, 4), (10, 4), (0, 0)], 2, [4, 10]),  # an empty image keeps nothing
+        (10, [(0, 0), (10, 4)], 1, [0]),  # and frees nothing
+        (3, [(10, 4)], 1, [3]),  # never more than there is
+    ],
+)
+def test_what_is_sure_to_be_free(
+    total: int | None, images: list[tuple[int | None, int | None]], removed: int, frees: list[int | None]
+) -> None:
+    facts = tuple(layered(*each) for each in images)
+    freed = Freed(ImageCacheFact(runtime="docker", images=facts, total_bytes=total))
+    assert [freed.remove(each) for each in facts[:removed]] == frees
+
+
+def test_a_candidate_says_what_it_frees_when_it_is_taken() -> None:
+    later = Candidate(item("a"), 9, lambda: 5)
+    assert later.take() == msgspec.structs.replace(item("a"), frees_bytes=5)

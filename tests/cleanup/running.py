@@ -1,0 +1,120 @@
+"""Cleanup of a daemon over a simulated cluster, or over a real agent of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from monitor.agent.actions import build
+from monitor.agent.datasets.in_use import InUse
+from monitor.agent.datasets.mounts import Place
+from monitor.agent.main import start as start_agent
+from monitor.cleanup.execute.agent_client import Access
+from monitor.cleanup.journal import Run, RunState
+from monitor.cleanup.policy import Policy
+from monitor.cluster.agents.poller import PollSettings
+from monitor.cluster.gpu_state import StateLimits
+from monitor.cluster.live import ClusterSettings, LiveCluster
+from monitor.cluster.platforms import all_rules
+from monitor.config.root import Config
+from monitor.daemon.cleaning import Cleaning
+from monitor.facts.datasets import UseFact
+from monitor.kube.client import connect
+from monitor.sim.node import SimNode
+from monitor.sim.outages import Stage
+from monitor.sim.story import Story
+from tests.cleanup.support import Outbox
+from tests.support import wait_until
+
+TOKEN = "act-t0ken"
+SOON = 15.0
+
+
+@contextlib.contextmanager
+def simulated(nodes: int = 1) -> Iterator[Story]:
+    story = Story(nodes=nodes, gpus=4, outages=())
+    story.start()
+    try:
+        yield story
+    finally:
+        story.stop()
+
+
+def settings(agents: tuple[str, ...] = (), port: int = 1) -> ClusterSettings:
+    return ClusterSettings(
+        poll=PollSettings(interval=0.15, limit=2.0, crew=4, token=None),
+        agents=agents,
+        agent_label="app.kubernetes.io/name=gpuwarden-agent",
+        agent_port=port,
+        resource="nvidia.com/gpu",
+        limits=StateLimits(settle=0.1, stale_after=5.0, idle_after=0.5, terminating_grace=0.2),
+        rules=all_rules((), ("userName",)),
+        cycle=0.3,
+    )
+
+
+@contextlib.contextmanager
+def cleaning(
+    state: Path, outbox: Outbox, *policies: Policy, story: Story | None = None, agent: str | None = None, **more: Any
+) -> Iterator[Cleaning]:
+    """Cleanup that runs, over a simulated cluster or one agent without Kubernetes."""
+    api = connect(str(story.kubeconfig(state))) if story is not None else None
+    agents = (agent,) if agent is not None else ()
+    cluster = LiveCluster(settings(agents, story.agents_port if story is not None else 1), api)
+    cluster.start()
+    with contextlib.ExitStack() as ends:
+        ends.callback(cluster.stop)
+        made = Cleaning(policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"look": 0.2} | more))
+        ends.callback(made.stop)
+        wait_until(lambda: [each for each in cluster.poller.facts() if each.snapshot], SOON, "an agent was heard")
+        made.start()
+        yield made
+
+
+class Readable(InUse):
+    """Leaves out processes that cannot be read: in some sandboxes that is the first one, and would be so for ever."""
+
+    def __call__(self, places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+        found = super().__call__(places)
+        known = {place: tuple(use for use in uses if use.how != "unknown") for place, uses in found.items()}
+        return {place: uses for place, uses in known.items() if uses}
+
+
+@contextlib.contextmanager
+def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
+    """An agent of this machine that acts below one root; its address."""
+    setattr(build, "InUse", Readable)  # noqa: B010  # it is imported there, not exported
+    paths = {"state": str(tmp_path / "agent"), "docker_socket": str(tmp_path / "no.sock"), "cri_sockets": []}
+    config = {
+        "node_name": "here", "listen": "127.0.0.1:0", "paths": paths,
+        "actions": {"enabled": True, "token": TOKEN, "dataset_roots": [str(root)], "per_minute": 6000},
+    }  # fmt: skip
+    agent = start_agent(Config.model_validate({"agent": config}).agent_settings())
+    try:
+        yield "{}:{}".format(*agent.address)
+    finally:
+        agent.stop()
+        setattr(build, "InUse", InUse)  # noqa: B010  # mypy refuses the plain assignment
+
+
+def runs(made: Cleaning, policy: str | None = None) -> list[Run]:
+    return [shown.run for shown in made.history(100, policy)]
+
+
+def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> Run:
+    """Wait for a run of a policy that is over, and return the latest."""
+
+    def found() -> list[Run]:
+        return [
+            run for run in runs(made, policy) if run.state is not RunState.RUNNING and (end is None or run.end == end)
+        ]
+
+    wait_until(found, within, f"a run of {policy} ends as {end}: {[run.end for run in runs(made, policy)]}")
+    return found()[0]
+
+
+def on_node(story: Story, do: Callable[[SimNode, Stage], Any]) -> Any:
+    """Do something to the first simulated node."""
+    return story.call(lambda stage: do(next(iter(stage.cluster.nodes.values())), stage))

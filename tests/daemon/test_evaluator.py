@@ -1,0 +1,376 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from monitor.cluster.live import LiveCluster
+from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history_file
+from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.detect.engine import History
+from monitor.detect.rules import service_down
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.kube.client import KubeApi, connect
+from monitor.probes.runner import ServiceProbes, ServiceTarget
+from tests.cluster.living import living, settings
+from tests.support import need, wait_until
+from tests.support.fake_agents import FakeAgent, reports, says_nothing
+from tests.support.living_api import LivingApi, kube_pod
+
+
+class NoLimits:
+    """A rule without limits."""
+
+
+def finding(node: str = "n1", rule: str = "a") -> Finding:
+    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": node}, headline=Note(key="x"))
+
+
+class Noting:
+    """A rule that finds what it is told, counts its looks, and notes what it sees."""
+
+    def __init__(self, *nodes: str) -> None:
+        self.nodes = nodes
+        self.seen: list[Situation] = []
+        self.times: list[float] = []
+        self.memories: list[Any] = []
+        self.rule = Rule("a", NoLimits, ("x",), self._detect)
+
+    def _detect(self, situation: Situation, memory: Any) -> Detected:
+        self.seen.append(situation)
+        self.times.append(time.monotonic())
+        self.memories.append(memory)
+        return Detected(tuple(finding(node) for node in self.nodes), (memory or 0) + 1)
+
+
+@contextlib.contextmanager
+def watching(
+    state: Path,
+    *rules: Rule,
+    agents: tuple[FakeAgent, ...] = (),
+    probes: ServiceProbes | None = None,
+    api: KubeApi | None = None,
+    **more: Any,
+) -> Iterator[FindingsWatch]:
+    given: dict[str, Any] = {"interval": 0.2, "first_look": 5.0}
+    with living(LiveCluster(settings(*agents), api)) as cluster:
+        watch = FindingsWatch(
+            WatchSettings(state=str(state), rules=rules, **(given | more)), cluster, probes or ServiceProbes(())
+        )
+        watch.start()
+        try:
+            yield watch
+        finally:
+            watch.stop()
+            wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 3, "it has ended")
+
+
+def saved(state: Path) -> History:
+    return msgspec.json.decode((state / FILE).read_bytes(), type=History)
+
+
+def test_it_looks_again_and_again_and_each_look_remembers_the_one_before(tmp_path: Path) -> None:
+    noting = Noting("n1")
+    with watching(tmp_path, noting.rule) as watch:
+        wait_until(lambda: len(noting.seen) >= 3, 10, "it has looked three times")
+        assert [each.labels for each in watch.findings or ()] == [{"node": "n1"}]
+    assert noting.memories[:3] == [None, 1, 2]
+
+
+def test_it_is_not_known_what_is_wrong_before_the_first_look(tmp_path: Path) -> None:
+    with FakeAgent(says_nothing) as agent, watching(tmp_path, Noting().rule, agents=(agent,)) as watch:
+        assert watch.findings is None
+        wait_until(lambda: watch.findings is not None, 10, "the agent's time is over")
+
+
+def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> None:
+    noting = Noting()
+    with FakeAgent(reports("n1", after=0.5)) as agent, watching(tmp_path, noting.rule, agents=(agent,)):
+        wait_until(lambda: bool(noting.seen), 10, "it has looked")
+    assert [each.node for each in noting.seen[0].world.agents] == ["n1"]
+    view = noting.seen[0].world.view
+    assert view is not None
+    assert [node.name for node in view.nodes] == ["n1"]
+
+
+def test_the_first_look_does_not_wait_for_ever(tmp_path: Path) -> None:
+    with FakeAgent(says_nothing) as agent, watching(tmp_path, Noting().rule, agents=(agent,), first_look=0.2) as watch:
+        wait_until(lambda: watch.findings is not None, 5, "it has looked")
+
+
+def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
+    noting, api = Noting(), LivingApi()
+    with api.served():
+        way = connect(api.kubeconfig(tmp_path))
+        with watching(tmp_path, noting.rule, api=way, interval=60.0):
+            for number, item in enumerate(
+                (kube_pod("train", "n1", 2), kube_pod("train", "n1", 3), kube_pod("b", "n1")), 1
+            ):
+                wait_until(lambda: len(noting.seen) >= number, 10, "it has looked")  # noqa: B023  # used at once
+                time.sleep(1.2)  # it is quiet: nothing but the change is a reason to look
+                looks = len(noting.seen)
+                api.put("pods", item)
+                wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
+            assert [pod.name for pod in noting.seen[-1].world.pods] == ["train", "b"]
+
+
+def test_services_are_looked_at(tmp_path: Path) -> None:
+    def refuse(_: ServiceTarget) -> None:
+        raise ConnectionRefusedError("no")
+
+    probes = ServiceProbes([ServiceTarget(name="portal", kind="tcp", url="tcp://x:1")], refuse)
+    at_once = {"service-down": Limits(service_down.Limits(after=0))}
+    with watching(tmp_path, service_down.RULE, probes=probes, limits=at_once) as watch:
+        wait_until(lambda: watch.findings is not None, 10, "it has looked")
+        assert [each.labels for each in watch.findings or ()] == [{"service": "portal"}]
+
+
+def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    with watching(tmp_path, Noting("n1").rule) as watch:
+        wait_until(lambda: watch.findings, 10, "it has looked")
+    again = Noting()
+    with watching(tmp_path, again.rule):
+        wait_until(lambda: bool(again.seen), 10, "it has looked")
+    assert again.memories[0] >= 1
+
+
+def test_what_is_new_is_saved_at_once_because_nobody_says_good_bye_before_a_crash(tmp_path: Path) -> None:
+    noting = Noting()
+    with watching(tmp_path, noting.rule) as watch:
+        wait_until(lambda: (tmp_path / FILE).exists(), 10, "it is saved")
+        noting.nodes = ("n9",)
+        wait_until(lambda: watch.findings, 10, "it is found")
+        wait_until(lambda: [each.labels for each in saved(tmp_path).findings] == [{"node": "n9"}], 5, "it is saved")
+
+
+def test_a_service_that_fails_or_recovers_is_looked_at_soon(tmp_path: Path) -> None:
+    noting, up = Noting(), threading.Event()
+
+    def probe(_: ServiceTarget) -> None:
+        if not up.is_set():
+            raise ConnectionRefusedError("no")
+
+    probes = ServiceProbes([ServiceTarget(name="portal", kind="tcp", url="tcp://x:1", interval=0.1)], probe)
+    with watching(tmp_path, noting.rule, probes=probes, interval=60.0):
+        wait_until(lambda: noting.seen, 10, "it has looked")
+        up.set()
+        wait_until(lambda: [each.ok for each in noting.seen[-1].services] == [True], 5, "it has looked again")
+
+
+def test_an_event_is_looked_at_within_half_a_second(tmp_path: Path) -> None:
+    noting, api = Noting(), LivingApi()
+    with api.served(), watching(tmp_path, noting.rule, api=connect(api.kubeconfig(tmp_path)), interval=60.0):
+        wait_until(lambda: noting.seen, 10, "it has looked")
+        took = []
+        for number in range(5):
+            looks = len(noting.seen)
+            began = time.monotonic()
+            api.put("pods", kube_pod(f"p{number}", "n1"))
+            wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
+            took.append(noting.times[-1] - began)
+    assert sorted(took)[2] < 0.5
+
+
+def test_a_listener_is_told_each_look_and_not_before_it_is_saved(tmp_path: Path) -> None:
+    noting, told = Noting("n1"), list[tuple[set[str], set[str]]]()
+
+    def listen(findings: tuple[Finding, ...]) -> None:
+        told.append(({each.key for each in findings}, {each.key for each in saved(tmp_path).findings}))
+        raise RuntimeError("whoever listens must not stop us from looking")
+
+    with living(LiveCluster(settings(), None)) as cluster:
+        given = WatchSettings(state=str(tmp_path), rules=(noting.rule,), interval=0.2, first_look=1.0)
+        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=listen)
+        watch.start()
+        try:
+            wait_until(lambda: told, 10, "it is told")
+            noting.nodes = ("n1", "n2")
+            wait_until(lambda: len(told[-1][0]) == 2, 10, "more is told")
+            noting.nodes = ()
+            wait_until(lambda: not told[-1][0], 10, "that it is over is told")
+        finally:
+            watch.stop()
+    assert all(found == kept for found, kept in told)
+
+
+def test_it_stops_at_once_also_while_it_waits(tmp_path: Path) -> None:
+    with FakeAgent(says_nothing) as agent:
+        began = time.monotonic()
+        with watching(tmp_path, Noting().rule, agents=(agent,)):
+            time.sleep(0.2)
+        assert time.monotonic() - began < 4
+
+
+def work_for(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "spend", "at_least", "at_most"), [("works", work_for, 1.9, 60), ("waits for a core", time.sleep, 0.6, 1.5)]
+)
+def test_looking_takes_a_fifth_of_a_core_at_most(
+    tmp_path: Path, name: str, spend: Callable[[float], None], at_least: float, at_most: float
+) -> None:
+    noting = Noting()
+
+    def slow(situation: Situation, memory: Any) -> Detected:
+        spend(0.4)
+        return noting.rule.detect(situation, memory)
+
+    with watching(tmp_path, Rule("a", NoLimits, (), slow), interval=0.5):
+        wait_until(lambda: len(noting.times) >= 2, 15, "it has looked twice")
+    assert at_least <= noting.times[1] - noting.times[0] <= at_most
+
+
+@contextlib.contextmanager
+def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> Iterator[tuple[LivingApi, list[int]]]:
+    """A cluster in which a look by all rules is dear, with what the prompt one of them found at each telling."""
+    api, told = LivingApi(), list[int]()
+
+    def slow(_: Situation, memory: Any) -> Detected:
+        dear()
+        return Detected((finding("n1", "slow"),), memory)
+
+    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
+        rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        watch = FindingsWatch(given, cluster, ServiceProbes(()), on_look=lambda found: told.append(len(found)))
+        watch.start()
+        try:
+            wait_until(lambda: told, 10, "it has looked")
+            yield api, told
+        finally:
+            watch.stop()
+            wait_until(lambda: not [t for t in threading.enumerate() if t.name == "findings"], 10, "it has ended")
+
+
+def test_between_two_dear_looks_a_glance_tells_what_prompt_rules_find(tmp_path: Path) -> None:
+    prompt, dear = Noting(), list[float]()
+
+    def work() -> None:
+        dear.append(time.monotonic())
+        work_for(0.8)
+
+    with looking_rarely(tmp_path, prompt, work) as (api, told):
+        assert told == [1]
+        prompt.nodes = ("n1",)
+        api.put("pods", kube_pod("p", "n1"))
+        wait_until(lambda: len(told) > 1, 2.5, "it is told")
+        assert (told[1], len(dear)) == (2, 1)  # with what the other had found, before that is asked again
+        wait_until(lambda: len(dear) > 1, 10, "what has changed is looked at by all of them when they have rested")
+
+
+def test_a_glance_that_sees_nothing_new_tells_nothing(tmp_path: Path) -> None:
+    prompt = Noting("n1")
+    with looking_rarely(tmp_path, prompt, lambda: work_for(0.8)) as (api, told):
+        api.put("pods", kube_pod("p", "n1"))
+        wait_until(lambda: len(prompt.seen) > 1, 2.5, "it has glanced")
+        time.sleep(0.2)
+        assert told == [2]
+
+
+def test_after_a_look_that_failed_there_is_no_glance_that_would_call_its_findings_fresh(tmp_path: Path) -> None:
+    prompt, api = Noting("n1"), LivingApi()
+    with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
+        rules = (replace(prompt.rule, prompt=True),)
+        given = WatchSettings(state=str(tmp_path), rules=rules, interval=60.0, first_look=1.0)
+        watch = FailingWatch(given, cluster, ServiceProbes(()))
+        watch.start()
+        try:
+            wait_until(lambda: watch.failed, 10, "a look has failed")
+            api.put("pods", kube_pod("p", "n1"))
+            time.sleep(1.0)
+            assert not prompt.seen
+        finally:
+            watch.stop()
+
+
+class FailingWatch(FindingsWatch):
+    """Whose looks fail after half a second of work; glances would not."""
+
+    failed = 0
+
+    def look(self, glance: bool = False) -> tuple[Finding, ...]:
+        if glance:
+            return super().look(glance)
+        work_for(0.5)
+        self.failed += 1
+        raise RuntimeError("an odd fact")
+
+
+def test_what_is_new_and_what_is_over_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "monitor.daemon.evaluator")
+    noting = Noting("n1")
+    with watching(tmp_path, noting.rule):
+        wait_until(lambda: len(noting.seen) >= 2, 10, "it has looked twice")
+        noting.nodes = ()
+        wait_until(lambda: "over a|node=n1: x" in caplog.messages, 10, "it is over")
+    assert caplog.messages.count("found a|node=n1: x") == 1
+
+
+# The file
+
+
+DAMAGED: list[tuple[str, bytes]] = [
+    ("empty", b""),
+    ("cut off", b'{"memories": {"a": 1}, "find'),
+    ("not ours", b"[1, 2]"),
+    ("not text", b"\xff\xfe"),
+    ("of another version", json.dumps({"findings": [{"rule": "a"}]}).encode()),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGED, ids=[row[0] for row in DAMAGED])
+def test_a_damaged_file_is_said_and_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, content: bytes
+) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    file = history_file(str(tmp_path))
+    assert file.load() == History()
+    assert "what was found before is forgotten" in caplog.text
+    history = History(memories={"a": {"n1": [1.5]}}, findings=(finding(),))
+    file.save(history)
+    assert file.load() == history
+    assert os.listdir(tmp_path) == [FILE]
+
+
+def test_a_file_of_a_newer_version_is_understood_as_far_as_it_can_be(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(json.dumps({"memories": {"a": 1}, "silences": [1]}).encode())
+    assert history_file(str(tmp_path)).load() == History(memories={"a": 1})
+
+
+def test_the_directory_is_made_for_us_alone(tmp_path: Path) -> None:
+    history_file(str(tmp_path / "state")).save(History())
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("make", [lambda path: path.write_text(""), lambda path: (path / FILE).mkdir(parents=True)])
+def test_that_it_cannot_be_written_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "state")
+    file = history_file(str(tmp_path / "state"))
+    for _ in range(3):
+        file.save(History())
+    assert caplog.text.count("a restart will forget") == 1
+
+
+def test_a_full_disk_keeps_what_was_saved_before(tmp_path: Path) -> None:
+    need(os.path.exists("/dev/full"), "/dev/full")
+    file = history_file(str(tmp_path))
+    file.save(History(memories={"a": 1}))
+    (tmp_path / f"{FILE}.new").symlink_to("/dev/full")
+    file.save(History(memories={"a": 2}))
+    assert file.load() == History(memories={"a": 1})

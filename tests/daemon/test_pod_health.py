@@ -1,0 +1,100 @@
+"""Which pods are not well: alike ones share an explanation, and no round takes longer than it may."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from monitor.daemon.metrics.pods import families
+from monitor.daemon.pod_health import Explainer, Unwell
+from monitor.facts.cluster import GpuState, Identity
+from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.kube import PodFact
+from tests.daemon.metrics.support import lines
+from tests.explain.builders import NOW, card, holding, looping, node, pod, unschedulable, up, view
+
+BUSY = unschedulable("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
+WELL = holding("well", "n1", 0, statuses=(up(),))
+CRASHING = holding("crash", "n1", 0, statuses=(looping(1),))
+FULL = holding("full", "n1", 8, statuses=(up(),))
+
+
+def waiting(number: int) -> PodFact:
+    return pod(f"wait-{number}", gpus=8, conditions=BUSY)
+
+
+def world(*pods: PodFact, **more: Identity) -> World:
+    return make_world(pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()})
+
+
+def words(found: Unwell) -> list[tuple[str, str, str]]:
+    return [(each.pod.name, each.status, each.cause) for each in found.pods]
+
+
+class Clock:
+    """CPU time that stands still until so many explanations were made in a round of one second."""
+
+    def __init__(self, fit: int) -> None:
+        self.fit = fit
+        self._asked = 0
+
+    def __call__(self) -> float:
+        self._asked += 1
+        over = self._asked > 1 + self.fit
+        self._asked = 0 if over else self._asked
+        return float(over)
+
+
+def test_the_worst_come_first_and_who_is_well_is_not_named() -> None:
+    found = Explainer().round(world(WELL, FULL, waiting(0), CRASHING, crash=Identity(user="li", job="j")), NOW)
+    assert words(found) == [("crash", "crashing", "crash-error"), ("wait-0", "pending", "not-enough-gpus")]
+    assert found.beyond == 0
+    assert lines(families(found)) == [
+        (
+            'gpuwarden_pod_explained{cause="crash-error",namespace="team-a",pod="crash",status="crashing",user="li",'
+            'workload="j"} 1.0'
+        ),
+        'gpuwarden_pod_explained{cause="not-enough-gpus",namespace="team-a",pod="wait-0",status="pending"} 1.0',
+        'gpuwarden_pods_explained{cause="crash-error",status="crashing"} 1.0',
+        'gpuwarden_pods_explained{cause="not-enough-gpus",status="pending"} 1.0',
+        "gpuwarden_pods_not_explained 0.0",
+    ]
+
+
+def test_nothing_is_said_while_nobody_knows() -> None:
+    assert lines(families(None)) == []
+
+
+def test_those_beyond_the_bound_are_counted() -> None:
+    found = Explainer(most=3).round(world(FULL, *(waiting(number) for number in range(10))), NOW)
+    assert len(found.pods) == 3
+    assert found.counts == {("pending", "not-enough-gpus"): 10}
+    assert found.beyond == 7
+
+
+def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on() -> None:
+    explainer = Explainer(budget=1.0, spent=Clock(fit=1))
+    seen = world(WELL, CRASHING, waiting(0), waiting(1), FULL)
+    rounds = [explainer.round(seen, NOW + number) for number in range(3)]
+    assert [each.beyond for each in rounds] == [3, 2, 1]  # the two that wait alike are explained together
+    assert words(rounds[0]) == [("wait-0", "pending", "not-enough-gpus"), ("wait-1", "pending", "not-enough-gpus")]
+
+
+def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten() -> None:
+    explainer = Explainer()
+    assert len(explainer.round(world(CRASHING), NOW).pods) == 1
+    assert explainer.round(world(replace(CRASHING, statuses=(up(),))), NOW).pods == ()
+    assert explainer.round(world(), NOW) == Unwell((), {}, 0)
+
+
+def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
+    """Two pods are busy, then both are idle: one explanation a round finds one after the other."""
+    pods = [holding(name, "n1", 1, statuses=(up(),)) for name in ("a", "b")]
+
+    def seen(state: GpuState, **more: float) -> World:
+        cards = [card("n1", number, state, each, **more) for number, each in enumerate(pods)]
+        return make_world(pods=pods, nodes=[node("n1")], view=view(cards=cards))
+
+    explainer = Explainer(budget=1.0, spent=Clock(fit=1))
+    busy, idle = seen(GpuState.BUSY, utilization_ratio=0.9), seen(GpuState.IDLE_HELD, idle_since=NOW - 3600)
+    found = [len(explainer.round(each, NOW + at).pods) for at, each in enumerate((busy, busy, idle, idle))]
+    assert found == [0, 0, 1, 2]

@@ -1,0 +1,101 @@
+# ruff: noqa: E501  # a case is a row of a table
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.detect.base import Limits as Exceptions
+from monitor.detect.engine import History, detect
+from monitor.detect.rules.actions_refused import CAUSES, RULE, Limits
+from monitor.facts.actions import ActionsFact
+from monitor.facts.agents import AgentFact
+from monitor.facts.node import NodeSnapshot
+from tests.detect.builders_nodes import assert_sound, names, only, situation, text
+from tests.explain.builders import NOW
+
+FAST_CLOCK = 3600.0
+
+
+def agent(refused: dict[str, int], ago: float = 5.0, *, now: float = NOW, skew: float = 0.0, **more: Any) -> AgentFact:
+    at = now - 1 + skew
+    actions = ActionsFact(enabled=True, refused=refused, refused_at=at - ago if refused else None)
+    snapshot = NodeSnapshot(node="n1", at=at, agent_version="0", actions=actions)
+    return AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=now - 1, **more)
+
+
+CASES: list[tuple[str, AgentFact, str | None, tuple[str, ...]]] = [
+    ("nothing was refused", agent({}), None, ()),
+    ("an agent that does not tell", AgentFact(target="n1:9835", node="n1", received_at=NOW - 1, snapshot=NodeSnapshot(node="n1", at=NOW - 1, agent_version="0")), None, ()),
+    ("a wrong token", agent({"token": 1}), "token", ("does not have its token: 1 time,", "token_file on n1")),
+    ("wrong tokens, by a clock that is an hour ahead", agent({"token": 3}, skew=FAST_CLOCK), "token", ("3 times", "5 s ago")),
+    ("a request again", agent({"replayed": 2}), "replayed", ("2 times", "agent.actions.tls")),
+    ("an old request", agent({"expired": 1}), "expired", ("NTP",)),
+    ("too many", agent({"too-many": 9}), "too-many", ("9 requests refused", "per_minute")),
+    ("the gravest is the cause, the others are evidence", agent({"expired": 1, "token": 1, "too-many": 4}), "token", ("allowed in a minute: 4", "not yet: 1")),
+    ("that it was asked though it is off is no attack", agent({"disabled": 3, "malformed": 2}), None, ()),
+    ("long ago", agent({"token": 1}, ago=1000), None, ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "heard", "cause", "says"), CASES, ids=names(CASES))
+def test_an_agent(name: str, heard: AgentFact, cause: str | None, says: tuple[str, ...]) -> None:
+    detected = RULE(situation(RULE, agents=[heard]), None)
+    if cause is None:
+        assert detected.findings == ()
+        return
+    finding = only(detected)
+    assert (finding.cause, finding.labels) == (cause, {"node": "n1"})
+    assert [part for part in says if part not in text(finding)] == []
+    assert "n1" in text(finding, "zh")
+
+
+def test_every_cause_has_a_case() -> None:
+    assert {case[2] for case in CASES} - {None} == set(CAUSES)
+
+
+def test_it_begins_with_what_is_refused_and_ends_when_all_is_quiet() -> None:
+    """Old counts do not keep it alive, and are not mistaken for new ones."""
+    counts, memory, seen = {"expired": 4}, None, []
+    for minute in range(60):
+        if minute in (10, 12):
+            counts = counts | {"token": counts.get("token", 0) + 1}
+        now = NOW + 60 * minute
+        detected = RULE(situation(RULE, agents=[agent(counts, ago=5000, now=now)], now=now), memory)
+        memory = detected.memory
+        seen.append(detected.findings[0].cause if detected.findings else None)
+    assert seen == [None] * 10 + ["token"] * 17 + [None] * 33
+
+
+def test_a_restart_of_the_agent_is_no_refusal_and_what_comes_after_it_is() -> None:
+    memory = RULE(situation(RULE, agents=[agent({"token": 5}, ago=5000)]), None).memory
+    quiet = RULE(situation(RULE, agents=[agent({})]), memory)
+    assert (quiet.findings, quiet.memory) == ((), {})
+    assert only(RULE(situation(RULE, agents=[agent({"token": 1})]), quiet.memory)).cause == "token"
+
+
+def test_the_limit_is_what_it_says() -> None:
+    given = situation(RULE, agents=[agent({"token": 1}, ago=100)])
+    assert RULE(given, None).findings
+
+    assert not RULE(
+        situation(RULE, agents=[agent({"token": 1}, ago=100)], limits=Exceptions(Limits(quiet=60.0))), None
+    ).findings
+
+
+def test_an_agent_that_falls_silent_holds_what_was_found() -> None:
+    first = detect((RULE,), {}, situation(RULE, agents=[agent({"token": 1})]), History())
+    later = detect((RULE,), {}, situation(RULE, agents=[agent({"token": 1}, silent_since=NOW - 1)]), first.history)
+    assert [(finding.cause, finding.held) for finding in later.findings] == [("token", True)]
+    assert_sound(later.findings[0])
+
+
+def test_what_was_refused_by_a_clock_that_is_set_back_is_over_in_time() -> None:
+    ahead, counts = NOW + 86400, {"expired": 1}
+    history = detect(
+        (RULE,), {}, situation(RULE, agents=[agent({"expired": 0}, now=ahead)], now=ahead), History()
+    ).history
+    for now in (ahead, NOW, NOW + 900):
+        found = detect((RULE,), {}, situation(RULE, agents=[agent(counts, ago=5, now=now)], now=now), history)
+        history = found.history
+    assert found.findings == ()

@@ -1,0 +1,74 @@
+"""capacity-mismatch: three counts of the same cards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.detect.rules.capacity_mismatch import RULE
+from monitor.facts import MigFact
+from monitor.facts.kube import NodeFact
+from tests.cluster.builders import GPU, NOW, agent, card, node
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+
+SINCE = {f"n1/{cause}": NOW - 300 for cause in RULE.causes}
+SHORT = {key: at + 1 for key, at in SINCE.items()}
+
+
+def counted(capacity: float, allocatable: float, **fields: Any) -> NodeFact:
+    return node("n1", capacity=fields.pop("also", {}) | {GPU: capacity}, allocatable={GPU: allocatable}, **fields)
+
+
+CASES: tuple[tuple[str, NodeFact, Any, list[str]], ...] = (
+    ("all agree", counted(4, 4), SINCE, []),
+    ("the device plugin has marked one", counted(4, 3), SINCE, ["unhealthy-device"]),
+    ("just below", counted(4, 3), SHORT, []),
+    ("a kubelet that has just started", counted(0, 0), None, []),
+    ("no device plugin", counted(0, 0), SINCE, ["device-plugin"]),
+    ("the device plugin counts too few", counted(3, 3), SINCE, ["device-plugin"]),
+    ("it still counts a card that is gone", counted(5, 5), SINCE, ["unhealthy-device"]),
+    ("each card ten times", counted(40, 40), SINCE, []),
+    ("each card ten times, and some are marked", counted(40, 30), SINCE, ["unhealthy-device"]),
+    ("shared cards under another name", counted(0, 0, also={f"{GPU}.shared": 16.0}), SINCE, []),
+    ("slices under another name", counted(0, 0, also={"nvidia.com/mig-1g.5gb": 28.0}), SINCE, []),
+)
+
+
+@pytest.mark.parametrize(("name", "fact", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
+def test_mismatch(name: str, fact: NodeFact, memory: Any, expect: list[str]) -> None:
+    given = situation(agent(*(card(index) for index in range(4))), nodes=(fact,))
+    assert [cause for _, cause in causes(run(RULE, given, memory))] == expect
+
+
+def test_slices_under_the_same_name() -> None:
+    split = card(0, mig_enabled=True, mig=(MigFact(uuid="MIG-1", gpu_instance=1, compute_instance=0),))
+    assert causes(run(RULE, situation(agent(split), nodes=(counted(7, 7),)), SINCE)) == []
+
+
+def test_what_it_says() -> None:
+    given = situation(agent(card(0), card(1)), nodes=(counted(2, 1),))
+    (finding,) = run(RULE, given, SINCE).findings
+    assert finding.labels == {"node": "n1"}
+    assert "On n1 only 1 of 2 GPUs can be given to pods, for 5 min." in said(finding)
+    assert "驱动看到 2 张" in said(finding, "zh")
+
+
+MARKED = situation(agent(card(0)), nodes=(counted(1, 0),))
+
+
+@pytest.mark.parametrize(
+    "blind",
+    [
+        situation(agent(card(0), received_at=NOW - 90), nodes=(counted(1, 1),)),
+        situation(agent(card(0)), nodes=(counted(1, 0),), pods_known=False),
+    ],
+    ids=["the agent is silent", "Kubernetes cannot be asked"],
+)
+def test_held_while_nothing_is_known(blind: Any) -> None:
+    (finding,) = after_silence(RULE, MARKED, blind, SINCE)
+    assert finding.held
+
+
+def test_words() -> None:
+    assert catalog_problems(RULE) == []

@@ -1,0 +1,69 @@
+"""gpu-phantom: cards on the kubelet's books that nobody holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.cluster.view import Memory
+from monitor.detect.rules.gpu_phantom import RULE
+from monitor.facts.agents import AgentFact
+from monitor.facts.kube import PodFact
+from tests.cluster.builders import NOW, agent, card, device, pod, process
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
+
+LIVE = pod("live")
+DONE = pod("done", phase="Succeeded")
+GONE = pod("gone")
+MISSING = Memory(missing={GONE.uid: NOW - 900})
+REFUSED = pod("refused", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)
+OLD = pod("old", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 3601)
+ELSEWHERE = pod("elsewhere", node="n2", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)
+LONG = {f"n1/0/{cause}": NOW - 600 for cause in RULE.causes}
+SHORT = {f"n1/0/{cause}": NOW - 599 for cause in RULE.causes}
+STALE = agent(card(), devices=(device(GONE),))
+TERMINAL = agent(card(), devices=(device(DONE),))
+
+CASES: tuple[tuple[str, AgentFact, tuple[PodFact, ...], Any, list[str]], ...] = (
+    ("a pod that does not exist", STALE, (), LONG, ["stale-allocation"]),
+    ("just below", STALE, (), SHORT, []),
+    ("a finished pod: the kubelet takes its time", TERMINAL, (DONE,), LONG, []),
+    ("a finished pod, and the node refuses others", TERMINAL, (DONE, REFUSED), LONG, ["terminal-pod"]),
+    ("just below, refusing", TERMINAL, (DONE, REFUSED), SHORT, []),
+    ("it refused one long ago", TERMINAL, (DONE, OLD), LONG, []),
+    ("another node refused one", TERMINAL, (DONE, ELSEWHERE), LONG, []),
+    ("a live pod", agent(card(), devices=(device(LIVE),)), (LIVE, REFUSED), LONG, []),
+    ("a process is there: that is a zombie", agent(card(), devices=(device(GONE),),
+     processes=(process(pod_uid=GONE.uid),)), (), LONG, []),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "pods", "memory", "expect"), CASES, ids=[case[0] for case in CASES])
+def test_phantom(name: str, given: AgentFact, pods: tuple[PodFact, ...], memory: Any, expect: list[str]) -> None:
+    found = run(RULE, situation(given, pods=pods, memory=MISSING), memory)
+    assert [cause for _, cause in causes(found)] == expect
+
+
+def test_what_it_says() -> None:
+    (finding,) = run(RULE, situation(TERMINAL, pods=(DONE, REFUSED)), LONG).findings
+    assert "n1 counts GPU 0 as used by pod team/done, which has finished" in said(finding)
+    assert "team/refused" in said(finding)
+    assert "systemctl restart kubelet" in said(finding, "zh")
+
+
+HIDDEN = {
+    "the agent is silent": situation(agent(card(), received_at=NOW - 90), memory=MISSING),
+    "Kubernetes cannot be asked": situation(STALE, memory=MISSING, pods_known=False),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_held_while_nothing_is_known(name: str) -> None:
+    (finding,) = after_silence(RULE, situation(STALE, memory=MISSING), HIDDEN[name], LONG)
+    assert finding.held
+    assert run(RULE, HIDDEN[name], LONG).memory == LONG
+
+
+def test_words() -> None:
+    assert catalog_problems(RULE) == []

@@ -1,0 +1,126 @@
+"""gpu-zombie: who holds a card and is not alive any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from monitor.cluster.view import Memory
+from monitor.detect.rules.gpu_zombie import RULE
+from monitor.facts import CollectorFact, RowRemapFact
+from monitor.facts.agents import AgentFact
+from tests.cluster.builders import NOW, agent, card, device, pod, process
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, run, said, situation
+
+LIVE = pod("live")
+DONE = pod("done", phase="Succeeded")
+LEAVING = pod("leaving", deletion_at=NOW - 600)
+LATE = pod("late", deletion_at=NOW - 599)
+GONE = pod("gone")
+MISSING = Memory(missing={GONE.uid: NOW - 300})
+LONG = {f"n1/0/{name}": NOW - 60 for name in ("team/done", "uid-gone")}
+SHORT = {key: at + 1 for key, at in LONG.items()}
+
+
+def of(who: Any, **fields: Any) -> Any:
+    return process(pod_uid=who.uid, container_id="c" * 64, **fields)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    agent: AgentFact
+    expect: tuple[str, ...]
+    memory: Any = field(default_factory=lambda: LONG)
+    before: Memory = MISSING
+
+
+CASES = (
+    Case("the pod finished a minute ago", agent(card(), processes=(of(DONE),)), ("pod-finished",)),
+    Case("just below", agent(card(), processes=(of(DONE),)), (), memory=SHORT),
+    Case("seen for the first time", agent(card(), processes=(of(DONE),)), (), memory=None),
+    Case("the join saw it already", agent(card(), processes=(of(DONE),)), ("pod-finished",),
+         memory=None, before=remembered("zombie", 61)),
+    Case("the pod was deleted", agent(card(), processes=(of(GONE),)), ("pod-deleted",)),
+    Case("terminating for ten minutes", agent(card(), processes=(of(LEAVING),)), ("pod-terminating",)),
+    Case("terminating, just below", agent(card(), processes=(of(LATE),)), ()),
+    Case("terminating, no process, still allocated", agent(card(), devices=(device(LEAVING),)), ("pod-terminating",)),
+    Case("finished, no process, still allocated: the kubelet frees it when it needs it",
+         agent(card(), devices=(device(DONE),)), ()),
+    Case("a live pod", agent(card(), processes=(of(LIVE),), devices=(device(LIVE),)), ()),
+    Case("also on a card that is faulty", agent(card(row_remaps=RowRemapFact(corrected=0, uncorrected=1, pending=True,
+         failed=False)), processes=(of(DONE),)), ("pod-finished",)),
+    Case("two pods on a shared card", agent(card(), processes=(of(DONE), of(GONE, pid=101))),
+         ("pod-finished", "pod-deleted")),
+    Case("garbage in the memory", agent(card(), processes=(of(DONE),)), (), memory={"n1/0/team/done": "x", "y": []}),
+)  # fmt: skip
+PODS = (LIVE, DONE, LEAVING, LATE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_zombie(case: Case) -> None:
+    found = run(RULE, situation(case.agent, pods=PODS, memory=case.before), case.memory)
+    assert sorted(cause for _, cause in causes(found)) == sorted(case.expect)
+
+
+def test_the_dead_pod_is_named_not_the_live_one_beside_it() -> None:
+    shared = agent(
+        card(),
+        processes=(of(LIVE, pid=7), of(DONE, pid=8)),
+        devices=(device(LIVE, replica=0), device(DONE, replica=1)),
+    )
+    (finding,) = run(RULE, situation(shared, pods=PODS), LONG).findings
+    assert finding.labels["pod"] == "done"
+    assert "kill -9 8" in said(finding)
+
+
+def test_what_it_says() -> None:
+    (finding,) = run(RULE, situation(agent(card(), processes=(of(DONE),)), pods=PODS), LONG).findings
+    assert finding.labels == {
+        "node": "n1", "gpu": "0", "pod": "done", "namespace": "team", "user": "alice", "job": "bert", "queue": "vc1",
+    }  # fmt: skip
+    assert finding.since == NOW - 60
+    assert "GPU 0 on n1 is still held by pod team/done, which has finished" in said(finding)
+    assert "alice" in said(finding)
+    assert "已经结束" in said(finding, "zh")
+
+
+FINISHED = situation(agent(card(), processes=(of(DONE),)), pods=PODS)
+HUNG = CollectorFact(name="gpu_processes", outcome="ok", interval_seconds=15, hung_since=NOW - 90)
+HIDDEN = {
+    "the agent is silent": situation(agent(card(), processes=(of(DONE),), received_at=NOW - 90), pods=PODS),
+    "Kubernetes cannot be asked": situation(agent(card(), processes=(of(DONE),)), pods=PODS, pods_known=False),
+    "processes cannot be read": situation(agent(card(), processes=None, collectors=(HUNG,)), pods=PODS),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_held_while_nothing_is_known(name: str) -> None:
+    (finding,) = after_silence(RULE, FINISHED, HIDDEN[name], LONG)
+    assert (finding.held, finding.cause) == (True, "pod-finished")
+    assert run(RULE, HIDDEN[name], LONG).memory == LONG
+
+
+def test_gone_when_the_process_is_gone() -> None:
+    assert after_silence(RULE, FINISHED, situation(agent(card()), pods=PODS), LONG) == ()
+
+
+def test_words() -> None:
+    assert catalog_problems(RULE) == []
+
+
+def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
+    """An agent that falls silent as a pod ends is believed for a minute: its last word is older than the end."""
+    heard = agent(card(), processes=(of(DONE),))
+    noticed = (heard.received_at or NOW) + 1
+    later = noticed + 60
+    view = situation(heard, pods=PODS, now=noticed).world.view  # joined before the agent counts as silent
+    early = replace(situation(heard, pods=PODS), now=later)
+    early = replace(early, world=replace(early.world, view=view))
+    assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
+    again = msgspec.structs.replace(heard, received_at=later - 5)
+    spoken = situation(again, pods=PODS, now=later)
+    assert causes(run(RULE, spoken, {"n1/0/team/done": noticed})) == [("warning", "pod-finished")]

@@ -1,0 +1,139 @@
+# ruff: noqa: E501  # tables: one row is one line
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
+from monitor.facts.cluster import ClusterView, Identity, SourceView
+from monitor.facts.kube import PodFact, PodGroupFact, QueueFact, TaintFact
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
+from tests.explain.builders import GPU, NOW, holding, node, owned, pod, unschedulable
+
+BUSY = unschedulable("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")
+TAINTED = node("n1", taints=(TaintFact(key="team", value="b", effect="NoSchedule"),))
+TWO = [node("n1"), node("n2")]
+HALF = [holding("h1", "n1", 4), holding("h2", "n2", 4)]
+FULL = [holding("h1", "n1", 8), holding("h2", "n2", 8)]
+CLAIM = unschedulable('0/1 nodes are available: persistentvolumeclaim "data" not found.')
+VOLCANO: dict[str, Any] = {"scheduler": "volcano", "annotations": {"scheduling.k8s.io/group-name": "g"}}
+
+
+def late(**more: Any) -> PodFact:
+    return pod(**({"gpus": 8, "age": 700} | more))
+
+
+def queue(**more: Any) -> QueueFact:
+    return QueueFact(uid="q", kind="VolcanoQueue", name="nlp", **more)
+
+
+def group(members: int = 1) -> PodGroupFact:
+    return PodGroupFact(uid="g", name="g", namespace="team-a", queue="nlp", min_member=members)
+
+
+CASES: list[tuple[str, PodFact, dict[str, Any]]] = [
+    ("no-single-node-fits", late(conditions=BUSY), {"nodes": TWO, "pods": HALF}),
+    ("not-enough-gpus", late(conditions=BUSY), {"nodes": TWO, "pods": FULL}),
+    ("quota", late(**VOLCANO), {"nodes": TWO, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0}, allocated={GPU: 4.0})]}),
+    ("queue-closed", late(**VOLCANO), {"nodes": TWO, "pod_groups": [group()], "queues": [queue(state="closed")]}),
+    ("gang-incomplete", late(**VOLCANO), {"nodes": TWO, "pod_groups": [group(4)], "queues": [queue()]}),
+    ("taint", late(), {"nodes": [TAINTED]}),
+    ("selector", late(node_selector={"gpu": "h100"}), {"nodes": TWO}),
+    ("volume", late(conditions=CLAIM), {"nodes": TWO}),
+    ("priority", late(nominated_node="n1"), {"nodes": TWO}),
+    ("overtaken", late(conditions=BUSY), {"nodes": TWO[:1], "pods": [holding("later", "n1", 8, age=60)]}),
+    ("unschedulable-other", late(), {"nodes": [node("n1", unschedulable=True)]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "waits", "facts"), CASES, ids=[case[0] for case in CASES])
+def test_each_cause(cause: str, waits: PodFact, facts: dict[str, Any]) -> None:
+    finding = one(RULE, **(facts | {"pods": [waits, *facts.get("pods", ())], "identities": owned(bert_0="li")}))
+    assert finding.cause == cause, text(finding)
+    assert (finding.labels["job"], finding.labels["user"]) == ("bert-0", "li")
+    assert "11 min 40 s" in text(finding)
+    assert "11 分钟 40 秒" in text(finding, "zh")
+    assert "gpuwarden why -n team-a bert-0" in text(finding)
+
+
+def test_every_cause_has_a_case() -> None:
+    assert [cause for cause, _, _ in CASES] == list(CAUSES)
+
+
+QUIET = [
+    ("not yet", late(age=600)),
+    ("being deleted", late(deletion_at=NOW)),
+    ("ended", late(phase="Failed")),
+    ("it has a node", late(node="n1")),
+    ("nobody knows since when", late(created_at=None)),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), QUIET, ids=[case[0] for case in QUIET])
+def test_not_waiting_too_long(name: str, given: PodFact) -> None:
+    assert none(RULE, pods=[given], nodes=TWO)
+
+
+def test_a_limit_of_its_own() -> None:
+    assert one(RULE, limits=Limits(waiting=60), pods=[late(age=61)], nodes=TWO)
+
+
+def of_job(job: str, count: int, **more: Any) -> tuple[list[PodFact], dict[str, Identity]]:
+    pods = [late(name=f"{job}-{index}", **more) for index in range(count)]
+    return pods, {each.uid: Identity(job=job, user="li") for each in pods}
+
+
+def test_one_finding_for_a_job_with_the_count() -> None:
+    pods, identities = of_job("train", 32, conditions=BUSY)
+    finding = one(RULE, pods=[*pods, *FULL], nodes=TWO, identities=identities)
+    assert finding.labels["job"] == "train"
+    assert "32 pods of train (li)" in text(finding)
+    assert "32 个 Pod" in text(finding, "zh")
+
+
+def test_a_job_is_known_by_its_namespace_too() -> None:
+    one_, two = late(name="a"), late(name="b", namespace="team-b")
+    same = {each.uid: Identity(job="train") for each in (one_, two)}
+    assert len(run(RULE, pods=[one_, two], nodes=TWO, identities=same).findings) == 2
+
+
+def test_who_came_after_the_overtaker_was_not_overtaken() -> None:
+    """Both are alike and explained once; what is true for the older is not all true for the younger."""
+    older, younger = late(name="older", age=5000, conditions=BUSY), late(name="younger", age=700, conditions=BUSY)
+    between = holding("between", "n1", 8, age=1000)
+    found = run(RULE, pods=[older, younger, between], nodes=TWO[:1]).findings
+    assert {each.labels["job"]: each.cause for each in found} == {"older": "overtaken", "younger": "not-enough-gpus"}
+    assert "between" not in "".join(text(each) for each in found if each.labels["job"] == "younger")
+
+
+def test_held_while_pods_cannot_be_seen() -> None:
+    before = {"pods": [late(), *FULL], "nodes": TWO}
+    assert [left.held for left in held(RULE, before, {"view": PODS_UNSEEN, "nodes": TWO})] == [True]
+    assert held(RULE, before, {"nodes": TWO}) == ()
+
+
+def test_without_nodes_nothing_is_said_about_them() -> None:
+    unseen = ClusterView(at=NOW, sources=(SourceView(name="nodes", ok=False),))
+    assert none(RULE, pods=[late()], view=unseen)
+    assert [left.held for left in held(RULE, {"pods": [late(), *FULL], "nodes": TWO}, {"view": unseen})] == [True]
+
+
+def test_a_memory_of_another_version_is_forgotten() -> None:
+    assert one(RULE, memory={"x": 5}, pods=[late(), *FULL], nodes=TWO)
+    assert one(RULE, memory=["?"], pods=[late(), *FULL], nodes=TWO)
+
+
+def test_a_thousand_nodes_and_waiting_jobs_of_many_shapes() -> None:
+    """Not all shapes can be explained at once: each gets its turn, and what was found stays."""
+    nodes = [node(f"n{index}") for index in range(1000)]
+    pods = [late(name=f"w{index}", gpus=1 + index % 8, priority=index % 8, age=700 + index) for index in range(800)]
+    full = [holding(f"h{index}", f"n{index}", 8) for index in range(1000)]
+    memory, counts = None, list[int]()
+    for _ in range(5):
+        began = time.process_time()
+        found = RULE(situation(pods=[*pods, *full], nodes=nodes, limits=Limits()), memory)
+        assert time.process_time() - began < 2.0
+        memory, counts = found.memory, [*counts, len(found.findings)]
+    assert counts == [200, 400, 600, 800, 800]

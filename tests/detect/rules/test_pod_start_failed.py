@@ -1,0 +1,107 @@
+# ruff: noqa: E501  # tables: one row is one line
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.detect.rules.pod_start_failed import CAUSES, RULE
+from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
+from tests.explain.builders import NOW, looping, owned, pod, up, waiting
+
+NO_FILE = 'OCI runtime create failed: exec: "/start.sh": stat /start.sh: no such file or directory: unknown'
+DENIED = 'OCI runtime create failed: exec: "/start.sh": permission denied: unknown'
+SECRET = 'secret "token" not found'
+
+
+def given(*statuses: ContainerStatusFact, **more: Any) -> PodFact:
+    return pod(**({"node": "n1", "phase": "Running", "statuses": statuses} | more))
+
+
+def ended(code: int, *, ago: float = 5, **more: Any) -> ContainerStatusFact:
+    fields: dict[str, Any] = {
+        "name": "main",
+        "state": "terminated",
+        "reason": "Error",
+        "exit_code": code,
+        "finished_at": NOW - ago,
+    }
+    return ContainerStatusFact(**(fields | more))
+
+
+CASES: list[tuple[str, PodFact, str, str]] = [
+    ("command not found", given(looping(127)), "file-not-found", "exit code 127"),
+    ("module not found", given(looping(1, message="ModuleNotFoundError: No module named 'torch'")), "file-not-found", "torch"),
+    ("data not found", given(looping(1, message="FileNotFoundError: /data/x")), "file-not-found", "/data/x"),
+    ("start file not found", given(waiting("RunContainerError", NO_FILE)), "file-not-found", "/start.sh"),
+    ("start file not found, looping", given(looping(128, reason="StartError", message=NO_FILE)), "file-not-found", "/start.sh"),
+    ("not executable", given(looping(126)), "not-executable", "chmod +x"),
+    ("denied by the runtime", given(waiting("CreateContainerError", DENIED)), "not-executable", "permission denied"),
+    ("no right to a file", given(looping(1, message="PermissionError: [Errno 13] /data")), "permission", "/data"),
+    ("out of memory", given(looping(137, reason="OOMKilled")), "out-of-memory", "OOMKilled"),
+    ("killed", given(looping(137)), "out-of-memory", "SIGKILL"),
+    ("bus error", given(looping(135)), "bus-error", "/dev/shm"),
+    ("segmentation fault", given(looping(139)), "bus-error", "SIGSEGV"),
+    ("a secret is missing", given(waiting("CreateContainerConfigError", SECRET)), "config", "token"),
+    ("a plain error, again and again", given(looping(1)), "config", "exit code 1"),
+    ("for the first time, and it says why", given(ended(127)), "file-not-found", "exit code 127"),
+    ("an init container", given(ended(126, init=True)), "not-executable", "exit code 126"),
+    ("the pod has failed", given(ended(137, reason="OOMKilled"), phase="Failed"), "out-of-memory", "OOMKilled"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "fails", "cause", "says"), CASES, ids=[case[0] for case in CASES])
+def test_each_cause(name: str, fails: PodFact, cause: str, says: str) -> None:
+    finding = one(RULE, pods=[fails], identities=owned(bert_0="li"))
+    assert finding.cause == cause
+    assert (finding.labels["pod"], finding.labels["container"], finding.labels["user"]) == ("bert-0", "main", "li")
+    assert says in text(finding)
+    assert "bert-0" in text(finding, "zh")
+    assert finding.raw
+
+
+def test_every_cause_has_a_case() -> None:
+    assert {case[2] for case in CASES} == set(CAUSES)
+
+
+QUIET = [
+    ("it runs", given(up())),
+    ("it ran into trouble once and runs", given(up(restart_count=1, last=TerminationFact(exit_code=1)))),
+    ("it waits for its image", given(waiting("ImagePullBackOff"))),
+    ("it is being created", given(waiting("ContainerCreating"))),
+    ("an init container is done", given(ended(0, init=True))),
+    ("an error for the first time", given(ended(1))),
+    ("a program failed, as programs do", given(ended(1), phase="Failed")),
+    ("it failed long ago", given(ended(127, ago=3601), phase="Failed")),
+    ("its node threw it out", given(ended(137), phase="Failed", reason="Evicted")),
+    ("it is being deleted", given(looping(137), deletion_at=NOW)),
+    ("it has done its work", given(ended(1), phase="Succeeded")),
+]
+
+
+@pytest.mark.parametrize(("name", "fine"), QUIET, ids=[case[0] for case in QUIET])
+def test_no_trouble(name: str, fine: PodFact) -> None:
+    assert none(RULE, pods=[fine])
+
+
+def test_a_moment_of_running_between_two_crashes_is_no_recovery() -> None:
+    last = TerminationFact(exit_code=137, reason="OOMKilled", finished_at=NOW - 300)
+    first = run(RULE, pods=[given(looping(137, reason="OOMKilled"))])
+    again = given(up(started_at=NOW - 5, restart_count=8, last=last))
+    assert one(RULE, memory=first.memory, pods=[again]).cause == "out-of-memory"
+    steady = given(up(started_at=NOW - 601, restart_count=8, last=last))
+    assert none(RULE, memory=first.memory, pods=[steady])
+
+
+def test_since_when_is_remembered_and_forgotten_with_the_pod() -> None:
+    first = run(RULE, pods=[given(looping(127))])
+    later = RULE(situation(now=NOW + 60, pods=[given(looping(127))], limits=RULE.limits()), first.memory)
+    assert [finding.since for finding in later.findings] == [NOW]
+    assert run(RULE, memory=later.memory).memory == {}
+
+
+def test_held_while_pods_cannot_be_seen() -> None:
+    before = {"pods": [given(looping(127))]}
+    assert [left.held for left in held(RULE, before, {"view": PODS_UNSEEN})] == [True]
+    assert held(RULE, before, {}) == ()

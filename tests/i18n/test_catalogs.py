@@ -1,0 +1,134 @@
+# ruff: noqa: E501  # messages are quoted whole, as they were seen
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import monitor.detect
+from monitor.detect.base import Rule
+from monitor.detect.rules import RULES
+from monitor.explain.keys import Key
+from monitor.facts.findings import LABELS
+from monitor.i18n import CATALOGS, LANGUAGES, en, fields, say, zh
+
+EXPLAINED = [key.value for key in Key]
+ALL_KEYS = sorted(CATALOGS["en"])
+PARTS = (
+    ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "running")),
+    ("FINDINGS", ("findings_gpu", "findings_pods", "findings_storage", "findings_nodes")),
+    ("ALERTS", ("alerts",)),
+)
+# In Chinese without a Chinese word: punctuation, and names.
+ALIKE = {"list_comma", "alert.list", "alert.title", "alert.place", "alert.symptom-examples"}
+ALIKE |= {"label.gpu", "label.pod", "external", "page.comma", "page.pod", "page.evidence.xid"}
+
+
+@pytest.mark.parametrize("module", [en, zh])
+def test_every_key_of_an_explanation_and_no_other(module: ModuleType) -> None:
+    assert sorted(module.WORDS) == sorted(EXPLAINED)
+    assert module.WORDS.keys() & module.FINDINGS.keys() == set()
+    assert (module.WORDS | module.FINDINGS).keys() & module.ALERTS.keys() == set()
+
+
+def test_both_languages_have_the_same_keys() -> None:
+    assert sorted(CATALOGS["zh"]) == ALL_KEYS
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_every_cause_of_every_rule_has_a_headline(rule: Rule) -> None:
+    wanted = {f"{rule.rule}.{cause}" for cause in rule.causes}
+    assert wanted - set(ALL_KEYS) == set()
+    assert any(key.startswith(rule.rule) for key in ALL_KEYS)
+
+
+def test_every_rule_and_every_label_has_a_name() -> None:
+    rules = {rule.rule for rule in RULES} | {"receiver-failing", "monitor-blind"}
+    rules |= {"cleanup-report", "cleanup-announced", "cleanup-notice"}
+    wanted = {f"rule.{rule}" for rule in rules} | {f"label.{name}" for name in LABELS}
+    assert {key for key in ALL_KEYS if key.startswith(("rule.", "label."))} == wanted
+
+
+def test_a_name_of_a_rule_fits_into_a_title() -> None:
+    named = [(lang, key) for lang in LANGUAGES for key in ALL_KEYS if key.startswith("rule.")]
+    assert [each for each in named if len(CATALOGS[each[0]][each[1]]) > 40] == []
+    for lang in LANGUAGES:
+        titles = [CATALOGS[lang][key] for each, key in named if each == lang]
+        assert len(set(titles)) == len(titles)
+
+
+@pytest.mark.parametrize(
+    "module", sorted(Path(monitor.detect.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+)
+def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> None:
+    written = {
+        keyword.value.value
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note"
+        for keyword in node.keywords
+        if keyword.arg == "key" and isinstance(keyword.value, ast.Constant)
+    }
+    assert written - set(ALL_KEYS) == set()
+
+
+def test_the_same_fields_in_both() -> None:
+    english, chinese = CATALOGS["en"], CATALOGS["zh"]
+    assert [key for key in ALL_KEYS if fields(english[key]) != fields(chinese[key])] == []
+
+
+@pytest.mark.parametrize(("catalog", "names"), PARTS)
+@pytest.mark.parametrize("module", [en, zh])
+def test_no_file_of_a_catalog_overrides_another(module: ModuleType, catalog: str, names: tuple[str, ...]) -> None:
+    parts = [getattr(module, name).WORDS for name in names]
+    assert sum(len(part) for part in parts) == len(getattr(module, catalog))
+
+
+def test_languages_are_not_mixed_up() -> None:
+    chinese = {key for key, text in CATALOGS["zh"].items() if any("一" <= letter <= "鿿" for letter in text)}
+    assert [key for key in ALL_KEYS if not CATALOGS["en"][key].isascii()] == []
+    assert set(ALL_KEYS) - chinese == ALIKE
+
+
+def test_a_sentence_is_short_enough_to_be_read() -> None:
+    assert [key for key in ALL_KEYS if len(CATALOGS["en"][key]) > 330 or len(CATALOGS["zh"][key]) > 200] == []
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, 1.5, -3, 10**15, "?", "a\x1b[31m\nb"])
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_any_number_and_any_text_fits(lang: str, value: str | float) -> None:
+    said = {key: say(lang, key, dict.fromkeys(fields(text), value)) for key, text in CATALOGS[lang].items()}
+    assert [key for key, text in said.items() if not text.isprintable()] == []
+
+
+SENTENCES: list[tuple[str, str, str, dict[str, str | int | float], str]] = [
+    ("one", "en", "refused_times", {"count": 1, "kind": "Job"}, "Tried 1 time by its controller (Job)."),
+    ("many", "en", "refused_times", {"count": 2, "kind": "Job"}, "Tried 2 times by its controller (Job)."),
+    ("none is many", "en", "refused_times", {"count": 0, "kind": "Job"}, "Tried 0 times by its controller (Job)."),
+    ("Chinese has no plural", "zh", "refused_times", {"count": 2, "kind": "Job"}, "它的控制器（Job）已尝试 2 次。"),
+    ("a duration", "en", "for_seconds", {"seconds": 185.2}, "for 3 min 5 s"),
+    ("a duration in Chinese", "zh", "for_seconds", {"seconds": 185.2}, "已 3 分钟 5 秒"),
+    ("bytes", "en", "memory_limit", {"limit": 16 * 1024**3}, "Its memory limit is 16 GiB."),
+    ("a share", "en", "gpu_use", {"ratio": 0.05, "size": 0}, "GPU: 5% busy, 0 B of its memory used."),
+    ("braces of JSON", "en", "workload_inactive_advice", {"workload": "w", "namespace": "n"}, """Switch it on: kubectl patch workload w -n n --type=merge -p '{"spec":{"active":true}}'"""),
+    ("braces in a value are just text", "en", "scheduler_says", {"message": "taint {k: v}, {0} {x}"}, "The scheduler says: taint {k: v}, {0} {x}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "lang", "key", "values", "expect"), SENTENCES, ids=[s[0] for s in SENTENCES])
+def test_say(name: str, lang: str, key: str, values: dict[str, str | int | float], expect: str) -> None:
+    assert say(lang, key, values) == expect
+
+
+@pytest.mark.parametrize(("lang", "key"), [("en", "no_such_key"), ("tlh", "done"), ("en", "scheduler_says")])
+def test_what_is_missing_is_an_error(lang: str, key: str) -> None:
+    with pytest.raises(KeyError):
+        say(lang, key, {})
+
+
+@given(st.text())
+def test_a_value_never_breaks_a_line(text: str) -> None:
+    assert say("en", "scheduler_says", {"message": text}).isprintable()

@@ -1,0 +1,83 @@
+"""A reflector that follows a scripted server, and what to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from monitor.facts.kube import SourceFact
+from monitor.kube import resources
+from monitor.kube.client import KubeApi, connect
+from monitor.kube.decode.pod import Keep
+from monitor.kube.reflector import Reflector, Timing
+from monitor.kube.resources import Resource
+from monitor.kube.store import Change, Store
+from tests.support import wait_until
+from tests.support.scripted_api import (
+    ScriptedApi,
+    event,
+    names,
+    page,
+    pod,
+)
+
+PODS = resources.pods(Keep())
+FAST = Timing(
+    page=2,
+    request=1.0,
+    watch=1.0,
+    margin=5.0,
+    brief=0.05,
+    first_retry=0.01,
+    slowest_retry=0.05,
+    forbidden_retry=0.05,
+    absent_retry=0.05,
+)
+
+
+@dataclass
+class Followed:
+    reflector: Reflector
+    store: Store[Any]
+    changes: list[tuple[str, Change[Any]]] = field(default_factory=list)
+
+    @property
+    def held(self) -> dict[str, str]:
+        return names(self.store.snapshot().items)
+
+    def until_held(self, expect: dict[str, str]) -> None:
+        wait_until(lambda: self.held == expect, 10, f"the store holds {expect}, it has {self.held}")
+
+    def until_source(self, **expect: object) -> SourceFact:
+        def reached() -> bool:
+            fact = self.reflector.fact()
+            return all(getattr(fact, name) == value for name, value in expect.items())
+
+        wait_until(reached, 10, f"{expect}, it is {self.reflector.fact()}")
+        return self.reflector.fact()
+
+
+@contextmanager
+def following(
+    api: ScriptedApi | KubeApi, folder: Path, resource: Resource = PODS, timing: Timing = FAST
+) -> Iterator[Followed]:
+    store: Store[Any] = Store()
+    seen: list[tuple[str, Change[Any]]] = []
+    way = connect(api.kubeconfig(folder)) if isinstance(api, ScriptedApi) else api
+    reflector = Reflector(
+        way, resource, store, timing=timing, on_change=lambda name, all_: seen.extend((name, each) for each in all_)
+    )
+    reflector.start()
+    try:
+        yield Followed(reflector, store, seen)
+    finally:
+        reflector.stop()
+        assert reflector.join(2), "the thread ends within 2 seconds"
+
+
+FIRST = page(pod("a", 1), rv="1")
+ADD_B, ADD_C = event("ADDED", pod("b", 2)), event("ADDED", pod("c", 3))
+ODD = {**pod("odd", 4), "spec": {"containers": "none"}}

@@ -1,0 +1,272 @@
+"""Who holds a lease, decided by nobody's clock but one's own: tables, and replicas that are as unlucky as can be."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from monitor.leader.lease import Claim, Lease, Seen, Step, WireLease, decide, given_back, held, lease_of, look
+from monitor.leader.lease_api import LeaseError, TakenError
+from monitor.leader.lease_keeper import LeaseKeeper
+
+ME = Claim("me", 15.0)
+
+
+def lease(holder: str | None, version: str = "1", seconds: int | None = 15, **more: Any) -> Lease:
+    return Lease(version, holder, seconds, transitions=3, annotations={}, body={}, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "seen", "now", "step", "wait"),
+    [
+        ("there is none", Seen(None, 0.0), 0.0, Step.CREATE, 0.0),
+        ("it is ours", Seen(lease("me"), 0.0), 999.0, Step.RENEW, 0.0),
+        ("it was given back", Seen(lease(None), 0.0), 0.0, Step.TAKE, 0.0),
+        ("another has it", Seen(lease("you"), 100.0), 100.0, Step.WAIT, 3.0),
+        ("another has it, for a moment still", Seen(lease("you"), 100.0), 114.0, Step.WAIT, 1.0),
+        ("another was not heard of for as long", Seen(lease("you"), 100.0), 115.0, Step.TAKE, 0.0),
+        ("another has it for longer than we would", Seen(lease("you", seconds=60), 100.0), 130.0, Step.WAIT, 3.0),
+        ("another has it for less than we would", Seen(lease("you", seconds=1), 100.0), 105.0, Step.WAIT, 3.0),
+    ],
+)
+def test_what_to_do(name: str, seen: Seen, now: float, step: Step, wait: float) -> None:
+    decision = decide(seen, ME, now)
+    assert decision.step is step, name
+    assert decision.wait == pytest.approx(wait), name
+
+
+def test_one_that_was_written_to_is_seen_anew() -> None:
+    first = look(None, lease("you"), 10.0)
+    assert look(first, lease("you"), 12.0) == first
+    assert look(first, lease("you", version="2"), 12.0).since == 12.0
+    assert look(first, None, 12.0) == Seen(None, 12.0)
+    assert look(Seen(None, 1.0), None, 12.0).since == 1.0
+
+
+def test_what_others_wrote_into_it_is_kept() -> None:
+    body = {
+        "metadata": {"name": "l", "resourceVersion": "7", "labels": {"a": "b"}, "annotations": {"x": "y"}},
+        "spec": {"holderIdentity": "you", "leaseTransitions": 4, "strategy": "OldestEmulationVersion"},
+    }
+    before = Lease("7", "you", 15, 4, {"x": "y"}, body)
+    made = held(before, "l", ME, 1_763_260_000.25, {"x": "y", "mine": "1"})
+    assert made["metadata"]["labels"] == {"a": "b"}
+    assert made["metadata"]["resourceVersion"] == "7"
+    assert made["metadata"]["annotations"] == {"x": "y", "mine": "1"}
+    assert made["spec"] == {
+        "holderIdentity": "me", "leaseTransitions": 5, "strategy": "OldestEmulationVersion",
+        "leaseDurationSeconds": 15, "acquireTime": "2025-11-16T02:26:40.250000Z",
+        "renewTime": "2025-11-16T02:26:40.250000Z",
+    }  # fmt: skip
+    assert "holderIdentity" not in given_back(Lease("8", "me", 15, 5, {}, made))["spec"]
+    assert body["spec"]["holderIdentity"] == "you"  # type: ignore[index]  # any JSON
+
+
+def test_one_that_says_little_is_nobodys() -> None:
+    assert lease_of({}, WireLease()) == Lease("", None, None, 0, {}, {})
+
+
+# Replicas that are as unlucky as can be
+
+
+class World:
+    """One Lease, real time, and replicas whose clocks run at their own speed. Chance decides what happens meanwhile."""
+
+    def __init__(self, chance: Random, rates: list[float], *, lucky: bool = False) -> None:
+        self.chance = chance
+        self.time = 0.0
+        self.kept: Lease | None = None
+        self._versions = itertools.count(1)
+        self.replicas = [Replica(self, number, rate) for number, rate in enumerate(rates)]
+        self.lucky = lucky
+
+    def pass_time(self, most: float) -> None:
+        self.time += self.chance.uniform(0.0, most)
+
+    def meanwhile(self) -> None:
+        """Let time pass, and others do something, while a request is under way."""
+        if self.lucky:
+            self.time += 0.01
+            return
+        self.pass_time(self.chance.choice((0.01, 0.01, 1.0, 8.0)))
+        for replica in self.replicas:
+            if not replica.busy and self.chance.randrange(4) == 0:
+                replica.step()
+        self.check()
+
+    def check(self) -> None:
+        acting = [replica.keeper.identity for replica in self.replicas if replica.keeper.holds()]
+        assert len(acting) <= 1, f"at {self.time}: {acting}"
+
+    def write(self, body: Mapping[str, Any], version: str | None) -> Lease:
+        if (self.kept.version if self.kept is not None else None) != version:
+            raise TakenError("conflict")
+        spec, own = body["spec"], str(next(self._versions))
+        made = {**body, "metadata": {**body["metadata"], "resourceVersion": own}}
+        notes = body["metadata"].get("annotations", {})
+        self.kept = Lease(
+            own, spec.get("holderIdentity"), spec["leaseDurationSeconds"], spec["leaseTransitions"], notes, made
+        )  # fmt: skip
+        return self.kept
+
+
+@dataclass
+class Way:
+    """The way of one replica to the Lease: slow, and answers get lost."""
+
+    world: World
+    namespace: str = "ops"
+    name: str = "gpuwarden"
+
+    def get(self) -> Lease | None:
+        self._go()
+        found = self.world.kept
+        self._come_back()
+        return found
+
+    def create(self, body: Mapping[str, Any]) -> Lease:
+        return self._write(body, None)
+
+    def replace(self, body: Mapping[str, Any]) -> Lease:
+        return self._write(body, body["metadata"]["resourceVersion"])
+
+    def _write(self, body: Mapping[str, Any], version: str | None) -> Lease:
+        self._go()
+        written = self.world.write(body, version)
+        self._come_back()
+        return written
+
+    def _go(self) -> None:
+        self.world.meanwhile()
+        self._may_fail("never arrived")
+
+    def _come_back(self) -> None:
+        self.world.meanwhile()
+        self._may_fail("the answer is lost")
+
+    def _may_fail(self, why: str) -> None:
+        if not self.world.lucky and self.world.chance.randrange(6) == 0:
+            raise LeaseError(why)
+
+
+@dataclass
+class Replica:
+    world: World
+    number: int
+    rate: float
+    busy: bool = False
+    keeper: LeaseKeeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        claim = Claim(f"replica-{self.number}", 15.0)
+        offset = 1000.0 * self.number
+        self.keeper = LeaseKeeper(Way(self.world), claim, lambda: offset + self.world.time * self.rate, lambda: 1e9)
+
+    def step(self) -> float:
+        self.busy = True
+        try:
+            return self.keeper.step()
+        finally:
+            self.busy = False
+
+    def write(self) -> None:
+        self.busy = True
+        try:
+            self.keeper.write("note", lambda before: f"{before or ''}{self.number}")
+        except LeaseError:
+            assert not self.keeper.holds()
+        finally:
+            self.busy = False
+
+
+RATES = st.lists(st.floats(0.85, 1.15), min_size=2, max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0), RATES)
+def test_never_two_act_at_the_same_time_and_in_the_end_somebody_does(seed: int, rates: list[float]) -> None:
+    world = World(Random(seed), rates)
+    for _ in range(40):
+        replica = world.chance.choice(world.replicas)
+        if world.chance.randrange(5) == 0:
+            replica.write()
+        else:
+            replica.step()
+        world.check()
+        world.pass_time(world.chance.choice((0.5, 6.0, 16.0)))
+        world.check()
+    world.lucky = True
+    began = world.time
+    while not any(replica.keeper.holds() for replica in world.replicas):
+        for replica in world.replicas:
+            replica.step()
+        world.time += 1.0
+        assert world.time - began < 30, "nobody takes over"
+        world.check()
+
+
+@pytest.mark.parametrize("rates", [[1.0, 1.0], [1.15, 0.85], [0.85, 1.15]])
+def test_another_takes_over_within_half_a_minute_of_the_last_sign_of_life(rates: list[float]) -> None:
+    world = World(Random(0), rates, lucky=True)
+    first, second = world.replicas
+    first.step()
+    assert first.keeper.holds()
+    waits = second.step()
+    died = world.time
+    while not second.keeper.holds():
+        world.time += waits / second.rate
+        waits = second.step()
+        world.check()
+    assert 10.0 < world.time - died < 19.0
+    assert (first.keeper.term(), second.keeper.term()) == (None, 1)
+
+
+def test_what_was_given_back_is_taken_at_once() -> None:
+    world = World(Random(0), [1.0, 1.0], lucky=True)
+    first, second = world.replicas
+    first.step()
+    second.step()
+    first.keeper.start()
+    first.keeper.stop()
+    assert not first.keeper.holds()
+    second.step()
+    assert second.keeper.holds()
+    assert world.kept is not None
+    assert world.kept.transitions == 1
+
+
+def test_who_comes_back_after_a_pause_does_not_act_on_what_was_true_before() -> None:
+    world = World(Random(0), [1.0, 1.0], lucky=True)
+    first, second = world.replicas
+    first.step()
+    world.time += 10.0  # less than the lease lasts: others may not yet, and we may not any more
+    assert not first.keeper.holds()
+    with pytest.raises(LeaseError):
+        first.keeper.write("note", lambda _: "x")
+    first.step()
+    assert first.keeper.term() == 2
+    first.keeper.write("note", lambda before: f"{before}!")
+    second.step()
+    assert second.keeper.annotations == {"note": "None!"}
+    assert second.keeper.holder == "replica-0"
+
+
+def test_a_conflict_means_that_it_is_lost() -> None:
+    world = World(Random(0), [1.0], lucky=True)
+    (replica,) = world.replicas
+    replica.step()
+    assert world.kept is not None
+    world.write(world.kept.body, world.kept.version)  # somebody edits it
+    with pytest.raises(TakenError):
+        replica.keeper.write("note", lambda _: "x")
+    assert replica.keeper.term() is None
+    replica.step()
+    assert replica.keeper.term() == 2
+    assert replica.keeper.annotations == {}

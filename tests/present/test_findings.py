@@ -1,0 +1,98 @@
+# ruff: noqa: E501  # a case is a row of a table
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.present.findings import NOT_KNOWN, SaidFinding, say_findings, table, urgent
+from tests.explain.builders import NOW
+
+SILENT = Note(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
+
+
+def finding(**more: Any) -> Finding:
+    given: dict[str, Any] = {
+        "rule": "node-down", "severity": Severity.WARNING, "cause": "kubelet-silent", "labels": {"node": "n1"},
+        "headline": SILENT, "since": NOW - 60,
+    }  # fmt: skip
+    return Finding(**(given | more))
+
+
+def said(*findings: Finding) -> tuple[SaidFinding, ...]:
+    return say_findings(findings, "en")
+
+
+def test_a_finding_in_both_languages() -> None:
+    given = finding(evidence=(Note(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
+    english, chinese = said(given)[0], say_findings([given], "zh")[0]
+    assert english.headline == "Node n1 is down: its kubelet has not reported for 1 min."
+    assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
+    assert chinese.headline == "节点 n1 宕机：它的 kubelet 已 1 分钟没有上报。"
+
+
+def test_the_worst_comes_first_and_symptoms_last() -> None:
+    given = [
+        finding(labels={"node": "symptom"}, severity=Severity.CRITICAL, explained_by="x", since=NOW - 900),
+        finding(labels={"node": "info"}, severity=Severity.INFO),
+        finding(labels={"node": "late"}),
+        finding(labels={"node": "early"}, since=NOW - 600),
+        finding(labels={"node": "unknown since"}, since=None),
+        finding(labels={"node": "critical"}, severity=Severity.CRITICAL),
+    ]
+    order = [each.labels["node"] for each in said(*given)]
+    assert order == ["critical", "early", "late", "unknown since", "info", "symptom"]
+
+
+@pytest.mark.parametrize(
+    "note", [Note(key="no.such.key", values={"a": 1}), Note(key="node-down.kubelet-silent", values={"a": 1})]
+)
+def test_a_sentence_that_is_missing_does_not_hide_that_something_is_wrong(note: Note) -> None:
+    assert said(finding(headline=note))[0].headline == f"{note.key} a=1"
+
+
+ROWS: list[tuple[str, Finding, tuple[str, ...]]] = [
+    ("a node", finding(), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min.", "1m")),
+    ("held", finding(held=True), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min. (as last seen)", "1m")),
+    ("since nobody knows when", finding(since=None), ("warning", "node-down", "node n1", "Node n1 is down: its kubelet has not reported for 1 min.", "")),
+    ("a card", finding(labels={"user": "ann", "gpu": "3", "node": "n1"}), ("warning", "node-down", "node n1, gpu 3, user ann", "Node n1 is down: its kubelet has not reported for 1 min.", "1m")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "given", "row"), ROWS, ids=[row[0] for row in ROWS])
+def test_a_row(name: str, given: Finding, row: tuple[str, ...]) -> None:
+    found = table(said(given), NOW)
+    assert (found.title, found.rows) == ("Findings", (row,))
+    assert len(found.columns) == len(row)
+
+
+def test_symptoms_are_counted_and_shown_only_when_asked_for() -> None:
+    given = said(finding(), finding(labels={"node": "n2"}, explained_by="x"))
+    assert (table(given, NOW).title, len(table(given, NOW).rows)) == ("Findings (1 more that these explain)", 1)
+    assert (table(given, NOW, everything=True).title, len(table(given, NOW, everything=True).rows)) == ("Findings", 2)
+
+
+def test_many_are_cut() -> None:
+    found = table(said(*(finding(labels={"node": f"n{number}"}) for number in range(201))), NOW)
+    assert (found.title, len(found.rows)) == ("Findings (the first 200 of 201)", 200)
+
+
+def test_nothing_found_is_not_nothing_known() -> None:
+    assert table((), NOW).note == "nothing is wrong that is known of"
+    assert table(None, NOW).note == NOT_KNOWN
+
+
+def test_names_from_outside_cannot_reach_the_terminal() -> None:
+    evil = finding(
+        labels={"node": "\x1b[31m\n"}, headline=Note(key="rule-broken", values={"rule": "\x1b", "error": "\n"})
+    )
+    assert all(cell.isprintable() for row in table(said(evil), NOW).rows for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("severity", "expect"), [(Severity.INFO, False), (Severity.WARNING, True), (Severity.CRITICAL, True)]
+)
+def test_what_is_urgent(severity: Severity, expect: bool) -> None:
+    assert urgent(said(finding(severity=severity))) is expect
+    assert not urgent(None)

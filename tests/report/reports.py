@@ -1,0 +1,86 @@
+"""A report as a lab of six nodes might have it after a week, with names that want to be more than names."""
+
+from __future__ import annotations
+
+from monitor.alert.model import Alert, Phase
+from monitor.alert.store import Event, What
+from monitor.facts.findings import Finding, Note, Severity
+from monitor.report.buckets import DAY, HOUR, Bucket, By
+from monitor.report.disk_use import DiskUse, Kind
+from monitor.report.model import Cleaned, Material, Report, make_report
+
+UNTIL = 1_763_260_000.0  # 2025-11-16 02:26:40 UTC
+SINCE = UNTIL // HOUR * HOUR - 7 * DAY
+GIB = 1 << 30
+EVIL = "=cmd|' /C calc'!A0<script>alert(1)</script>"
+
+
+def bucket(node: str, user: str | None = None, queue: str | None = None, **gpu_hours: float) -> Bucket:
+    seconds = {name: value * HOUR for name, value in gpu_hours.items()}
+    return Bucket(hour=int(SINCE), node=node, user=user, queue=queue, **seconds)
+
+
+BUCKETS = (
+    bucket("gpu01", "zhang", "nlp", allocated=812.5, used=690.25, measured=812.5),
+    bucket("gpu02", "zhang", "nlp", allocated=100, used=20, measured=80, idle=40, zombie=12),
+    bucket("gpu02", "li", "cv", allocated=400, used=360, measured=400),
+    bucket("gpu03", "wang", "dev", allocated=168, idle=168, measured=168),
+    bucket("gpu03", "chen", "cv", allocated=60, used=30, measured=60),
+    bucket("gpu03", "zhao", "nlp", allocated=50),
+    bucket("gpu03", EVIL, "nlp", allocated=1.5, used=1, measured=1.5),
+    bucket("gpu01", free=300),
+    bucket("gpu02", free=600, unknown=4, zombie=3),
+    bucket("gpu03", free=700, faulty=168),
+)
+
+
+def alert(rule: str, cause: str, fired_at: float, explained_by: str | None = None) -> Alert:
+    finding = Finding(
+        rule=rule, severity=Severity.WARNING, cause=cause, labels={"node": "gpu01"}, headline=Note(key="x"),
+        explained_by=explained_by,
+    )  # fmt: skip
+    return Alert(
+        fingerprint="f", finding=finding, phase=Phase.FIRING, first_seen_at=fired_at, seen_at=fired_at,
+        fired_at=fired_at,
+    )  # fmt: skip
+
+
+def fired(rule: str, cause: str, at: float, **more: str) -> Event:
+    return Event(at=at, what=What.FIRED, alert=alert(rule, cause, at, **more))
+
+
+def resolved(rule: str, cause: str, at: float, after: float, **more: str) -> Event:
+    return Event(at=at, what=What.RESOLVED, alert=alert(rule, cause, at - after, **more))
+
+
+EVENTS = (
+    fired("gpu-zombie", "pod-finished", UNTIL - 3000),
+    resolved("disk-full", "images", UNTIL - 4000, 600),
+    fired("disk-full", "images", UNTIL - 4600),
+    resolved("disk-full", "images", UNTIL - 5000, 1200),
+    fired("disk-full", "images", UNTIL - 6200),
+    fired("image-pull", "dns", UNTIL - 6300, explained_by="registry-unreachable|node=gpu01"),
+    resolved("node-down", "silent", SINCE + 60, 7200),
+    fired("node-down", "silent", SINCE - 7140),
+)
+DISKS = (
+    DiskUse(day=0, kind=Kind.DATASETS, node="nas-01", user="li", bytes=900 * GIB),
+    DiskUse(day=0, kind=Kind.WRITABLE, node="gpu01", user="zhang", bytes=30 * GIB),
+    DiskUse(day=0, kind=Kind.WRITABLE, node="gpu02", user="zhang", bytes=5 * GIB),
+    DiskUse(day=0, kind=Kind.IMAGES, node="gpu01", bytes=400 * GIB),
+)
+CLEANED = (
+    Cleaned(at=UNTIL - 900, freed_bytes=120 * GIB, node="gpu01"),
+    Cleaned(at=UNTIL - 900, freed_bytes=20 * GIB, node="nas-01", user="li"),
+    Cleaned(at=SINCE - 1, freed_bytes=999 * GIB, node="gpu01"),
+)
+
+
+def report(by: By = "user", cleaned: tuple[Cleaned, ...] | None = CLEANED) -> Report:
+    material = Material(
+        buckets=BUCKETS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
+    )
+    return make_report(material, SINCE, UNTIL, by)
+
+
+REPORT = report()

@@ -1,0 +1,101 @@
+"""The report on a schedule: when it is sent, once, also after a pause, and what it says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.alert.message.compose import Voice, compose
+from monitor.alert.message.formats import plain, wecom
+from monitor.alert.message.formats.base import fit
+from monitor.alert.model import Notification, Parcel
+from monitor.report.buckets import DAY, By
+from monitor.report.mail import NOTE, ReportMail, letters
+from monitor.report.model import Report
+from monitor.report.schedule import Schedule
+from tests.report.reports import REPORT, report
+
+WEEKLY = Schedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def at(day: int, hour: int, minute: int = 0) -> float:
+    """Return a time in November 2025, UTC; the 17th is a Monday, and Shanghai is eight hours ahead."""
+    return datetime(2025, 11, day, hour, minute, tzinfo=UTC).timestamp()
+
+
+class Outbox:
+    def __init__(self) -> None:
+        self.notes: dict[str, bytes] = {}
+        self.sent: list[Notification] = []
+
+    def note(self, name: str) -> bytes | None:
+        return self.notes.get(name)
+
+    def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
+        self.sent += notifications
+        self.notes.update(notes)
+
+
+class Reports:
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, By]] = []
+
+    def report(self, seconds: float, by: By) -> Report:
+        self.asked.append((seconds, by))
+        return REPORT
+
+
+def mail(outbox: Outbox, reports: Reports, now: float) -> None:
+    ReportMail(WEEKLY, reports, outbox, lambda: now).look()
+
+
+LOOKS: list[tuple[str, list[float], int]] = [
+    ("the first look only notes the time", [at(17, 1, 30)], 0),
+    ("when it is time", [at(16, 12), at(17, 0, 59), at(17, 1, 0)], 1),
+    ("once", [at(16, 12), at(17, 1, 0), at(17, 1, 1), at(18, 12)], 1),
+    ("each week", [at(16, 12), at(17, 1, 0), at(24, 1, 0)], 2),
+    ("made up once after a pause of weeks", [at(1, 12), at(28, 20), at(28, 21)], 1),
+    ("a clock that was wrong for a while", [at(28, 0), at(16, 12), at(17, 1)], 1),
+]
+
+
+@pytest.mark.parametrize(("name", "looks", "expect"), LOOKS, ids=[row[0] for row in LOOKS])
+def test_when_it_is_sent(name: str, looks: list[float], expect: int) -> None:
+    outbox, reports = Outbox(), Reports()
+    for now in looks:
+        mail(outbox, reports, now)
+    assert [each.receiver for each in outbox.sent] == ["wecom", "mail"] * expect
+    assert reports.asked == [(7.0 * DAY, "user")] * expect
+    assert NOTE in outbox.notes
+
+
+def test_two_messages_are_never_taken_for_one() -> None:
+    first = letters(REPORT, ("wecom", "mail"))
+    assert len({each.id for each in first}) == 2
+    assert [each.id for each in letters(REPORT, ("wecom", "mail"))] == [each.id for each in first]
+
+
+def test_who_had_no_cards_is_not_named() -> None:
+    (told,) = letters(report("node"), ("wecom",))
+    assert told.summary is not None
+    named = [note.values["name"] for note in told.summary.notes if note.key == "report.told.row"]
+    assert named == ["gpu01", "gpu02", "gpu03"]  # and not nas-01, which has only a disk
+
+
+@pytest.mark.parametrize(("form", "markup"), [("txt", plain.MARKUP), ("wecom.txt", wecom.MARKUP)])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_golden(lang: str, form: str, markup: Any) -> None:
+    (told,) = letters(REPORT, ("wecom",))
+    parcel = Parcel(id="p", receiver="wecom", notifications=(told,), at=told.at)
+    voice = Voice(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
+    written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"
+    golden = GOLDEN / f"message.{lang}.{form}"
+    if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
+        golden.write_text(written, encoding="utf-8")
+    assert written == golden.read_text(encoding="utf-8")

@@ -1,0 +1,151 @@
+"""The file of the record: what is added to an hour, what is forgotten, and what a kill leaves."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
+from monitor.report.disk_use import DiskUse, Kind
+from monitor.report.store import FILE, KEEP_HOURS_DAYS, RecordStore, days_before, whole
+from tests.report.builders import figures
+from tests.support import wait_until
+
+NOW = 1_763_260_000.0
+H0 = int(NOW // HOUR) * HOUR
+D0 = int(NOW // DAY) * DAY
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RecordStore]:
+    made = RecordStore(str(tmp_path / FILE))
+    yield made
+    made.close()
+
+
+def bucket(hour: int = H0, user: str | None = "zhang", node: str = "n1", **seconds: float) -> Bucket:
+    return Bucket(hour=hour, node=node, user=user, queue="nlp" if user else None, **seconds)
+
+
+def allocated(
+    store: RecordStore, since: float = 0.0, until: float = NOW + DAY, by: By = "user"
+) -> dict[str | None, float]:
+    return {getattr(each, by): each.allocated for each in store.buckets(since, until, by)}
+
+
+def test_what_is_added_to_an_hour_is_added_up(store: RecordStore) -> None:
+    every: dict[str, Any] = {name: float(place) for place, name in enumerate(FIGURES, 1)}
+    store.add([bucket(**every), bucket(user="li", allocated=5.0)], {H0: 30.0})
+    store.add([bucket(**every), bucket(user=None, free=7.0), bucket(H0 + HOUR, node="n2", allocated=100.0)], {H0: 5.5})
+    (zhang,) = [each for each in store.buckets(H0, H0 + HOUR, "user") if each.user == "zhang"]
+    assert figures(zhang, FIGURES) == {name: 2 * value for name, value in every.items()}
+    assert allocated(store) == {"zhang": 102.0, "li": 5.0, None: 0.0}
+    assert allocated(store, by="queue") == {"nlp": 107.0, None: 0.0}
+    assert allocated(store, by="node") == {"n1": 7.0, "n2": 100.0}
+    assert allocated(store, until=H0 + HOUR) == {"zhang": 2.0, "li": 5.0, None: 0.0}
+    assert allocated(store, since=H0 + HOUR) == {"zhang": 100.0}
+    assert (store.watched(H0, H0 + 1), store.watched(H0 + 1, NOW + DAY)) == (35.5, 0.0)
+
+
+def test_it_outlives_the_process(tmp_path: Path) -> None:
+    path = str(tmp_path / "state" / FILE)
+    first = RecordStore(path)
+    first.add([bucket(allocated=5.0)], {})
+    first.close()
+    again = RecordStore(path)
+    assert allocated(again) == {"zhang": 5.0}
+    again.close()
+
+
+KILLED = """
+import sys
+from monitor.record.buckets import Bucket
+from monitor.record.store import RecordStore
+store, number = RecordStore(sys.argv[1]), 0
+while True:
+    number += 1
+    store.add([Bucket(hour=0, node="n1", user=str(user), allocated=1.0) for user in range(50)], {0: 1.0})
+    print(number, flush=True)
+"""
+
+
+def test_a_kill_loses_nothing_that_was_written_and_leaves_nothing_half(tmp_path: Path) -> None:
+    path = str(tmp_path / FILE)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        done = [int(process.stdout.readline()) for _ in range(20)][-1]
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    store = RecordStore(path)
+    times = set(allocated(store).values())
+    assert len(times) == 1
+    assert times.pop() == store.watched(0, 1) >= done
+    store.close()
+
+
+def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, store: RecordStore) -> None:
+    long_ago, before, after = D0 - (KEEP_DAYS + 1) * DAY, days_before(NOW) - DAY, days_before(NOW)
+    for start in (long_ago, before, after):
+        store.add([bucket(start + n * HOUR, allocated=1.0, idle=0.5) for n in range(24)], {start: 3600.0})
+    store.put_disks([DiskUse(day=long_ago, kind=Kind.IMAGES, node="n1", bytes=1)])
+    for _ in range(2):
+        store.prune(NOW)
+    with sqlite3.connect(tmp_path / FILE) as file:
+        rows = file.execute("SELECT hour, allocated, idle FROM buckets ORDER BY hour").fetchall()
+        assert file.execute("SELECT COUNT(*) FROM disks").fetchone() == (0,)
+    file.close()
+    assert rows == [(before, 24.0, 12.0), *((after + n * HOUR, 1.0, 0.5) for n in range(24))]
+    assert store.watched(0, NOW) == 7200.0
+
+
+WHOLE: list[tuple[str, float, float]] = [
+    ("an hour", NOW - 10 * DAY - 5, H0 - 10 * DAY),
+    ("on the hour", float(H0), float(H0)),
+    ("a day where hours are gone", NOW - (KEEP_HOURS_DAYS + 2) * DAY, D0 - (KEEP_HOURS_DAYS + 2) * DAY),
+]
+
+
+@pytest.mark.parametrize(("name", "since", "expect"), WHOLE, ids=[row[0] for row in WHOLE])
+def test_a_stretch_begins_with_a_whole_hour_or_day(name: str, since: float, expect: float) -> None:
+    assert whole(since, NOW) == expect
+
+
+def use(kind: Kind, size: int, user: str | None = None, node: str = "n1", ago: int = 0) -> DiskUse:
+    return DiskUse(day=D0 - ago * DAY, kind=kind, node=node, user=user, bytes=size)
+
+
+def test_disks_are_as_last_known(store: RecordStore) -> None:
+    store.put_disks([use(Kind.WRITABLE, 1, "li"), use(Kind.WRITABLE, 2, "zhang"), use(Kind.WRITABLE, 9, "li", "n2")])
+    store.put_disks([use(Kind.WRITABLE, 3, "zhang")])  # what li had there is gone, within the same day
+    store.put_disks([use(Kind.IMAGES, 50, ago=1), use(Kind.IMAGES, 40, ago=2), use(Kind.IMAGES, 7, node="gone", ago=2)])
+    store.put_disks([use(Kind.DATASETS, 100, "li", ago=20), use(Kind.DATASETS, 5, "li", "old", ago=40)])
+    found = [(each.kind.value, each.node, each.user, each.bytes) for each in store.disks(NOW)]
+    assert found == [
+        ("datasets", "n1", "li", 100),
+        ("images", "n1", None, 50),
+        ("writable", "n1", "zhang", 3),
+        ("writable", "n2", "li", 9),
+    ]
+
+
+def test_while_the_file_cannot_be_written_it_goes_on(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    store = RecordStore(str(blocked / FILE))  # below a file nothing can be made
+    store.add([bucket(allocated=5.0)], {})
+    assert allocated(store) == {"zhang": 5.0}
+    blocked.unlink()
+    store.close()
+    wait_until(lambda: (blocked / FILE).exists(), 5, "it is in the file")
+    again = RecordStore(str(blocked / FILE))
+    assert allocated(again) == {"zhang": 5.0}
+    again.close()

@@ -1,0 +1,225 @@
+"""A real daemon that watches a simulated cluster over the real protocols, and people who ask it for things."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from monitor.access.passwords import hash_password
+from monitor.access.principal import Person
+from monitor.actions.plan import Outcome, Wanted
+from monitor.actions.service import ChangedError
+from monitor.config.access import AccessConfig
+from monitor.config.types import Listen
+from monitor.sim.demo import settings
+from monitor.sim.manifests import Work
+from monitor.sim.story import Story
+from monitor.web.app import create_app
+from monitor.web.authenticator import Doorkeeper
+from monitor.web.security import Guard
+from monitor.web.server import WebServer
+from tests.support import free_port, wait_until
+from tests.support.command import command, quiet_environment
+from tests.web.test_app import Cluster
+
+PASSWORD = "correct horse battery"
+QUICK = 4  # a hash that takes no time; what it takes in earnest is tested apart
+TOKENS = {role: f"{role}-0123456789abcdef0123" for role in ("viewer", "user", "admin")}
+KNOWN = str(hash_password(PASSWORD, QUICK))
+ACCESS: dict[str, Any] = {
+    "users": [
+        {"name": "root", "role": "admin", "password_hash": KNOWN},
+        {"name": "zhang.wei", "role": "user", "password_hash": KNOWN, "cluster_user": "zhang"},
+        {"name": "guest", "role": "viewer", "password_hash": KNOWN},
+    ],
+    "tokens": [{"name": f"a {role}", "role": role, "token": token} for role, token in TOKENS.items()],
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server said."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Client:
+    """Somebody who asks, with cookies like a browser. `always` are headers of every request."""
+
+    url: str
+    always: dict[str, str] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answer:
+        """Ask, and return the answer. `Content_Type` is how a header is named here."""
+        named = self.always | {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.cookies:
+            named["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        try:
+            connection.request(method, path, body, named)
+            response = connection.getresponse()
+            for cookie in response.headers.get_all("set-cookie") or ():
+                name, _, value = cookie.partition(";")[0].partition("=")
+                self.cookies[name] = value.strip('"')
+            text = response.read().decode()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, text)
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, **headers)
+
+    def form(self, path: str, fields: Mapping[str, str], **headers: str) -> Answer:
+        return self.ask("POST", path, urlencode(fields), Content_Type="application/x-www-form-urlencoded", **headers)
+
+    def post(self, path: str, payload: object, **headers: str) -> Answer:
+        return self.ask("POST", path, json.dumps(payload), Content_Type="application/json", **headers)
+
+    def csrf(self) -> str:
+        """Return what each change of a session has to carry."""
+        secret: str = self.get("/v1/me").json["csrf"]
+        return secret
+
+    def sign_in(self, name: str, password: str = PASSWORD, **headers: str) -> Answer:
+        return self.form("/login", {"name": name, "password": password}, **headers)
+
+
+@dataclass
+class World:
+    """A daemon and what it watches."""
+
+    url: str
+    story: Story
+    config: Path
+
+    @property
+    def log(self) -> str:
+        """Return what the daemon has logged."""
+        return (self.config.parent / "daemon.log").read_text()
+
+    def client(self, role: str | None = None, **headers: str) -> Client:
+        """Return somebody with the token of a role, or nobody."""
+        token = {"Authorization": f"Bearer {TOKENS[role]}"} if role is not None else {}
+        return Client(self.url, headers | token)
+
+    def submit(self, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
+        """Have work begin."""
+        work = Work(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
+        self.story.call(lambda stage: stage.submit("test", work, node))
+
+    def view(self) -> Any:
+        """Return the cluster as the daemon sees it; nothing while it does not answer."""
+        try:
+            answer = self.client("viewer").get("/v1/view")
+        except OSError:
+            return {"gpus": [], "pods": [], "nodes": []}
+        return answer.json
+
+    def cards(self, pod: str) -> list[dict[str, Any]]:
+        """Return the cards that a pod has or had."""
+        return [
+            gpu for gpu in self.view()["gpus"] if any(each.get("pod") == pod for each in gpu.get("holders", ()))
+        ]  # fmt: skip
+
+
+class Acting:
+    """Stands for who acts: notes what it is asked for, and by whom."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Wanted, str]] = []
+
+    def preview(self, wanted: Wanted, person: Person, _lang: str) -> Outcome:
+        self.asked.append(("preview", wanted, person.name))
+        return Outcome(action=wanted.action, dry_run=True, plan="p1", steps=())
+
+    def perform(
+        self, wanted: Wanted, person: Person, _lang: str, *, expect: str | None = None, peer: str = ""
+    ) -> Outcome:
+        self.asked.append(("perform", wanted, person.name))
+        outcome = Outcome(action=wanted.action, dry_run=False, plan="p1", steps=(), ok=True)
+        if expect not in (None, "p1"):
+            raise ChangedError(outcome)
+        return outcome
+
+
+@contextmanager
+def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: Any) -> Iterator[str]:
+    """Serve the application with these settings of access in this process, and give its address.
+
+    `audit` and `acts` may be given, and whatever the application takes.
+    """
+    settings = AccessConfig.model_validate(access).settings(None, loopback=True)
+    guard = Guard(Doorkeeper(settings, now), more.pop("audit", None), more.pop("acts", None))
+    web = WebServer(create_app(Cluster(), guard=guard, **more), socket.create_server(("127.0.0.1", 0)))
+    web.start()
+    try:
+        yield "http://{}:{}".format(*web.address)
+    finally:
+        web.begin_stop()
+        web.wait_stopped()
+
+
+@contextmanager
+def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[World]:
+    """Run a daemon on a simulated cluster without outages, and wait until it has seen every card."""
+    story = Story(nodes, outages=(), changing=False)  # cards that a test wants are not taken by others
+    story.start()
+    try:
+        listen = Listen(host="127.0.0.1", port=free_port())
+        written = settings(story, folder, listen, "en")
+        daemon = written["daemon"]
+        daemon["cycle"] = daemon["agents"]["interval"] = "300ms"
+        daemon["gpu"] |= {"settle": "1s", "idle_after": "3s"}
+        if access is not None:
+            daemon["access"] = access
+        config = folder / "gpuwarden.yml"
+        config.write_text(json.dumps(written))  # JSON is YAML
+        world = World(f"http://{listen}", story, config)
+        with _daemon(folder, config):
+            wait_until(lambda: _seen(world) == nodes * 8, 30, "all cards are seen")
+            yield world
+    finally:
+        story.stop()
+
+
+@contextmanager
+def _daemon(folder: Path, config: Path) -> Iterator[None]:
+    """Run a daemon that writes its log to a file: nobody reads along."""
+    environ = quiet_environment_without_settings(folder)
+    with (folder / "daemon.log").open("wb") as log:
+        process = subprocess.Popen(command("daemon", "--config", str(config)), env=environ, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            finally:
+                process.kill()
+
+
+def quiet_environment_without_settings(folder: Path) -> dict[str, str]:
+    """Return the environment of a daemon that is told everything by its file."""
+    kept = quiet_environment(folder)
+    return {name: value for name, value in kept.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
+
+
+def _seen(world: World) -> int:
+    return sum(gpu["state"] != "unknown" for gpu in world.view()["gpus"])

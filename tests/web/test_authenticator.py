@@ -1,0 +1,286 @@
+"""Passwords, guessing, tokens, and the settings of who is let in."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from monitor.access import lockout
+from monitor.access.lockout import FORGET, NAME, PEER, Lockout
+from monitor.access.passwords import hash_password, is_right, parse_hash
+from monitor.access.principal import Person, Role
+from monitor.config.access import AccessConfig
+from monitor.config.file import ConfigError, load
+from monitor.config.root import Config
+from monitor.daemon.main import offer_link
+from monitor.web.app import create_app
+from monitor.web.authenticator import Doorkeeper
+from monitor.web.security import Guard
+from monitor.web.server import WebServer
+from tests.support.command import command, quiet_environment, run
+from tests.web.cluster import PASSWORD, QUICK, TOKENS
+from tests.web.test_app import Cluster
+
+GOOD = str(hash_password(PASSWORD, QUICK))
+
+
+def test_a_password_is_right_or_not() -> None:
+    known = parse_hash(GOOD)
+    assert is_right(PASSWORD, known)
+    assert not is_right(PASSWORD + "x", known)
+    assert not is_right("", known)
+    assert not is_right("x" * 10_000, known)
+    assert str(hash_password(PASSWORD, QUICK)) != GOOD  # each has its own salt
+
+
+def test_a_name_that_nobody_has_takes_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    scrypt = hashlib.scrypt
+
+    def counting(password: bytes, **how: Any) -> bytes:
+        made.append(how["n"] * how["p"])
+        return scrypt(password, **how)
+
+    monkeypatch.setattr(hashlib, "scrypt", counting)
+    in_earnest = hash_password(PASSWORD)
+    assert not is_right("wrong", in_earnest)
+    assert not is_right("wrong", None)
+    assert not is_right("\x00" * 5, None)
+    assert len(set(made)) == 1
+    assert len(made) == 4
+
+
+def test_a_hash_does_not_show_in_a_repr() -> None:
+    assert GOOD.rpartition("$")[2] not in repr(parse_hash(GOOD))
+
+
+BROKEN = [
+    "", "hunter2", "scrypt$", "md5$1$2$3$4$5", GOOD[:-4], GOOD.replace("scrypt$16$", "scrypt$15$"),
+    GOOD.replace("scrypt$16$", "scrypt$1073741824$"), GOOD.replace("$8$3$", "$8$0$"), GOOD.replace("$8$3$", "$x$3$"),
+    GOOD[: GOOD.rindex("$")] + "$!!!!", GOOD + "$", "scrypt$16$8$3$AA==$" + GOOD.rpartition("$")[2],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))  # made of a hash that is another each time
+def test_what_is_no_hash_is_refused_without_being_repeated(text: str) -> None:
+    with pytest.raises(ValueError, match="hash-password") as raised:
+        parse_hash(text)
+    assert not text or text not in str(raised.value)
+
+
+def test_the_command_that_makes_one() -> None:
+    line = command("hash-password", "--stdin")
+    made = subprocess.run(line, input=f"{PASSWORD}\n", capture_output=True, text=True, timeout=30, check=True)
+    assert is_right(PASSWORD, parse_hash(made.stdout.strip()))
+    short = subprocess.run(line, input="short\n", capture_output=True, text=True, timeout=30, check=False)
+    assert (short.returncode, short.stdout) == (2, "")
+    assert "at least 8" in short.stderr
+
+
+# Guessing
+
+
+def guess(desk: Lockout, times: int, name: str | None, peer: str, now: float) -> list[float]:
+    return [desk.begin(name, peer, now) for _ in range(times)]
+
+
+def test_guesses_at_a_name_have_to_wait_longer_each_time() -> None:
+    desk, now = Lockout(), 0.0
+    waits = []
+    for _ in range(12):
+        assert desk.begin("root", "10.0.0.1", now) == 0
+        waits.append(desk.wait("root", "10.0.0.1", now))
+        now += waits[-1]
+    assert waits[: NAME.free - 1] == [0.0] * (NAME.free - 1)
+    assert waits[NAME.free - 1 :] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
+def test_many_at_once_are_not_one() -> None:
+    desk = Lockout()
+    waits = guess(desk, 50, "root", "10.0.0.1", 100.0)
+    assert waits.count(0.0) == NAME.free
+
+
+def test_a_name_is_guarded_from_everywhere_and_a_guesser_with_every_name() -> None:
+    desk = Lockout()
+    for number in range(NAME.free):
+        assert desk.begin("root", f"10.0.0.{number}", 0.0) == 0
+    assert desk.begin("root", "10.9.9.9", 0.0) > 0
+    assert desk.begin("li", "10.9.9.9", 0.0) == 0
+    other = Lockout()
+    tries = [other.begin(f"name{number}", "10.0.0.1", 0.0) for number in range(PEER.free + 5)]
+    assert tries.count(0.0) == PEER.free
+    assert other.begin("somebody", "10.0.0.2", 0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8::1", "2001:db8::ffff", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("::ffff:10.0.0.1", "10.0.0.1", True),
+        ("10.0.0.1", "10.0.0.2", False),
+    ],
+)
+def test_who_counts_as_the_same_guesser(one: str, other: str, same: bool) -> None:
+    desk = Lockout()
+    guess(desk, PEER.free, None, one, 0.0)
+    assert (desk.begin(None, other, 0.0) > 0) is same
+
+
+def test_who_was_right_is_not_kept_waiting_and_does_not_excuse_other_guesses() -> None:
+    desk = Lockout()
+    guess(desk, NAME.free - 1, "root", "10.0.0.1", 0.0)
+    for _ in range(100):  # an account of one's own does not make guesses at others free
+        assert desk.begin("root", "10.0.0.1", 0.0) == 0
+        desk.was_right("root", "10.0.0.1")
+    tries = [desk.begin(f"n{number}", "10.0.0.1", 0.0) for number in range(PEER.free)]
+    assert tries.count(0.0) == PEER.free - (NAME.free - 1)
+
+
+def test_after_a_while_all_is_forgotten_and_memory_is_bounded() -> None:
+    desk = Lockout(most=100)
+    guess(desk, 20, "root", "10.0.0.1", 0.0)
+    assert desk.begin("root", "10.0.0.2", FORGET + 100) == 0
+    for number in range(1000):
+        desk.begin(f"n{number}", f"10.0.{number // 250}.{number % 250}", 5000.0)
+    assert len(desk._tries) == 100
+    assert lockout.MOST >= 1000
+
+
+# Persons
+
+
+@pytest.mark.parametrize(
+    ("role", "cluster_user", "owner", "expect"),
+    [
+        (Role.ADMIN, None, "zhang", True),
+        (Role.ADMIN, None, None, True),
+        (Role.USER, "zhang", "zhang", True),
+        (Role.USER, "zhang", "li", False),
+        (Role.USER, "zhang", None, False),
+        (Role.USER, None, None, False),
+        (Role.VIEWER, "zhang", "zhang", False),
+        (Role.NONE, "zhang", "zhang", False),
+    ],
+)
+def test_who_may_act_on_whose(role: Role, cluster_user: str | None, owner: str | None, expect: bool) -> None:
+    assert Person("x", role, cluster_user).owns(owner) is expect
+
+
+def test_each_role_may_what_those_below_it_may() -> None:
+    may = [[one.covers(other) for other in Role] for one in Role]
+    assert may == [[column <= row for column in range(4)] for row in range(4)]
+
+
+# Settings
+
+
+def user(**more: Any) -> dict[str, Any]:
+    return {"name": "zhang", "role": "user", "password_hash": GOOD} | more
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"users": [user(password_hash="hunter2-secret")]}, "gpuwarden hash-password makes one"),
+    ({"users": [user(), user()]}, "'zhang' is there twice"),
+    ({"users": [user(role="root")]}, "is not one of"),
+    ({"users": [user(name=" zhang")]}, "is no name"),
+    ({"users": [{"name": "zhang"}]}, "is required"),
+    ({"users": [user(password="x")]}, "unknown key"),
+    ({"tokens": [{"name": "a", "role": "admin"}]}, "at least 20 characters"),
+    ({"tokens": [{"name": "a", "role": "admin", "token": "short-secret"}]}, "at least 20 characters"),
+    ({"tokens": [{"name": "a", "token": TOKENS["admin"], "token_file": "/x"}]}, "not both"),
+    ({"trusted_header": {"name": "X-Forwarded-User"}}, "is required"),
+    ({"trusted_header": {"name": "X-Forwarded-User", "from": []}}, "proves nothing"),
+    ({"trusted_header": {"name": "X-Forwarded-User", "from": ["10.0.0.1/8"]}}, "host bits set"),
+    ({"trusted_header": {"name": "X Forwarded", "from": ["10.0.0.1"]}}, "no name of a header"),
+    ({"anonymous": "admin"}, "is not one of"),
+    ({"session_idle": "0s"}, "too short"),
+]
+
+
+@pytest.mark.parametrize(("access", "said"), WRONG, ids=[row[1] for row in WRONG])
+def test_what_is_wrong_with_the_settings_is_said_without_secrets(tmp_path: Path, access: Any, said: str) -> None:
+    file = tmp_path / "gpuwarden.yml"
+    file.write_text(json.dumps({"daemon": {"access": access}}))
+    with pytest.raises(ConfigError) as raised:
+        load(str(file), {})
+    assert said in str(raised.value)
+    for secret in ("hunter2-secret", "short-secret", GOOD, TOKENS["admin"]):
+        assert secret not in str(raised.value)
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    access = AccessConfig.model_validate(
+        {"users": [user()], "tokens": [{"name": "a", "role": "admin", "token": TOKENS["admin"]}]}
+    )
+    for each in (access, access.settings("daemon-token-secret", loopback=True)):
+        for secret in (GOOD, GOOD.rpartition("$")[2], TOKENS["admin"], "daemon-token-secret"):
+            assert secret not in repr(each)
+
+
+REACH: list[tuple[str, dict[str, Any], str | None, bool, tuple[str, bool] | None]] = [
+    ("nothing, here", {}, None, True, ("viewer", True)),
+    ("nothing, elsewhere", {}, None, False, None),
+    ("a token, elsewhere", {}, "t", False, ("none", True)),
+    ("users, elsewhere", {"users": [user()]}, None, False, ("none", True)),
+    ("users, here", {"users": [user()]}, None, True, ("viewer", True)),
+    ("everybody may look", {"anonymous": "viewer"}, None, False, ("viewer", False)),
+    ("nobody may look, here", {"anonymous": "none", "users": [user()]}, None, True, ("none", False)),
+    ("a proxy says who", {"trusted_header": {"name": "X-User", "from": "10.0.0.5"}}, None, False, ("none", True)),
+]
+
+
+@pytest.mark.parametrize(("name", "access", "token", "loopback", "expect"), REACH, ids=[row[0] for row in REACH])
+def test_who_may_look_without_a_name(
+    name: str, access: dict[str, Any], token: str | None, loopback: bool, expect: tuple[str, bool] | None
+) -> None:
+    config = AccessConfig.model_validate(access)
+    if expect is None:
+        with pytest.raises(ValueError, match="name users or tokens"):
+            config.settings(token, loopback=loopback)
+        return
+    found = config.settings(token, loopback=loopback)
+    assert (found.anonymous.value, found.here_only) == expect
+
+
+def test_a_user_without_a_mapping_is_who_they_are_called() -> None:
+    accounts = AccessConfig.model_validate({"users": [user(), user(name="wei", cluster_user="li")]}).settings(
+        None, loopback=True
+    )
+    assert [account.cluster_user for account in accounts.accounts] == ["zhang", "li"]
+
+
+@pytest.mark.parametrize("process", ["daemon", "up"])
+def test_others_reach_it_and_nobody_is_named_so_it_does_not_start(tmp_path: Path, process: str) -> None:
+    ended = run(process, environ=quiet_environment(tmp_path, DAEMON__LISTEN="0.0.0.0:0"))
+    assert ended.returncode == 1
+    assert "daemon.access: others can reach the page" in ended.stderr
+    assert "hash-password" in ended.stderr
+
+
+def test_the_command_line_has_the_token_of_an_admin() -> None:
+    tokens = [{"name": role, "role": role, "token": token} for role, token in TOKENS.items()]
+    config = Config.model_validate({"daemon": {"access": {"tokens": tokens}}})
+    assert config.daemon.access.own_token() == TOKENS["admin"]
+    with pytest.raises(ValidationError):
+        Config.model_validate({"daemon": {"access": {"tokens": [tokens[0], tokens[0]]}}})
+
+
+@pytest.mark.parametrize(("access", "offered"), [({}, True), ({"users": [user()]}, False)])
+def test_a_link_to_act_is_offered_where_nobody_can_sign_in(access: dict[str, Any], offered: bool) -> None:
+    guard = Guard(Doorkeeper(AccessConfig.model_validate(access).settings(None, loopback=True)))
+    out = io.StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        offer_link(guard, WebServer(create_app(Cluster(), guard=guard), listening), out)
+        address = "http://{}:{}".format(*listening.getsockname())
+    assert (f"{address}/login#code=" in out.getvalue()) is offered
+    assert bool(out.getvalue()) is offered

@@ -21,7 +21,7 @@ from monitor.web.authenticator import Doorkeeper, LockedError, behind_tls, cooki
 from monitor.web.forms import Form, first, own_page, read_form
 from monitor.web.responses import NO_STORE, json_answer
 
-TEMPLATES = Path(__file__).parent.parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 WORDS = ("title", "name", "password", "code", "button", "how", "how-code")
 
 

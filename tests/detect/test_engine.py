@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import monitor.detect
+import monitor.detect.rules
 from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
@@ -46,7 +46,7 @@ def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[An
 
 
 def test_every_module_that_has_a_rule_is_listed_once() -> None:
-    folder = Path(monitor.detect.__file__).parent
+    folder = Path(monitor.detect.rules.__file__).parent
     written = {path.stem for path in folder.glob("*.py") if "\nRULE = Rule(" in path.read_text(encoding="utf-8")}
     assert sorted(each.rule.replace("-", "_") for each in RULES) == sorted(written)
 

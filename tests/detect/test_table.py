@@ -30,6 +30,6 @@ def test_its_causes_are_those_of_the_table(rule: str) -> None:
 
 
 def test_every_module_with_a_rule_is_listed() -> None:
-    directory = Path(__file__).parents[2] / "monitor" / "detect"
+    directory = Path(__file__).parents[2] / "monitor" / "detect" / "rules"
     with_rule = {path.stem for path in directory.glob("*.py") if "\nRULE = " in path.read_text()}
     assert {name.replace("-", "_") for name in BY_NAME} == with_rule

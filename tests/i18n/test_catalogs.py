@@ -62,7 +62,7 @@ def test_a_name_of_a_rule_fits_into_a_title() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", sorted(Path(monitor.detect.__file__).parent.glob("*.py")), ids=lambda path: path.stem
+    "module", sorted(Path(monitor.detect.__file__).parent.rglob("*.py")), ids=lambda path: path.stem
 )
 def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> None:
     written = {

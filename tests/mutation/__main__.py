@@ -22,8 +22,11 @@ BUILD = TOP / "build" / "mutation"
 TOOLS = BUILD / "tools"
 NEEDED = Path(__file__).with_name("requirements.txt")
 _PLANNERS = (
-    "plan_images", "plan_datasets", "plan_pods", "plan_gpu", "choose", "marks", "exempt", "image_guard",
-    "dataset_guard",
+    "images", "datasets", "pods", "gpus", "select", "watermarks", "exempt", "image_protection",
+    "dataset_protection",
+)  # fmt: skip
+_EXAMPLES = (
+    "datasets", "datasets_exact", "gpus", "gpus_exact", "images", "images_exact", "pods", "select", "watermarks",
 )  # fmt: skip
 _BROUGHT = ("monitor", "tests", "pyproject.toml")
 _LEFT_OUT = ("__pycache__", "e2e", "lab", "browser", "corpus")
@@ -42,10 +45,9 @@ PARTS = {
     "lifecycle": Part("monitor/alert", ("monitor/alert/lifecycle.py",), ("tests/alert/test_lifecycle.py",)),
     "cleanup": Part(
         "monitor/cleanup",
-        tuple(f"monitor/cleanup/{name}.py" for name in _PLANNERS),
+        tuple(f"monitor/cleanup/plan/{name}.py" for name in _PLANNERS),
         (
-            *sorted(str(path.relative_to(TOP)) for path in (TOP / "tests/cleanup").glob("test_plan_*.py")),
-            "tests/cleanup/plan/test_watermarks.py",
+            *(f"tests/cleanup/plan/test_{name}.py" for name in _EXAMPLES),
             "tests/cleanup/execute/test_recheck.py",
             "tests/cleanup/test_schedule.py",
         ),

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import monitor.cleanup
+import monitor.cleanup.plan
 from monitor.cleanup.plan import dataset_protection, gpu_holders, image_protection, pods
 from monitor.i18n import en
 
 LISTED = {word for module in (dataset_protection, gpu_holders, image_protection, pods) for word in module.PROTECTIONS}
-FOLDER = Path(monitor.cleanup.__file__).parent
-PLANNERS = ("choose", "dataset_guard", "exempt", "gpu_holders", "gpu_scene", "image_guard", "plan_pods")
+FOLDER = Path(monitor.cleanup.plan.__file__).parent
+PROTECTING = ("select", "dataset_protection", "exempt", "gpu_holders", "gpu_context", "image_protection", "pods")
+PLANNERS = ("datasets", "gpus", "images", "pods")
 
 
 def test_every_protection_is_a_sentence_and_every_sentence_a_protection() -> None:
@@ -21,17 +22,17 @@ def test_every_protection_is_a_sentence_and_every_sentence_a_protection() -> Non
     assert said == LISTED
 
 
-@pytest.mark.parametrize("name", PLANNERS)
+@pytest.mark.parametrize("name", PROTECTING)
 def test_every_protection_that_is_written_out_is_listed(name: str) -> None:
     written = set()
     for found in ast.walk(ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))):
         if isinstance(found, ast.Call) and getattr(found.func, "id", "") == "Cover":
             written |= {each.value for each in found.args[:1] if isinstance(each, ast.Constant)}
     assert written <= LISTED
-    assert written or name in ("choose", "gpu_scene")
+    assert written or name in ("select", "gpu_context")
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("plan_*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [FOLDER / f"{name}.py" for name in PLANNERS], ids=lambda path: path.stem)
 def test_every_refusal_that_is_written_out_is_a_sentence(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for found in ast.walk(ast.parse(text)):

@@ -13,10 +13,11 @@ import msgspec
 from monitor.base import logs
 from monitor.base.net import reached_at
 from monitor.config.root import Config
+from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import NoClusterError
 from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Questions, Why, make_cluster
+from monitor.queries.cluster import Questions, Why
 
 TIMEOUT = 10.0
 SETTLE = 15.0

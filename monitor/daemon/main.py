@@ -27,6 +27,7 @@ from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon import launch
 from monitor.daemon.alerting import Alerting, Sources
+from monitor.daemon.build import make_cluster
 from monitor.daemon.cleaning import Cleaning, Outbox
 from monitor.daemon.evaluator import FindingsWatch, Listener, WatchSettings
 from monitor.daemon.metrics.collect import Scraped
@@ -38,7 +39,7 @@ from monitor.kube.pod_writes import PodWrites
 from monitor.leader.elector import Alone, Leading, Led, lead
 from monitor.probes.runner import ServiceProbes
 from monitor.queries.alerts import AlertQuestions
-from monitor.queries.cluster import Questions, make_cluster
+from monitor.queries.cluster import Questions
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
 from monitor.web.authenticator import Doorkeeper

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.live import ClusterSettings, LiveCluster
-from monitor.cluster.platforms import all_rules
-from monitor.config.root import Config
+from monitor.cluster.live import LiveCluster
 from monitor.explain.not_created import explain_name
 from monitor.explain.reasons import Explanation, Status
 from monitor.explain.render import render
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import World, make_world
 from monitor.facts.findings import Finding
-from monitor.kube.client import NoClusterError, connect
 from monitor.present.findings import SaidFinding, say_findings
 
 WELL = (Status.RUNNING, Status.FINISHED)
-STORE_MISSES = 4  # so many looks into a metrics store may bring no news of a node before its facts count as stale
 
 
 @dataclass(frozen=True)
@@ -36,51 +31,6 @@ class Why:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def make_cluster(config: Config, own_agent: str | None = None, state: str | None = None) -> LiveCluster:
-    """Given the configuration, return a cluster that is not followed yet. `own_agent` is the one in this process.
-
-    `state` is where what must not be forgotten is kept, by the one process that follows the cluster for good.
-    Raise NoClusterError if the configuration asks for Kubernetes and there is none.
-    """
-    daemon = config.daemon
-    api, why_none = None, "switched off by daemon.kubernetes.enabled"
-    if daemon.kubernetes.enabled != "no":
-        try:
-            api = connect(daemon.kubernetes.kubeconfig, daemon.kubernetes.context)
-        except NoClusterError as error:
-            if daemon.kubernetes.enabled == "yes":
-                raise
-            why_none = str(error)
-    agents = tuple(str(address) for address in daemon.agents.static)
-    if own_agent is not None:
-        agents = (*agents, own_agent)
-    elif not agents and api is None and daemon.prometheus is None:
-        agents = (str(config.agent.listen),)  # the one node there can be without Kubernetes is this one
-    poll = daemon.agents.settings()
-    settings = ClusterSettings(
-        poll=replace(poll, token=poll.token or config.agent.read_token()),
-        agents=agents,
-        agent_label=daemon.agents.label,
-        agent_namespace=daemon.agents.namespace,
-        agent_port=daemon.agents.port,
-        resource=daemon.gpu_resource,
-        limits=state_limits(config),
-        rules=all_rules((platform.rule() for platform in daemon.platforms), daemon.user_labels),
-        cycle=daemon.cycle,
-        state=state,
-        prometheus=daemon.prometheus.settings() if daemon.prometheus is not None else None,
-    )
-    return LiveCluster(settings, api, why_none)
-
-
-def state_limits(config: Config) -> StateLimits:
-    """Return when a card's facts count as what. A store that is asked rarely does not make them stale."""
-    limits, store = config.daemon.gpu.limits(), config.daemon.prometheus
-    return (
-        limits if store is None else replace(limits, stale_after=max(limits.stale_after, STORE_MISSES * store.interval))
-    )
 
 
 def world_of(cluster: LiveCluster, resource: str) -> World:

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.config.file import load
 from monitor.config.prometheus import PrometheusConfig
-from monitor.queries.cluster import state_limits
+from monitor.daemon.build import state_limits
 
 SECRET = "s3cret-t0ken"
 URL = "http://prometheus.lab:9090/select/0/prometheus"

@@ -20,6 +20,7 @@ import pytest
 
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
+from monitor.daemon.build import make_cluster
 from monitor.detect.base import Limits, Situation
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
@@ -27,7 +28,7 @@ from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
 from monitor.probes.runner import ServiceProbes, ServiceTarget
-from monitor.queries.cluster import make_cluster, world_of
+from monitor.queries.cluster import world_of
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE

@@ -22,9 +22,9 @@ import requests
 
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
+from monitor.daemon.build import make_cluster
 from monitor.facts import GpuFact, GpuInventory, GpuProcessFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, SourceView
-from monitor.queries.cluster import make_cluster
 from tests.e2e.scenes import MERGE_PATCH, NOW, Api, Scene
 from tests.lab.lab import Lab
 from tests.lab.layout import GPU_RESOURCE

@@ -13,13 +13,14 @@ import pytest
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.config.types import Listen
+from monitor.daemon.build import make_cluster
 from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
 from monitor.detect.meta.monitor import AFTER, GRACE, Sight, with_own
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
-from monitor.queries.cluster import make_cluster, world_of
+from monitor.queries.cluster import world_of
 from monitor.sim.demo import settings
 from monitor.sim.outages import OUTAGES, Stage
 from monitor.sim.story import Story

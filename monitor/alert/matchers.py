@@ -8,8 +8,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 
+from monitor.base.text import unknown
 from monitor.facts.base import Fact
+from monitor.facts.findings import LABELS
 
+ALERT_LABELS = ("alertname", "severity", "cause", *LABELS)
 Operator = Literal["=", "!=", "=~", "!~"]
 
 _OPERATORS: dict[str, Operator] = {"=": "=", "!=": "!=", "=~": "=~", "!~": "!~"}
@@ -79,3 +82,22 @@ def _compiled(pattern: str) -> re.Pattern[str]:
             return re.compile(pattern, re.DOTALL)
     except (re.error, RecursionError, OverflowError, FutureWarning) as error:
         raise ValueError(f"the pattern {pattern!r} cannot be understood: {error}") from error
+
+
+def matchers_of(match: tuple[str, ...]) -> tuple[Matcher, ...]:
+    """Given matchers as they are written, return them."""
+    return tuple(parse_matcher(text) for text in match)
+
+
+def known_matchers(match: tuple[str, ...]) -> tuple[str, ...]:
+    """Given matchers, return them. Raise ValueError if one cannot be understood, or alerts have no such label."""
+    for text in match:
+        known_label(parse_matcher(text).name)
+    return match
+
+
+def known_label(name: str) -> str:
+    """Given the name of a label, return it. Raise ValueError if alerts have no such label."""
+    if name not in ALERT_LABELS:
+        raise ValueError(f"{name!r}: {unknown('label', name, ALERT_LABELS)}")
+    return name

@@ -18,12 +18,13 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from monitor.alert.lifecycle import GROUP_BY
+from monitor.alert.matchers import known_label
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.routes import Route
 from monitor.alert.windows import Window
 from monitor.base.cron import cron_trigger, zone
+from monitor.base.text import unknown
 from monitor.base.units import quoted
-from monitor.config.messages import unknown
 from monitor.config.receivers import (
     Language,
     OwnerConfig,
@@ -37,7 +38,7 @@ from monitor.config.receivers import (
     parse_words,
     unlike_names,
 )
-from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, Names, RouteConfig, Zone, known_label
+from monitor.config.routes import AlertRulesConfig, MaintenanceConfig, Names, RouteConfig, Zone
 from monitor.config.types import SecretSection, Section, Span
 
 

@@ -5,8 +5,6 @@ A value is quoted so that it is found again, unless the setting is a secret: the
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -17,7 +15,6 @@ from pydantic_core import ErrorDetails
 from monitor.base.units import quoted
 
 Path = tuple[str | int, ...]
-FEW = 20  # names are listed up to here: more would not be read
 
 # Error type -> words; {value} is what was given, the rest is what the library knows about the limit.
 _WORDS = {
@@ -55,18 +52,6 @@ def explain(error: ErrorDetails, root: type[BaseModel]) -> str:
         return error["msg"]
     value = "the value" if is_secret(root, path) else quoted(error["input"])
     return words.format(value=value, **error.get("ctx", {}))
-
-
-def unknown(kind: str, given: str, known: Iterable[str], prefix: str = "") -> str:
-    """Given a name that is not known, return that, with the nearest known name or, if they are few, all.
-
-    A `prefix` that all names share is left out of the comparison: it would make them all look alike.
-    """
-    names = sorted(known)
-    nearest = difflib.get_close_matches(given, names, n=1)
-    if nearest:
-        return f"unknown {kind}; did you mean {prefix + nearest[0]!r}?"
-    return f"unknown {kind}; there are {', '.join(names)}" if 0 < len(names) <= FEW else f"unknown {kind}"
 
 
 def field_at(root: type[BaseModel], path: Path) -> FieldInfo | None:

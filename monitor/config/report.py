@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, ValidationInfo, field_validator
 
 from monitor.base.cron import cron_trigger
+from monitor.base.text import unknown
 from monitor.config.alerts import AlertsConfig
-from monitor.config.messages import unknown
 from monitor.config.receivers import named
 from monitor.config.routes import Names, Zone
 from monitor.config.types import Duration, Section

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import AfterValidator, BeforeValidator, create_model, model_validator
 
 from monitor.alert.lifecycle import Timing, Timings
-from monitor.alert.matchers import Matcher, parse_matcher
+from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.routes import Route
 from monitor.alert.windows import QuietHours, Window
 from monitor.base.cron import zone
 from monitor.base.units import quoted
-from monitor.config.messages import unknown
 from monitor.config.receivers import parse_words
 from monitor.config.types import Duration, Section, Span
 from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES
-from monitor.facts.findings import LABELS
 
-ALERT_LABELS = ("alertname", "severity", "cause", *LABELS)
 SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # how a value begins -> how it is compared
 DEFAULT, ROUTE = Timing(), Route(receivers=())
 
@@ -37,20 +34,6 @@ def _condition(name: str, value: object) -> str:
         raise ValueError(f"{name}: {quoted(value)} is not a label's value; write text, or '~pattern'")
     sign, op = next((sign, op) for sign, op in SIGNS if text.startswith(sign))
     return f"{name}{op}{text.removeprefix(sign)}"
-
-
-def known_matchers(match: tuple[str, ...]) -> tuple[str, ...]:
-    """Given matchers, return them. Raise ValueError if one cannot be understood, or alerts have no such label."""
-    for text in match:
-        known_label(parse_matcher(text).name)
-    return match
-
-
-def known_label(name: str) -> str:
-    """Given the name of a label, return it. Raise ValueError if alerts have no such label."""
-    if name not in ALERT_LABELS:
-        raise ValueError(f"{name!r}: {unknown('label', name, ALERT_LABELS)}")
-    return name
 
 
 def parse_hours(value: object) -> object:
@@ -141,11 +124,6 @@ class AlertRulesSection(Section):
 
 def _timing(section: Any) -> Timing:
     return Timing(wait=getattr(section, "for"), keep=section.resolve_after)
-
-
-def matchers_of(match: tuple[str, ...]) -> tuple[Matcher, ...]:
-    """Given matchers as they are written, return them."""
-    return tuple(parse_matcher(text) for text in match)
 
 
 if TYPE_CHECKING:  # what is made below has a field for each rule, and those whose names are words of the language

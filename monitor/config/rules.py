@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from pydantic import AfterValidator, create_model
 
-from monitor.config.messages import unknown
+from monitor.base.text import unknown
 from monitor.config.types import Duration, Ratio, Section, Size
 from monitor.detect.base import Limits, Override, Rule
 from monitor.detect.rules import RULES

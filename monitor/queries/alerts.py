@@ -6,13 +6,13 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 
+from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.sample import sample_parcel
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
-from monitor.config.routes import known_matchers, matchers_of
 from monitor.daemon.alerting import Alerting
 from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES

@@ -5,18 +5,20 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from monitor.alert.dispatcher import AlertDesk
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.sample import sample_parcel
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery
+from monitor.alert.store import Delivery, Store
 from monitor.base.units import parse_duration
-from monitor.daemon.alerting import Alerting
 from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
+from monitor.leader.elector import Leading
 from monitor.present.alerts import SaidAlert, SaidEvent, Tried, say_alerts, say_events
 
 SAMPLE_RULE = "disk-full"
@@ -25,6 +27,26 @@ CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in RULES} | dic
     zip(OWN_RULES, ("api-server", "parked"), strict=True)
 )
 LONGEST_TEXT = 1000
+
+
+class AlertService(Protocol):
+    """The daemon's alerting service, as far as queries use it."""
+
+    @property
+    def desk(self) -> AlertDesk: ...
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def settings(self) -> tuple[ReceiverSettings, ...]: ...
+
+    @property
+    def leading(self) -> Leading: ...
+
+    def silences(self) -> tuple[Silence, ...]: ...
+
+    def call(self, body: bytes) -> int: ...
 
 
 class NewSilence(Fact, frozen=True, kw_only=True):
@@ -39,7 +61,7 @@ class NewSilence(Fact, frozen=True, kw_only=True):
 class AlertQuestions:
     """What can be asked of alerts, and changed about them."""
 
-    def __init__(self, alerting: Alerting, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, alerting: AlertService, now: Callable[[], float] = time.time) -> None:
         self._alerting = alerting
         self._now = now
 

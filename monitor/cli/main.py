@@ -54,9 +54,10 @@ main.add_command(login_link)
 def up(config_path: str | None) -> None:
     """Run agent and page on this machine, in one process."""
     config = load_config(config_path)
+    from monitor.cli.tables import print_snapshot
     from monitor.daemon.main import run_up
 
-    _run(lambda: run_up(config, sys.stdout), config)
+    _run(lambda: run_up(config, sys.stdout, print_snapshot), config)
 
 
 @main.command()

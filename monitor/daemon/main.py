@@ -58,8 +58,11 @@ class StartError(Exception):
     """It cannot be started; the message is one sentence that says what to change."""
 
 
-def run_up(config: Config, out: TextIO) -> int:
-    """Run agent and page in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError."""
+def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], None]) -> int:
+    """Run agent and page in this process until SIGTERM or SIGINT, and return the exit code. Raise StartError.
+
+    `show` prints this machine's snapshot once the first round of collection has completed.
+    """
     from monitor.agent.main import start as start_agent  # here: the daemon alone does without
 
     share_heaps()
@@ -85,6 +88,7 @@ def run_up(config: Config, out: TextIO) -> int:
     leading.start()
     launch.wait_for_first_round(agent.snapshot, FIRST_ROUND_LIMIT, stop.wait)
     if not stop.wait(0):
+        show(agent.snapshot(), out)
         announce(agent, web, out)
         if out.isatty():  # a log is no place for it
             offer_link(guard, web, out)
@@ -248,10 +252,7 @@ def offer_link(guard: Guard, web: WebServer, out: TextIO) -> None:
 
 
 def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
-    """Print what is known of this machine, and where to look."""
-    from monitor.cli.tables import print_snapshot  # here: the daemon alone does without
-
-    print_snapshot(agent.snapshot(), out)
+    """Print the addresses of the metrics and of the page."""
     out.write(f"\nmetrics  {page_url(agent.address)}metrics\npage     {page_url(web.address)}\n")
     out.flush()
 

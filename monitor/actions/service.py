@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from monitor.access.authorization import RefusedError
+from monitor.access.errors import RefusedError
 from monitor.access.principal import Person, Role
 from monitor.actions.plan import (
     Asked,

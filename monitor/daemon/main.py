@@ -14,11 +14,10 @@ from starlette.types import ASGIApp
 
 from monitor.access.audit import FILE as AUDIT_FILE
 from monitor.access.audit import Audit
-from monitor.access.authorization import is_loopback
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import Acts, Hands
 from monitor.base.msgspec_types import know_types
-from monitor.base.net import everywhere, reached_at
+from monitor.base.net import everywhere, is_loopback, reached_at
 from monitor.base.process import share_heaps
 from monitor.base.signals import StopSignal
 from monitor.cluster.live import LiveCluster

@@ -15,12 +15,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.authorization import check_role, peer_of
 from monitor.access.principal import Person, Role
 from monitor.actions.plan import Cordon, DeletePods, Outcome, PodName, ReleaseGpu, Uncordon, Wanted
 from monitor.actions.service import ChangedError
 from monitor.facts.base import Fact
 from monitor.i18n import LANGUAGES
+from monitor.web.authorization import check_role, peer_of
 from monitor.web.forms import read_body
 from monitor.web.responses import decoded, json_answer
 

@@ -1,6 +1,6 @@
 """Alerts by HTTP: what fires, what happened, what was sent, silences, test messages, and calls of an Alertmanager.
 
-Everybody who reaches the page may read. Changes are for those whom `monitor.access.authorization` lets.
+Everybody who reaches the page may read. Changes are for those whom `monitor.web.authorization` lets.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.authorization import RefusedError, check_access, name_of
+from monitor.access.errors import RefusedError
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
 from monitor.present.alerts import SaidAlert, SaidEvent, Tried
 from monitor.queries.alerts import NewSilence
+from monitor.web.authorization import check_access, name_of
 from monitor.web.forms import read_body
 from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
 

@@ -13,12 +13,14 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from monitor.access.authorization import RefusedError, is_here, is_loopback, peer_of
+from monitor.access.errors import RefusedError
 from monitor.access.lockout import Lockout
 from monitor.access.passwords import is_right
 from monitor.access.principal import How, Person, Role
 from monitor.access.sessions import Codes, Sessions
 from monitor.access.settings import AccessSettings, AccessToken, TrustedHeader
+from monitor.base.net import is_loopback
+from monitor.web.authorization import is_here, peer_of
 
 COOKIE = "gpuwarden"
 LOCAL_ADMIN = "admin"  # who signs in by a link that was shown on this machine

@@ -1,6 +1,6 @@
 """Cleanup by HTTP: what policies would do, what they did, and the few things that a person may ask for.
 
-Everybody who reaches the page may read. Changes are for those whom `monitor.access.authorization` lets.
+Everybody who reaches the page may read. Changes are for those whom `monitor.web.authorization` lets.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.authorization import RefusedError, check_access, name_of, peer_of
+from monitor.access.errors import RefusedError
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
+from monitor.web.authorization import check_access, name_of, peer_of
 from monitor.web.forms import read_body
 from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
 

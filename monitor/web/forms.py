@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect, Request
 
-from monitor.access.authorization import RefusedError
+from monitor.access.errors import RefusedError
 
 FORM = "application/x-www-form-urlencoded"
 MAX_BODY = 256 * 1024  # a form with 1,000 pods that are chosen

@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from monitor.access.authorization import RefusedError, check_role, peer_of
+from monitor.access.errors import RefusedError
 from monitor.access.principal import Person, Role
 from monitor.facts.base import Fact
 from monitor.i18n import LANGUAGES, say
 from monitor.web.authenticator import Doorkeeper, LockedError, behind_tls, cookie_name
+from monitor.web.authorization import check_role, peer_of
 from monitor.web.forms import Form, first, own_page, read_form
 from monitor.web.responses import NO_STORE, json_answer
 

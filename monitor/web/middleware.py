@@ -10,9 +10,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor.access.authorization import CLOSED, PERSON, RefusedError, at_this_machine
+from monitor.access.errors import RefusedError
 from monitor.access.principal import How, Person, Role
 from monitor.web.authenticator import Doorkeeper
+from monitor.web.authorization import CLOSED, PERSON, at_this_machine
 from monitor.web.forms import FORM, MAX_BODY, content_type, first, parse_form, read_body
 from monitor.web.responses import NO_STORE, json_answer
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from monitor.access.audit import MOST_ROWS as MOST_DEEDS
 from monitor.access.audit import Deed
 from monitor.access.principal import Role
 from monitor.actions.plan import Outcome
@@ -29,6 +28,7 @@ from monitor.queries.cluster import Why
 from monitor.report.model import Report
 from monitor.web.actions_api import Changed, WantedDeletePods, WantedNodes, WantedReleaseGpu
 from monitor.web.alerts_api import MOST_ROWS, WantedTest
+from monitor.web.audit_api import MOST_ROWS as MOST_DEEDS
 from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, WantedRun, WantedScan
 from monitor.web.login import Me
 

@@ -11,12 +11,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
-from monitor.access.audit import Audit, Audited, audit_routes
-from monitor.access.authorization import RefusedError
+from monitor.access.audit import Audit
+from monitor.access.errors import RefusedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
 from monitor.leader.elector import NotLeadingError
 from monitor.web.actions_api import ActsAsked, action_routes
+from monitor.web.audit_api import Audited, audit_routes
 from monitor.web.authenticator import Doorkeeper
 from monitor.web.context import language_of
 from monitor.web.login import login_routes

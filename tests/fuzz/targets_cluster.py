@@ -13,7 +13,7 @@ from unittest import mock
 
 import msgspec
 
-from monitor.access.authorization import RefusedError
+from monitor.access.errors import RefusedError
 from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher

@@ -9,11 +9,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from monitor.access.audit import DEEDS, Audit
+from monitor.access.audit import Audit
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings
 from monitor.report.model import Report
 from monitor.web.app import create_app
+from monitor.web.audit_api import DEEDS
 from monitor.web.authenticator import Doorkeeper
 from monitor.web.openapi import PATH, document, served
 from monitor.web.openapi_table import OPERATIONS

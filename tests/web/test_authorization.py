@@ -7,8 +7,9 @@ from http import HTTPStatus
 import pytest
 from starlette.requests import Request
 
-from monitor.access.authorization import RefusedError, check_access, name_of
+from monitor.access.errors import RefusedError
 from monitor.access.principal import How, Person, Role
+from monitor.web.authorization import check_access, name_of
 
 TOKEN = "s3cret-t0ken"
 JSON = {"content-type": "application/json"}

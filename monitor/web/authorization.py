@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hmac
 import inspect
-import ipaddress
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
@@ -18,9 +17,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from monitor.access.errors import RefusedError
 from monitor.access.principal import How, Person, Role
+from monitor.base.net import is_loopback
 
-NAMES = ("localhost", "localhost.localdomain")
 # What a proxy on this machine adds to what others ask.
 PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 BROWSER = ("origin", "sec-fetch-site", "hx-request")  # what only a browser adds to what it sends
@@ -29,15 +29,6 @@ MACHINE = Person("local", Role.ADMIN, how=How.MACHINE)
 PERSON, CLOSED = "person", "closed"  # what the gate writes down about a request
 
 Endpoint = Callable[..., Response] | Callable[..., Awaitable[Response]]
-
-
-class RefusedError(Exception):
-    """What was asked for may not be done. The message says what would have to be different."""
-
-    def __init__(self, status: HTTPStatus, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.retry_after = retry_after
 
 
 def check_access(request: Request, token: str | None, setting: str) -> None:
@@ -118,18 +109,6 @@ def name_of(request: Request, named: str) -> str:
     if isinstance(person, Person) and person.how in (How.TOKEN, How.SESSION, How.HEADER):
         return person.name
     return named
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a name or an address means this machine."""
-    if host.lower() in NAMES:
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def _state(request: Request) -> dict[str, Any]:

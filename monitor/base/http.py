@@ -1,7 +1,7 @@
 """Requests to receivers of alerts; the only importer of `requests`.
 
 A request has one time limit for everything, follows no redirect, verifies TLS, and ends in a Reply or in a
-DeliveryError that says whether trying again makes sense. Addresses of receivers are secrets: what is raised or logged
+RequestError that says whether trying again makes sense. Addresses of receivers are secrets: what is raised or logged
 names the host and nothing else of them.
 """
 
@@ -28,13 +28,25 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from monitor import __version__
-from monitor.alert.receivers.base import DeliveryError
 from monitor.base.deadline import Lifeline, within
 from monitor.base.endpoint import Way
 
 MAX_BODY = 64 * 1024
 MAX_AFTER = 3600.0  # nobody is left alone for longer, whatever they ask for
 LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class RequestError(Exception):
+    """A request failed. The message is for a person and holds no secret: no address, no key, no token.
+
+    `retryable` says whether the same request may succeed later; `after` is the delay in seconds that the other side
+    asked for, if any.
+    """
+
+    def __init__(self, message: str, *, retryable: bool, after: float | None = None) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.after = after
 
 
 @dataclass(frozen=True)
@@ -47,17 +59,17 @@ class Reply:
 
 
 def post_json(way: Way, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
-    """Send this as JSON, and return the answer. Raise DeliveryError."""
+    """Send this as JSON, and return the answer. Raise RequestError."""
     return post(way, as_json(payload), headers)
 
 
 def post(way: Way, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
-    """Send this, which is JSON, and return the answer. Raise DeliveryError."""
+    """Send this, which is JSON, and return the answer. Raise RequestError."""
     return _ask("POST", way, body, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
 
 
 def get(way: Way, headers: Mapping[str, str] | None = None) -> Reply:
-    """Ask, and return the answer. Raise DeliveryError."""
+    """Ask, and return the answer. Raise RequestError."""
     return _ask("GET", way, None, headers or {})
 
 
@@ -95,14 +107,14 @@ def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) 
     except TimeoutError:
         result = _too_slow(way)
     # Raised here and not where it came to light: what urllib3 raised there names the whole address.
-    if isinstance(result, DeliveryError):
+    if isinstance(result, RequestError):
         raise result
     return result
 
 
 def _send(
     method: str, way: Way, body: bytes | None, headers: Mapping[str, str], line: Lifeline
-) -> Reply | DeliveryError:
+) -> Reply | RequestError:
     _this_thread.line = line
     if not way.verify_tls:  # somebody asked for it: once in the configuration is enough
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
@@ -128,22 +140,20 @@ def _send(
         return _failure(way, error)
 
 
-def _judge(way: Way, reply: Reply) -> Reply | DeliveryError:
+def _judge(way: Way, reply: Reply) -> Reply | RequestError:
     """Given an answer, return it if its status is one of success, and else what is wrong."""
     if reply.status < HTTPStatus.MULTIPLE_CHOICES:
         return reply
     headers = {name.lower(): value for name, value in reply.headers.items()}
     if reply.status < HTTPStatus.BAD_REQUEST:
         target = way.discreet(Way(headers.get("location", "")).host)
-        return DeliveryError(
+        return RequestError(
             f"{way.host} sends us elsewhere ({reply.status}, to {target}); the address itself must be right",
             retryable=False,
         )
     later = reply.status in LATER or reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     after = retry_after(headers.get("retry-after"), time.time()) if later else None
-    return DeliveryError(
-        f"{way.host} answered {_status(reply.status)}{_said(way, reply)}", retryable=later, after=after
-    )
+    return RequestError(f"{way.host} answered {_status(reply.status)}{_said(way, reply)}", retryable=later, after=after)
 
 
 def _status(code: int) -> str:
@@ -159,21 +169,21 @@ def _said(way: Way, reply: Reply) -> str:
     return f": {way.discreet(text)}" if text and not text.startswith("<") else ""
 
 
-def _failure(way: Way, error: BaseException) -> DeliveryError:
+def _failure(way: Way, error: BaseException) -> RequestError:
     """Given what was raised, return it in our words: those of the libraries repeat the address."""
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             why = way.discreet(cause.verify_message)
-            return DeliveryError(f"{way.host}: the certificate is not trusted ({why})", retryable=False)
+            return RequestError(f"{way.host}: the certificate is not trusted ({why})", retryable=False)
     if any("Tunnel connection failed: 407" in str(cause) for cause in causes):
-        return DeliveryError(f"{way.host}: the proxy wants another login", retryable=False)
+        return RequestError(f"{way.host}: the proxy wants another login", retryable=False)
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
-        return DeliveryError("the address of the receiver is not one that can be used", retryable=False)
+        return RequestError("the address of the receiver is not one that can be used", retryable=False)
     if any(isinstance(cause, (TimeoutError, requests.Timeout)) for cause in causes):
         return _too_slow(way)
     where = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else way.host
-    return DeliveryError(f"{where}: {_in_words(causes)}", retryable=True)
+    return RequestError(f"{where}: {_in_words(causes)}", retryable=True)
 
 
 def _in_words(causes: list[BaseException]) -> str:
@@ -191,8 +201,8 @@ def _in_words(causes: list[BaseException]) -> str:
     return next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), type(causes[0]).__name__)
 
 
-def _too_slow(way: Way) -> DeliveryError:
-    return DeliveryError(f"{way.host}: no whole answer within {way.timeout:g} s", retryable=True)
+def _too_slow(way: Way) -> RequestError:
+    return RequestError(f"{way.host}: no whole answer within {way.timeout:g} s", retryable=True)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -9,11 +9,12 @@ from typing import Protocol
 
 from monitor.alert.dispatcher import AlertDesk
 from monitor.alert.matchers import known_matchers, matchers_of
-from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
+from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.sample import sample_parcel
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery, Store
+from monitor.base.http import RequestError
 from monitor.base.units import parse_duration
 from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES
@@ -137,6 +138,6 @@ def _try(settings: ReceiverSettings, rule: str, now: float) -> Tried:
     parcel = sample_parcel(settings.name, rule, CAUSES[rule], now)
     try:
         ok, answer = True, build(settings).deliver(parcel)
-    except DeliveryError as error:
+    except RequestError as error:
         ok, answer = False, str(error)
     return Tried(receiver=settings.name, kind=settings.kind, ok=ok, answer=answer)

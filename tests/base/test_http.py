@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.alert.receivers.base import DeliveryError
 from monitor.base.endpoint import Way
-from monitor.base.http import MAX_AFTER, MAX_BODY, Reply, get, post_json, retry_after
+from monitor.base.http import MAX_AFTER, MAX_BODY, Reply, RequestError, get, post_json, retry_after
 from tests.support import free_port, wait_until
 from tests.support.receivers.http_server import (
     Behaviour,
@@ -44,8 +43,8 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
-def failure(way: Way) -> DeliveryError:
-    with pytest.raises(DeliveryError) as caught:
+def failure(way: Way) -> RequestError:
+    with pytest.raises(RequestError) as caught:
         post_json(way, {})
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None, "what led to it names the address"

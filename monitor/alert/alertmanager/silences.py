@@ -11,11 +11,10 @@ import msgspec
 
 from monitor.alert.matchers import Matcher, Operator
 from monitor.alert.receivers.alertmanager import api_url
-from monitor.alert.receivers.base import DeliveryError
 from monitor.alert.receivers.configured import bearer
 from monitor.alert.silences import Silence
 from monitor.base.endpoint import Way
-from monitor.base.http import get
+from monitor.base.http import RequestError, get
 
 log = logging.getLogger(__name__)
 EVERY = 15.0
@@ -98,7 +97,7 @@ class AlertmanagerSilences:
         """Ask once. What was last known stays, when there is no answer."""
         try:
             self.silences, trouble = read_silences(get(self._way, self._headers).body), None
-        except DeliveryError as error:
+        except RequestError as error:
             trouble = str(error)
         except ValueError as error:  # also what msgspec raises
             trouble = f"{self._way.host} answered what is no list of silences: {error}"

@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from monitor.alert.receivers.base import DeliveryError
 from monitor.base import http
 from monitor.base.endpoint import Way
+from monitor.base.http import RequestError
 
 log = logging.getLogger(__name__)
 MISSED = 3  # intervals without a look after which nothing is said any more
@@ -65,7 +65,7 @@ class Heartbeat:
     def _beat(self) -> str | None:
         try:
             http.get(self._way)
-        except DeliveryError as error:
+        except RequestError as error:
             return f"the heartbeat was not heard: {error}"
         return None
 

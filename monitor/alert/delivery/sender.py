@@ -19,6 +19,7 @@ from monitor.alert.delivery.stats import Tally, Traffic
 from monitor.alert.model import Notification, Parcel, Subject
 from monitor.alert.receivers.base import DeliveryError, Receiver
 from monitor.alert.store import Store
+from monitor.base.http import RequestError
 from monitor.facts.findings import Finding, Note, Severity
 
 log = logging.getLogger(__name__)
@@ -198,7 +199,7 @@ class Mailer:
         )  # fmt: skip
         try:
             answer = self._receiver.deliver(sending)
-        except DeliveryError as error:
+        except RequestError as error:
             self._note_failure(parcel, health, error)
         except Exception as error:  # a mistake in a receiver must not stop it; its text may hold an address with a key
             odd = DeliveryError(f"unexpected {type(error).__name__}", retryable=True)
@@ -209,7 +210,7 @@ class Mailer:
             self.tally.sent(parcel.notifications, self._now())
             self._outbox.sent(parcel, answer, self._now())
 
-    def _note_failure(self, parcel: OpenParcel, health: Health, error: DeliveryError) -> None:
+    def _note_failure(self, parcel: OpenParcel, health: Health, error: RequestError) -> None:
         if not error.retryable:
             log.error("receiver %s refused a message for good, it is parked: %s", parcel.receiver, error)
             self.tally.parked()
@@ -246,6 +247,6 @@ class Mailer:
             try:
                 receiver.resend(firing, self._now())
             except Exception as error:  # the next time is soon
-                text = str(error) if isinstance(error, DeliveryError) else f"unexpected {type(error).__name__}"
+                text = str(error) if isinstance(error, RequestError) else f"unexpected {type(error).__name__}"
                 log.warning("receiver %s could not be told what still fires: %s", receiver.name, text)
         return receiver.resend_every

@@ -7,19 +7,11 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from monitor.alert.model import Notification, Parcel
+from monitor.base.http import RequestError
 
 
-class DeliveryError(Exception):
-    """A parcel was not accepted. The message is for a person and holds no secret: no address, no key, no token.
-
-    `retryable` says whether the same parcel may be accepted later; `after` for how many seconds the receiver asked to
-    be left alone, where it said so.
-    """
-
-    def __init__(self, message: str, *, retryable: bool, after: float | None = None) -> None:
-        super().__init__(message)
-        self.retryable = retryable
-        self.after = after
+class DeliveryError(RequestError):
+    """A receiver did not accept a message, for a reason other than the request itself."""
 
 
 @dataclass(frozen=True)
@@ -97,5 +89,5 @@ class Receiver(Protocol):
         ...
 
     def deliver(self, parcel: Parcel) -> str:
-        """Send, and return the receiver's own answer in short, without secrets. Raise DeliveryError."""
+        """Send, and return the receiver's own answer in short, without secrets. Raise RequestError."""
         ...

@@ -18,9 +18,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from monitor.alert.receivers.base import DeliveryError
 from monitor.base.endpoint import Way
-from monitor.base.http import Reply, get, post_json
+from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 
 API = "/api/v2.0"
@@ -155,7 +154,7 @@ class Harbor:
         """Have something begun, and return its id, which is the end of where it says that it is."""
         try:
             reply = post_json(self._way(path), payload, self._headers())
-        except DeliveryError as error:
+        except RequestError as error:
             raise HarborError(str(error)) from None
         where = {name.lower(): value for name, value in reply.headers.items()}.get("location", "")
         own = where.rstrip("/").rpartition("/")[2]
@@ -190,7 +189,7 @@ class Harbor:
         try:
             reply: Reply = get(way, self._headers())
             return msgspec.json.decode(reply.body or b"null", type=form)
-        except DeliveryError as error:
+        except RequestError as error:
             raise HarborError(str(error)) from None
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise HarborError(f"{way.host} answered {path} with something else: {error}") from None

@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit
 
-from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
+from monitor.alert.receivers.base import ReceiverSettings
 from monitor.base.endpoint import Way
+from monitor.base.http import RequestError
 from monitor.config.prometheus import PrometheusConfig
 from monitor.doctor.checks.receivers import Reached, ReceiverFacts, ServiceFacts
 from monitor.doctor.context import Visit
@@ -78,7 +79,7 @@ def _ready(name: str, way: Way, token: str | None) -> Reached:
 
     try:
         get(way, bearer(token))
-    except DeliveryError as error:
+    except RequestError as error:
         return Reached(name, way.host, "answer", str(error))
     return Reached(name, way.host)
 

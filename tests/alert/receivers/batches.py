@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
-from monitor.alert.receivers.base import DeliveryError, Receiver, ReceiverSettings
+from monitor.alert.receivers.base import Receiver, ReceiverSettings
 from monitor.alert.receivers.registry import build
+from monitor.base.http import RequestError
 from monitor.facts.findings import Finding, Note, Severity
 
 GIB = 1024**3
@@ -52,10 +53,10 @@ def receiver(kind: str, url: str = "", **more: Any) -> Receiver:
     return build(ReceiverSettings(**(given | more)))
 
 
-def refusal(to: Receiver, what: Parcel | None = None) -> DeliveryError:
+def refusal(to: Receiver, what: Parcel | None = None) -> RequestError:
     """Deliver, and return why that failed."""
     try:
         answer = to.deliver(what or parcel())
-    except DeliveryError as error:
+    except RequestError as error:
         return error
     raise AssertionError(f"it was delivered: {answer}")

@@ -14,8 +14,9 @@ from urllib.parse import quote
 import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
-from monitor.alert.receivers.base import DeliveryError, MailSettings, Receiver, ReceiverSettings
+from monitor.alert.receivers.base import MailSettings, Receiver, ReceiverSettings
 from monitor.alert.receivers.configured import way_of
+from monitor.base.http import RequestError
 from monitor.base.logs import LogfmtFormatter
 from tests.alert.receivers.batches import parcel, receiver
 from tests.support import free_port
@@ -89,7 +90,7 @@ def everything(to: Any, work: Callable[[], object]) -> str:
     """Do it, and return all that it lets out."""
     try:
         out = repr(work())
-    except DeliveryError as error:
+    except RequestError as error:
         logging.getLogger("monitor.test").exception("delivering failed")
         chain = [error, error.__cause__, error.__context__]
         out = "".join(f"{each!r} {each} {getattr(each, 'args', ())}" for each in chain)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from monitor.base.text import unknown
 from monitor.config import messages as words
 from monitor.config import yaml_text
 from monitor.config.root import Config
@@ -130,7 +131,7 @@ class _Draft:
         place = _Place("environment", name=name, depth=len(path))
         if words.field_at(Config, path) is None:
             if len(path) > 1 or not _SERVICE_LINK.fullmatch(setting):
-                self._note(path, words.unknown("setting", setting, variables(), PREFIX), place)
+                self._note(path, unknown("setting", setting, variables(), PREFIX), place)
         elif words.is_text(Config, path):
             self._replace(path, text, place)
         else:

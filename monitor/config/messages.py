@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from monitor.base.text import unknown
 from monitor.base.units import quoted
 
 Path = tuple[str | int, ...]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 
 from monitor.alert.model import SEVERITY_RANK, Phase, alertname
 from monitor.alert.muted import Shown
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery, Event
-from monitor.base.units import format_duration
+from monitor.base.units import format_duration, utc_timestamp
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 from monitor.i18n.notes import sentence
@@ -189,7 +188,7 @@ def subject(labels: dict[str, str]) -> str:
 
 def moment(at: float) -> str:
     """Given a time, return it as people read it."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
+    return utc_timestamp(at)
 
 
 def _told(alert: SaidAlert) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 
-from monitor.base.units import format_duration, format_size
+from monitor.base.units import format_duration, format_size, utc_timestamp
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.present.node import Rows, Table, make_table
@@ -47,7 +46,7 @@ def history_table(runs: Iterable[ShownRun]) -> Table:
         run, states = shown.run, [item.state for item in shown.items]
         rows.append(
             (
-                time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(run.started_at)),
+                utc_timestamp(run.started_at),
                 run.policy,
                 run.node or "-",
                 run.trigger if run.by is None else f"{run.trigger} by {run.by}",

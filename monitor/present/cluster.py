@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping
 
-from monitor.base.units import format_duration, format_ratio, format_size
+from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
 from monitor.present.node import Rows, Table, make_table
 
@@ -21,7 +20,7 @@ def headline(view: ClusterView) -> str:
     """Given a view, return one line that says how the cluster fares."""
     states = Counter(gpu.state.value for gpu in view.gpus)
     gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none seen"
-    at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(view.at))
+    at = f"{utc_timestamp(view.at)} UTC"
     return f"{at}, {_number(len(view.nodes), 'node')}, {_number(len(view.gpus), 'GPU')}: {gpus}"
 
 

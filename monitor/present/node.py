@@ -6,11 +6,10 @@ and mounts come from whoever made them.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 from monitor.base.logs import printable
-from monitor.base.units import format_duration, format_ratio, format_size
+from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts import CollectorFact, DiskFact, GpuFact, ImageFact, NodeSnapshot, ShmFact
 
 Rows = list[tuple[str | None, ...]]
@@ -35,7 +34,7 @@ class Table:
 
 def headline(snapshot: NodeSnapshot) -> str:
     """Given a snapshot, return one line that says which node it is, and when it was read."""
-    read_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(snapshot.at))
+    read_at = f"{utc_timestamp(snapshot.at)} UTC"
     parts = [f"node {snapshot.node}", read_at, f"gpuwarden {snapshot.agent_version}"]
     if host := snapshot.host:
         parts.append(f"{host.cpus} CPUs")

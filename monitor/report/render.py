@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TextIO
@@ -13,7 +12,7 @@ import jinja2
 import msgspec
 
 from monitor.base.logs import printable
-from monitor.base.units import format_ratio, format_size
+from monitor.base.units import format_ratio, format_size, utc_timestamp
 from monitor.facts.findings import Note
 from monitor.i18n import CATALOGS, Value, say
 from monitor.i18n.figures import duration
@@ -188,7 +187,7 @@ def hours(value: float) -> str:
 
 def moment(at: float) -> str:
     """Given a time, return it as people read it."""
-    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    return f"{utc_timestamp(at)[:16]} UTC"
 
 
 def _wasted(row: Row) -> str:

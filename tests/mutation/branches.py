@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 TOP = Path(__file__).parents[2]
-CONTRACT = "what decides is pure: no network, no files, no clock"
+CONTRACT = "decisions are pure: no network, no files, no clock"
 PACKAGES = ("detect", "alert", "cleanup", "cluster")
 LEAST = 90  # percent, in each package
 

@@ -12,11 +12,11 @@ from monitor.agent.actions.auth import Gate, UsedIds
 from monitor.agent.actions.datasets import DatasetActions
 from monitor.agent.actions.dispatcher import Desk, Handler
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.processes import ProcessActions
 from monitor.agent.actions.runtime_images import Ledger
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.datasets.in_use import InUse
+from monitor.agent.journal import Journal
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
 from monitor.facts import ImageCacheFact

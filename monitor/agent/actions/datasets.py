@@ -9,13 +9,13 @@ from functools import partial
 
 import msgspec
 
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Job, Outcome, failed, refused
 from monitor.agent.datasets.check import Planned
 from monitor.agent.datasets.refused import Reason, RefusedError
 from monitor.agent.datasets.roots import Root, Roots
 from monitor.agent.datasets.survey import How, InUse, read_owners, survey
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.journal import Journal
 from monitor.agent.settings import Paths
 from monitor.base.clock import Clock
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit

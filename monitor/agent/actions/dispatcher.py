@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from monitor.agent.actions.auth import RefusedError, check_times
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Job, Outcome, failed, refused
+from monitor.agent.journal import Journal
 from monitor.base.clock import Clock
 from monitor.facts.actions import Action, ActionFact, ActionRequest, ActionState
 

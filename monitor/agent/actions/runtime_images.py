@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Refusal
+from monitor.agent.journal import Journal
 from monitor.base.msgspec_types import know_types
 from monitor.facts import ImageFact
 

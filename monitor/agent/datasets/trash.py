@@ -11,7 +11,6 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 
-from monitor.agent.actions.journal import Journal, Line, Value
 from monitor.agent.datasets.check import Planned, check_unchanged, enter_parent, split, users_of
 from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.refused import Reason, RefusedError
@@ -20,6 +19,7 @@ from monitor.agent.datasets.survey import InUse, unit_fact
 from monitor.agent.datasets.trash_store import PURGING, UNIT, Store, identity, put_back, rename
 from monitor.agent.datasets.tree import Directory, Tree, exists
 from monitor.agent.datasets.units import TRASH
+from monitor.agent.journal import Journal, Line, Value
 from monitor.facts.datasets import PurgeFact, TrashFact, UnitFact
 
 TRASHING, RESTORING, PURGE = "dataset.trash", "dataset.restore", "dataset.purge"

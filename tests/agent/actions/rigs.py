@@ -15,8 +15,8 @@ import docker.errors
 import grpc
 
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.runtime_images import Ledger
+from monitor.agent.journal import Journal
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
 from tests.support.engines import ContainerdEngine, DockerEngine, make_containerd, make_docker

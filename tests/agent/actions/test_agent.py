@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import requests
 
-from monitor.agent.actions.journal import Journal
+from monitor.agent.journal import Journal
 from monitor.agent.main import start
 from monitor.config.root import Config
 from monitor.facts.actions import ActionFact, ActionState, KillProcess, RemoveImage

@@ -15,8 +15,8 @@ import requests
 from monitor.agent.actions.api import ActionApi
 from monitor.agent.actions.auth import Gate, UsedIds
 from monitor.agent.actions.dispatcher import BusyError, Desk, Handler
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Job, Outcome, done
+from monitor.agent.journal import Journal
 from monitor.agent.server import MAX_BODY, AgentServer
 from monitor.detect.rules.actions_refused import RULE
 from monitor.facts import NodeSnapshot

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from monitor.agent.actions.datasets import DatasetActions
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Job, Outcome
 from monitor.agent.datasets.mounts import Place
 from monitor.agent.datasets.survey import InUse
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.journal import Journal
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact, UnitFact, UseFact
 from tests.support.filesystems import node_paths

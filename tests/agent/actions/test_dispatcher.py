@@ -12,8 +12,8 @@ import pytest
 
 from monitor.agent.actions import dispatcher as desk_module
 from monitor.agent.actions.dispatcher import MOST_WAITING, REMEMBERED, BusyError, Desk, Handler, NotStoppableError
-from monitor.agent.actions.journal import Journal
 from monitor.agent.actions.outcome import Job, Outcome, done, refused
+from monitor.agent.journal import Journal
 from monitor.facts.actions import Action, ActionFact, ActionState, KillProcess, PruneBuildCache, ScanDatasets
 from tests.agent.actions.requests_made import request
 from tests.support import wait_until

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from monitor.agent.actions.journal import Journal
 from monitor.agent.datasets.check import Planned
 from monitor.agent.datasets.mounts import Place
 from monitor.agent.datasets.roots import Roots
 from monitor.agent.datasets.survey import How, survey
 from monitor.agent.datasets.trash import Trash
+from monitor.agent.journal import Journal
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact
 from tests.support import need
 

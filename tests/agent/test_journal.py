@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.actions.journal import Journal
+from monitor.agent.journal import Journal
 from tests.support.clock import FakeClock
 
 LOOP = """

@@ -1,0 +1,71 @@
+"""Names that people write into configurations and queries: rules, causes, limits, labels, receivers, collectors."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin, get_type_hints
+
+from monitor.agent.assemble import COLLECTORS, Sources
+from monitor.agent.runtime import Runtimes
+from monitor.alert.own import OWN_RULES
+from monitor.alert.receivers.all import KINDS
+from monitor.config import Config
+from monitor.detect.all import RULES
+from monitor.facts.findings import LABELS
+from monitor.words import LANGUAGES
+from tests.golden.text import as_json, rows
+
+
+def rules() -> str:
+    """Return every rule with its causes, whether it is prompt, and its limits: name, unit, default."""
+    told = [
+        {
+            "rule": each.rule,
+            "prompt": each.prompt,
+            "causes": list(each.causes),
+            "limits": [list(row) for row in _limits(each.limits)],
+        }
+        for each in RULES
+    ]
+    return as_json([*told, *({"rule": name} for name in OWN_RULES)])
+
+
+def receivers() -> str:
+    """Return every kind of receiver."""
+    return rows([kind] for kind in KINDS)
+
+
+def collectors() -> str:
+    """Return every collector, how often it runs, its time limit and whom it waits for, in the order of their start."""
+    settings = Config.model_validate({"agent": {"node_name": "HOST"}}).agent_settings()
+    runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
+    sources = Sources(settings, runtimes, lambda _: None)
+    table = []
+    for factory, after in COLLECTORS:
+        name = factory(sources).name
+        schedule = settings.collectors[name]
+        table.append([name, f"{schedule.interval:g}s", f"{schedule.limit:g}s", ",".join(after)])
+    return rows(table)
+
+
+def words() -> str:
+    """Return the labels of alerts and the languages."""
+    return rows([["labels", ",".join(LABELS)], ["languages", ",".join(LANGUAGES)]])
+
+
+def _limits(kind: type[Any]) -> Iterator[tuple[str, str, Any]]:
+    hints = get_type_hints(kind, include_extras=True)
+    defaults = kind()
+    for field in dataclasses.fields(kind):
+        yield field.name, _unit(hints[field.name]), getattr(defaults, field.name)
+
+
+def _unit(hint: Any) -> str:
+    """Return the mark that says how a limit is written (duration, ratio, size), or the name of its type."""
+    marks = getattr(hint, "__metadata__", ())
+    if marks:
+        return ",".join(map(str, marks))
+    if get_origin(hint) is None:
+        return str(getattr(hint, "__name__", hint))
+    return "|".join(_unit(each) for each in get_args(hint))

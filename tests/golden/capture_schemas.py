@@ -1,0 +1,162 @@
+"""Snapshots, schemas of what travels and of what is kept on disk, the OpenAPI document, the HTTP routes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.routing import BaseRoute, Mount, Route
+
+import monitor
+from monitor.agent.act.journal import Line
+from monitor.agent.server import ACTIONS, Pages, SwitchedOff
+from monitor.alert.backoff import Health
+from monitor.alert.callback import Payload, TheTold
+from monitor.alert.model import Alert, Notification, Told
+from monitor.alert.silences import Silence
+from monitor.alert.store import Event
+from monitor.cleanup.journal import Entry, Run
+from monitor.cleanup.model import Plan
+from monitor.cluster.lease_record import Record
+from monitor.cluster.view_memory import SavedMemory
+from monitor.detect.engine import History
+from monitor.facts import NodeSnapshot
+from monitor.facts.actions import ActionFact, ActionRequest
+from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
+from monitor.web.app import create_app
+from monitor.web.audit import Audit
+from monitor.web.auth.doorkeeper import Doorkeeper
+from monitor.web.auth.settings import AccessSettings
+from monitor.web.guard import Guard
+from monitor.web.openapi import document, served
+from monitor.web.openapi_table import OPERATIONS
+from tests.golden.schemas import without_class_names
+from tests.golden.text import as_json, of_json, rows
+from tests.support.snapshots import full_snapshot
+from tests.web import test_alerts_api, test_cleanup_api
+from tests.web.test_app import Cluster
+from tests.web.test_openapi import Reports, routes_of
+from tests.web.world import Acting
+
+VERSION = "VERSION"
+# What is kept on disk or on the Lease, each under the place where it is kept.
+KEPT: Mapping[str, Any] = {
+    "alerts.db/alerts": Alert,
+    "alerts.db/told": Told,
+    "alerts.db/silences": Silence,
+    "alerts.db/history": Event,
+    "alerts.db/outbox": Notification,
+    "alerts.db/health": Health,
+    "alerts.db/notes/called": TheTold,
+    "cleanup.db/runs.body": Run,
+    "cleanup.db/runs.plan": Plan,
+    "cleanup.db/items": Entry,
+    "findings.json": History,
+    "view.json": SavedMemory,
+    "lease/ran": Record,
+    "agent/journal": Line,
+    "agent/trash": TrashFact,
+}
+
+
+def snapshot() -> str:
+    """Return the JSON of a node where everything is known."""
+    return of_json(msgspec.json.encode(full_snapshot()))
+
+
+def snapshot_schema() -> str:
+    """Return the schema of a snapshot."""
+    return _schema(NodeSnapshot)
+
+
+def action_schemas() -> str:
+    """Return the schemas of what an agent is asked to do and of what it answers."""
+    kinds = {
+        "request": ActionRequest, "answer": ActionFact, "result/scan": ScanFact, "result/trash": TrashFact,
+        "result/purge": PurgeFact,
+    }  # fmt: skip
+    return as_json({name: json.loads(_schema(kind)) for name, kind in kinds.items()})
+
+
+def callback_schema() -> str:
+    """Return the schema of what an Alertmanager may send to the daemon."""
+    return _schema(Payload)
+
+
+def kept_schemas() -> str:
+    """Return the schema of each value that outlives the process."""
+    return as_json({name: json.loads(_schema(kind)) for name, kind in KEPT.items()})
+
+
+def openapi() -> str:
+    """Return the OpenAPI document of a daemon that serves everything, without class names and version."""
+    made = _openapi()[0]
+    assert made["info"]["version"] == monitor.__version__
+    return as_json(made | {"info": made["info"] | {"version": VERSION}})
+
+
+def openapi_components() -> str:
+    """Return the names of the components in the OpenAPI document, each with the name that replaces it here.
+
+    The names are those of classes. Generated clients see them, so that renaming one shows here.
+    """
+    return rows(_openapi()[1].items())
+
+
+def routes() -> str:
+    """Return method and path of every page and API of the daemon; of the API also the operation, role and status."""
+    known = {(each.method, each.path): each for each in OPERATIONS}
+    table: list[list[str]] = []
+    for route in _routes():
+        if isinstance(route, Mount):
+            table.append(["MOUNT", route.path])
+        elif isinstance(route, Route):
+            for method in sorted(route.methods or ()):
+                row = known.get((method, route.path))
+                about = [row.name, row.role.value, str(row.status.value)] if row is not None else []
+                table.append([method, route.path, *about])
+    return rows(table)
+
+
+def agent_pages() -> str:
+    """Return status and type of what the agent answers, and the body where that is short."""
+    pages = Pages(full_snapshot, "the-token")
+    asked = [("/metrics", ""), ("/metrics", "Bearer the-token"), ("/v1/snapshot", "bearer the-token")]
+    asked += [("/healthz", ""), ("/nothing", "Bearer the-token")]
+    answers: list[dict[str, Any]] = []
+    for path, authorization in asked:
+        reply = pages.answer(path, authorization)
+        answer: dict[str, Any] = {"path": path, "authorization": authorization, "status": reply.status.value}
+        answer["content_type"] = reply.content_type
+        answers.append(answer | ({"body": json.loads(reply.body)} if len(reply.body) < 200 else {}))
+    status, body, _ = SwitchedOff().answer("POST", ACTIONS, "", "", b"")
+    answers.append({"path": ACTIONS, "authorization": "", "status": status.value, "body": json.loads(body)})
+    return as_json(answers)
+
+
+def _schema(kind: Any) -> str:
+    return as_json(without_class_names(msgspec.json.schema(kind))[0])
+
+
+@functools.cache
+def _routes() -> list[BaseRoute]:
+    """Return the routes of a daemon that serves everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        audit = Audit(str(Path(folder) / "audit.db"))
+        guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
+        alerts, cleanup = test_alerts_api.Asked(), test_cleanup_api.Asked()
+        app = create_app(
+            Cluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
+        )  # fmt: skip
+        audit.close()
+    return routes_of(app)
+
+
+@functools.cache
+def _openapi() -> tuple[dict[str, Any], dict[str, str]]:
+    return without_class_names(document(served(_routes())), "#/components/schemas/")

@@ -1,0 +1,157 @@
+"""What outlives the process: databases, state files, the Lease."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from monitor.agent.act.assemble import JOURNAL, USED
+from monitor.agent.act.auth import UsedIds
+from monitor.agent.act.journal import Journal as AgentJournal
+from monitor.agent.collect.images import ImagesCollector, Seen
+from monitor.agent.runtime import Runtimes
+from monitor.alert import store as alert_store
+from monitor.alert.callback import TheTold
+from monitor.alert.model import Told
+from monitor.cleanup import journal as cleanup_journal
+from monitor.cluster import view_memory
+from monitor.cluster.lease import Claim, held
+from monitor.cluster.lease_record import Ran, Record, with_mark, with_runs, written
+from monitor.cluster.node_join import CardMemory
+from monitor.cluster.view import Memory
+from monitor.detect.all import RULES
+from monitor.detect.base import Situation
+from monitor.detect.engine import History, detect
+from monitor.explain.world import make_world
+from monitor.facts.agents import AgentFact
+from monitor.facts.cluster import GpuState
+from monitor.facts.findings import Severity
+from monitor.leading import RAN, TOLD
+from monitor.record import store as record_store
+from monitor.watch import FILE as FINDINGS_FILE
+from monitor.watch import history_file
+from monitor.web import audit
+from tests.cluster.builders import node as card_node
+from tests.detect import builders_gpu, builders_nodes, builders_storage
+from tests.explain import builders
+from tests.golden.text import as_json, of_json
+from tests.support.snapshots import AT, GIB, full_snapshot
+
+# Each database: the name of its file, and what opens it.
+DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
+    (alert_store.FILE, alert_store.Store),
+    (cleanup_journal.FILE, cleanup_journal.Journal),
+    (record_store.FILE, record_store.RecordStore),
+    (audit.FILE, audit.Audit),
+)
+
+
+def databases() -> str:
+    """Return tables and indexes of every database, as SQLite has them, and the version of each."""
+    with _folder() as folder:
+        return "".join(_database(folder / name, opened) for name, opened in DATABASES)
+
+
+def _database(path: Path, opened: Callable[[str], Any]) -> str:
+    opened(str(path)).close()
+    with closing(sqlite3.connect(path)) as file:
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        mode = file.execute("PRAGMA journal_mode").fetchone()[0]
+        found = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name").fetchall()
+    head = f"-- {path.name} (version {version}, journal mode {mode}, file mode {os.stat(path).st_mode & 0o777:o})\n"
+    return head + "".join(f"{sql};\n" for (sql,) in found) + "\n"
+
+
+def findings_file() -> str:
+    """Return the state file of the rules after two looks at a cluster with many troubles."""
+    history = History()
+    for now in (AT, AT + 300):
+        history = detect(RULES, {}, _situation(now), history).history
+    with _folder() as folder:
+        history_file(str(folder)).save(history)
+        return of_json((folder / FINDINGS_FILE).read_bytes())
+
+
+def view_file() -> str:
+    """Return the state file of the view."""
+    cards = {
+        "n1/GPU-a": CardMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
+        "n1/GPU-b": CardMemory(state=GpuState.FREE, since=AT - 30),
+    }
+    with _folder() as folder:
+        view_memory.MemoryFile(str(folder), lambda: AT).save(Memory(cards=cards, missing={"uid-1": AT - 9}))
+        return of_json((folder / view_memory.FILE).read_bytes())
+
+
+def agent_files() -> str:
+    """Return the state files of an agent: memory of images, journal, ids of actions that were used."""
+    with _folder() as folder:
+        images = ImagesCollector(Runtimes("", ()), lambda: None, str(folder))
+        images._file.save({"docker": {"sha256:1": Seen(AT - 900, AT - 60), "sha256:2": Seen(AT - 9)}})
+        book = AgentJournal(str(folder / JOURNAL), _Clock())
+        book.done(book.intend("remove-image", {"image": "sha256:1", "bytes": GIB}), "removed", {"freed": GIB})
+        UsedIds(str(folder / USED), AT).add("a1", AT + 60, AT)
+        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
+    ids = list(dict.fromkeys(re.findall(r'"id":"([0-9a-f]{32})"', texts[JOURNAL])))
+    assert len(ids) == 1
+    return "".join(f"-- {name}\n{text.replace(ids[0], 'ID').rstrip()}\n" for name, text in texts.items())
+
+
+def lease() -> str:
+    """Return the Lease as it is written when it is taken, with the annotations of a fixed record."""
+    record = with_runs(Record(), "images", ("n1", None), Ran(AT - 60, "cron", id="run-1", bytes=GIB, path="/data"))
+    record = with_runs(record, "images", ("n1",), Ran(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
+    record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
+    told = TheTold(told=(Told(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),))
+    annotations = {RAN: written(record), TOLD: msgspec.json.encode(told).decode()}
+    return as_json(held(None, "gpuwarden", Claim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
+
+
+def _situation(now: float) -> Situation:
+    """Return a cluster with a troubled node, a full disk, a silent agent, waiting pods and a service that is down."""
+    storage = builders_storage
+    full = storage.disk("/", 98)
+    agents = (
+        AgentFact(target="gpu-01:9835", node="gpu-01", snapshot=full_snapshot(), received_at=now),
+        storage.agent("n2", full, storage.hung(), storage.nas(99.5), at=now, images=(storage.cache(total=80),)),
+        storage.silent("n3"),
+    )
+    short = "0/4 nodes are available: 4 Insufficient nvidia.com/gpu."
+    pods = (
+        builders.pod("bert-0", gpus=8, age=7200, conditions=builders.unschedulable(short)),
+        builders.pod("vit-0", node="n2", age=7200, statuses=(builders.waiting("ImagePullBackOff", "Back-off"),)),
+        builders.pod("loop-0", node="n2", phase="Running", age=7200, statuses=(builders.looping(127),)),
+        builders.pod("old-0", node="n3", phase="Running", age=90_000, deletion_at=now - 7200),
+    )
+    events = (
+        builders.event("FailedScheduling", short),
+        builders.event("Failed", "Failed to pull image: harbor.lab/nlp/bert:1: not found", about=pods[1]),
+    )
+    nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
+    view = builders_gpu.situation(*agents, pods=pods, nodes=nodes, now=now).world.view
+    world = make_world(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
+    return Situation(world, now, (builders_nodes.service(),))
+
+
+class _Clock:
+    """Stands still."""
+
+    def time(self) -> float:
+        return AT
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)

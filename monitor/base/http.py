@@ -28,8 +28,8 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from monitor import __version__
-from monitor.base.deadline import Lifeline, within
 from monitor.base.endpoint import Way
+from monitor.base.threads import Cancellation, with_deadline
 
 MAX_BODY = 64 * 1024
 MAX_AFTER = 3600.0  # nobody is left alone for longer, whatever they ask for
@@ -103,7 +103,7 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) -> Reply:
     try:
-        result = within(way.timeout, lambda line: _send(method, way, body, headers, line))
+        result = with_deadline(way.timeout, lambda line: _send(method, way, body, headers, line))
     except TimeoutError:
         result = _too_slow(way)
     # Raised here and not where it came to light: what urllib3 raised there names the whole address.
@@ -113,7 +113,7 @@ def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) 
 
 
 def _send(
-    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], line: Lifeline
+    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], line: Cancellation
 ) -> Reply | RequestError:
     _this_thread.line = line
     if not way.verify_tls:  # somebody asked for it: once in the configuration is enough

@@ -17,7 +17,7 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.base.cron import cron_trigger, fires_in
 from monitor.base.sqlite import DatabaseError
-from monitor.base.threads import Crew
+from monitor.base.threads import WorkerPool
 from monitor.cleanup.execute.run_plan import Executor, StoppedError
 from monitor.cleanup.inputs import Gatherer
 from monitor.cleanup.journal import Journal
@@ -68,7 +68,7 @@ class CleanupService:
         self._stopping = stopping
         self._now = now
         self._look_every = look
-        self._crew = Crew(CREW, "cleanup")
+        self._crew = WorkerPool(CREW, "cleanup")
         self._scheduler = BackgroundScheduler(timezone="UTC", daemon=True)
         self._looking = threading.Lock()
         self._thread = threading.Thread(target=self._begin, name="cleanup", daemon=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from monitor.base.threads import CallOutcome, outcome_of
 from monitor.config.root import Config
 from monitor.doctor.checks.agents import AgentsFacts
 from monitor.doctor.checks.kubernetes import KubeFacts
 from monitor.doctor.checks.receivers import Sent
-from monitor.doctor.parallel import Once
 
 if TYPE_CHECKING:
     from monitor.kube.client import KubeApi
@@ -31,6 +32,28 @@ class Terminal:
 
     lang: str
     encoding: str
+
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """A value that several checks need, and the first of them makes while the others wait."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: CallOutcome[T] | None = None
+
+    def get(self) -> T:
+        """Return the value, or raise what making it raised."""
+        with self._lock:
+            if self._made is None:
+                self._made = outcome_of(self._make)
+        if self._made.error is not None:
+            raise self._made.error
+        assert self._made.value is not None
+        return self._made.value
 
 
 class NoConfigError(Exception):

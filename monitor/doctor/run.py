@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from monitor.base.threads import run_parallel
 from monitor.doctor.context import NoConfigError, Visit
 from monitor.doctor.model import Status, Verdicts, not_checked, problem, worst
-from monitor.doctor.parallel import side_by_side
 
 LIMIT = 5.0
 
@@ -53,7 +53,7 @@ def run(checks: Iterable[Check], visit: Visit) -> tuple[Result, ...]:
     """Make all checks at once, and return their results in the order given."""
     checks = tuple(checks)
     limit = max((check.limit for check in checks), default=0.0) + 0.5
-    outcomes = side_by_side([lambda check=check: _within(check, visit) for check in checks], limit, len(checks))  # type: ignore[misc]  # a check
+    outcomes = run_parallel([lambda check=check: _within(check, visit) for check in checks], limit, len(checks))  # type: ignore[misc]  # a check
     return tuple(
         Result(check.name, outcome.value if outcome.value is not None else _late(check))
         for check, outcome in zip(checks, outcomes, strict=True)
@@ -62,7 +62,7 @@ def run(checks: Iterable[Check], visit: Visit) -> tuple[Result, ...]:
 
 def _within(check: Check, visit: Visit) -> Verdicts:
     """Make a check, and return its verdicts, or that it took too long."""
-    (outcome,) = side_by_side([lambda: _made(check, visit)], check.limit)
+    (outcome,) = run_parallel([lambda: _made(check, visit)], check.limit)
     return _late(check) if outcome.value is None else outcome.value
 
 

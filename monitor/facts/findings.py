@@ -25,7 +25,7 @@ class Severity(StrEnum):
 
 
 class Note(Fact, frozen=True, kw_only=True):
-    """One sentence: a key of the catalogs in `monitor.i18n`, and the values that go into it."""
+    """One sentence: a key of the catalogs in `monitor.words`, and the values that go into it."""
 
     key: str
     values: dict[str, Value] = msgspec.field(default_factory=dict)

@@ -12,7 +12,7 @@ import pytest
 RACE = """
 import sys, threading, msgspec
 from typing import Optional
-from monitor.known_types import know_types
+from monitor.base.msgspec_types import know_types
 sys.setswitchinterval(1e-6)
 class Inner(msgspec.Struct):
     a: int = 0
@@ -35,14 +35,22 @@ for kind in kinds:
 LATE = """
 import importlib, pkgutil
 import msgspec, {start}
-from monitor.known_types import structs
+from monitor.base.msgspec_types import structs
 early = set(structs(msgspec.Struct))
 for found in pkgutil.walk_packages(monitor.__path__, "monitor."):
     if found.name.startswith({parts!r}) and not found.name.endswith("__main__"):
         importlib.import_module(found.name)
 print(*sorted({{each.__module__ for each in set(structs(msgspec.Struct)) - early}}))
 """
-DAEMON = ("monitor.facts", "monitor.cluster", "monitor.alert", "monitor.cleanup", "monitor.report", "monitor.web")
+DAEMON = (
+    "monitor.facts",
+    "monitor.cluster",
+    "monitor.alert",
+    "monitor.cleanup",
+    "monitor.report",
+    "monitor.web",
+    "monitor.probes",
+)
 AGENT = ("monitor.agent",)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, sys, threading
-from monitor.arenas import share_heaps
+from monitor.base.process import share_heaps
 if sys.argv[1] == "shared":
     assert share_heaps()
 libc = ctypes.CDLL(None)

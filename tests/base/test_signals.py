@@ -10,7 +10,7 @@ import time
 import pytest
 
 WAITING = """
-from monitor.signals import StopSignal
+from monitor.base.signals import StopSignal
 stop = StopSignal()
 print("waiting", flush=True)
 while not stop.wait(0.3):

@@ -3,9 +3,9 @@ from __future__ import annotations
 import threading
 import time
 
-from monitor.doctor.context import Request, Terminal, Visit
+from monitor.base.threads import run_parallel
+from monitor.doctor.context import Once, Request, Terminal, Visit
 from monitor.doctor.model import ok
-from monitor.doctor.parallel import Once, side_by_side
 from monitor.doctor.run import Check, run
 
 SECRET = "key=0123abcd"
@@ -37,15 +37,6 @@ def test_one_that_hangs_or_breaks_costs_the_others_nothing() -> None:
     assert SECRET not in str(results)  # what an unexpected error says may be anything
 
 
-def test_outcomes_are_in_order_and_the_late_ones_are_known() -> None:
-    release = threading.Event()
-    outcomes = side_by_side([lambda: 1, lambda: int("x"), lambda: release.wait(30) or 3], 0.2)
-    release.set()
-    assert [outcome.late for outcome in outcomes] == [False, False, True]
-    assert (outcomes[0].value, type(outcomes[1].error)) == (1, ValueError)
-    assert side_by_side([], 1.0) == []
-
-
 def test_what_several_need_is_made_once() -> None:
     made: list[int] = []
 
@@ -54,5 +45,5 @@ def test_what_several_need_is_made_once() -> None:
         return "it"
 
     once = Once(make)
-    outcomes = side_by_side([once.get] * 8, 5.0)
+    outcomes = run_parallel([once.get] * 8, 5.0)
     assert ([outcome.value for outcome in outcomes], made) == (["it"] * 8, [1])

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from click.testing import CliRunner
 
-from monitor.cli import main
+from monitor.cli.main import main
 from tests.golden.text import as_json
 
 WIDTH = 120

@@ -10,9 +10,9 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from monitor.cli import main
-from monitor.config import Config
-from monitor.config_file import PREFIX, variables
+from monitor.cli.main import main
+from monitor.config.file import PREFIX, variables
+from monitor.config.root import Config
 from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, rows
 

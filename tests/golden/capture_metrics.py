@@ -9,14 +9,16 @@ from unittest.mock import MagicMock
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import Exposition as AgentExposition
+from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Alert, Phase
-from monitor.alert.shown import Shown
-from monitor.alert.traffic import Traffic
-from monitor.cleanup.figures import Cleaned
+from monitor.alert.muted import Shown
+from monitor.cleanup.totals import Cleaned
+from monitor.daemon.metrics import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
+from monitor.daemon.metrics.collect import Scraped
+from monitor.daemon.metrics.findings import Found
+from monitor.daemon.metrics.own import Own
+from monitor.daemon.pod_health import Unwell, UnwellPod
 from monitor.explain.reasons import PodRef
-from monitor.exposition import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
-from monitor.exposition.findings import Found
-from monitor.exposition.own import Own
 from monitor.facts.cluster import (
     ClusterView,
     FreeView,
@@ -32,8 +34,6 @@ from monitor.facts.cluster import (
 )
 from monitor.facts.findings import LABELS, Finding, Note, Severity
 from monitor.facts.services import ServiceFact
-from monitor.scraping import Scraped
-from monitor.unwell import Unwell, UnwellPod
 from tests.golden.text import rows
 from tests.support.snapshots import AT, GIB, full_snapshot
 

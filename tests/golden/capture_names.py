@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin, get_type_hints
 
-from monitor.agent.assemble import COLLECTORS, Sources
+from monitor.agent.build import COLLECTORS, Sources
 from monitor.agent.runtime import Runtimes
-from monitor.alert.own import OWN_RULES
-from monitor.alert.receivers.all import KINDS
-from monitor.config import Config
-from monitor.detect.all import RULES
+from monitor.alert.receivers.registry import KINDS
+from monitor.config.root import Config
+from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
-from monitor.words import LANGUAGES
+from monitor.i18n import LANGUAGES
 from tests.golden.text import as_json, rows
 
 

@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 import monitor
 from monitor.alert.model import Parcel
-from monitor.alert.receivers.all import build
 from monitor.alert.receivers.base import MailSettings, Owner, ReceiverSettings
-from tests.alert.letters import CASES, NOW
+from monitor.alert.receivers.registry import build
+from tests.alert.message.documents import CASES, NOW
 from tests.golden.text import as_json
 from tests.support.receivers.bots import Bot, DingTalkBot, FeishuBot, SlackHook, WeComBot
 from tests.support.receivers.http_server import Handler, LocalServer

@@ -13,35 +13,35 @@ import msgspec
 from starlette.routing import BaseRoute, Mount, Route
 
 import monitor
-from monitor.agent.act.journal import Line
+from monitor.access.audit import Audit
+from monitor.access.settings import AccessSettings
+from monitor.agent.journal import Line
 from monitor.agent.server import ACTIONS, Pages, SwitchedOff
-from monitor.alert.backoff import Health
-from monitor.alert.callback import Payload, TheTold
+from monitor.alert.alertmanager.callback import Payload, TheTold
+from monitor.alert.delivery.backoff import Health
 from monitor.alert.model import Alert, Notification, Told
 from monitor.alert.silences import Silence
 from monitor.alert.store import Event
 from monitor.cleanup.journal import Entry, Run
 from monitor.cleanup.model import Plan
-from monitor.cluster.lease_record import Record
 from monitor.cluster.view_memory import SavedMemory
 from monitor.detect.engine import History
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
+from monitor.leader.ledger import Record
 from monitor.web.app import create_app
-from monitor.web.audit import Audit
-from monitor.web.auth.doorkeeper import Doorkeeper
-from monitor.web.auth.settings import AccessSettings
-from monitor.web.guard import Guard
+from monitor.web.authenticator import Doorkeeper
 from monitor.web.openapi import document, served
 from monitor.web.openapi_table import OPERATIONS
+from monitor.web.security import Guard
 from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, of_json, rows
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
+from tests.web.cluster import Acting
 from tests.web.test_app import Cluster
 from tests.web.test_openapi import Reports, routes_of
-from tests.web.world import Acting
 
 VERSION = "VERSION"
 # What is kept on disk or on the Lease, each under the place where it is kept.

@@ -13,32 +13,32 @@ from typing import Any
 
 import msgspec
 
-from monitor.agent.act.assemble import JOURNAL, USED
-from monitor.agent.act.auth import UsedIds
-from monitor.agent.act.journal import Journal as AgentJournal
-from monitor.agent.collect.images import ImagesCollector, Seen
+from monitor.access import audit
+from monitor.agent.actions.auth import UsedIds
+from monitor.agent.actions.build import JOURNAL, USED
+from monitor.agent.collectors.images import ImagesCollector, Seen
+from monitor.agent.journal import Journal as AgentJournal
 from monitor.agent.runtime import Runtimes
 from monitor.alert import store as alert_store
-from monitor.alert.callback import TheTold
+from monitor.alert.alertmanager.callback import TheTold
 from monitor.alert.model import Told
 from monitor.cleanup import journal as cleanup_journal
 from monitor.cluster import view_memory
-from monitor.cluster.lease import Claim, held
-from monitor.cluster.lease_record import Ran, Record, with_mark, with_runs, written
 from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Memory
-from monitor.detect.all import RULES
+from monitor.daemon.evaluator import FILE as FINDINGS_FILE
+from monitor.daemon.evaluator import history_file
 from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
-from monitor.explain.world import make_world
+from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
+from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import Severity
-from monitor.leading import RAN, TOLD
-from monitor.record import store as record_store
-from monitor.watch import FILE as FINDINGS_FILE
-from monitor.watch import history_file
-from monitor.web import audit
+from monitor.leader.elector import RAN, TOLD
+from monitor.leader.lease import Claim, held
+from monitor.leader.ledger import Ran, Record, with_mark, with_runs, written
+from monitor.report import store as record_store
 from tests.cluster.builders import node as card_node
 from tests.detect import builders_gpu, builders_nodes, builders_storage
 from tests.explain import builders

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.receivers.all import KINDS
-from monitor.exposition import catalogue
+from monitor.alert.receivers.registry import KINDS
+from monitor.daemon.metrics import catalogue
 from tests.golden.capture import FILES, GOLDEN, UPDATE, difference, stored
 
 

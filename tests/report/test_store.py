@@ -66,8 +66,8 @@ def test_it_outlives_the_process(tmp_path: Path) -> None:
 
 KILLED = """
 import sys
-from monitor.record.buckets import Bucket
-from monitor.record.store import RecordStore
+from monitor.report.buckets import Bucket
+from monitor.report.store import RecordStore
 store, number = RecordStore(sys.argv[1]), 0
 while True:
     number += 1

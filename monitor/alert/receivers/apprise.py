@@ -14,8 +14,8 @@ from monitor.alert.message.formats.base import shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import Configured, Writer
-from monitor.base.deadline import within
 from monitor.base.http import no_requests_logged
+from monitor.base.threads import with_deadline
 
 LIMIT = 4096
 TITLE = 150
@@ -41,7 +41,7 @@ class Apprise(Configured):
         title, text = shorten(letter.title, TITLE), self._writer.text(parcel, letter, LIMIT)
         problem, retryable = "Apprise could not deliver; it does not say why", True
         try:
-            delivered = within(self.settings.timeout, lambda _: self._send(library, title, text))
+            delivered = with_deadline(self.settings.timeout, lambda _: self._send(library, title, text))
         except _NotUnderstoodError:
             delivered, problem, retryable = False, "the address is not one that Apprise understands", False
         except TimeoutError:

@@ -16,8 +16,8 @@ from monitor.alert.message.formats.base import clean, shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer
-from monitor.base.deadline import Lifeline, within
 from monitor.base.endpoint import Way
+from monitor.base.threads import Cancellation, with_deadline
 
 LIMIT = 60_000  # bytes of a text; nobody reads more
 SUBJECT = 150
@@ -47,7 +47,7 @@ class Mail(Configured):
         if not to:
             raise DeliveryError("there is nobody to send this mail to", retryable=False)
         try:
-            result = within(self.settings.timeout, lambda line: self._send(message, to, line))
+            result = with_deadline(self.settings.timeout, lambda line: self._send(message, to, line))
         except TimeoutError:
             result = DeliveryError(f"{self._way.host}: not done within {self._way.timeout:g} s", retryable=True)
         if isinstance(result, DeliveryError):
@@ -77,7 +77,7 @@ class Mail(Configured):
         owners = [self.settings.owners[user] for user in users if user in self.settings.owners]
         return [owner.mail for owner in owners if owner.mail]
 
-    def _send(self, message: EmailMessage, to: list[str], line: Lifeline) -> str | DeliveryError:
+    def _send(self, message: EmailMessage, to: list[str], line: Cancellation) -> str | DeliveryError:
         try:
             with self._connect() as server:
                 if server.sock is not None:

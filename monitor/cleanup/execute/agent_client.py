@@ -18,7 +18,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from monitor.base.deadline import Lifeline, within
+from monitor.base.threads import Cancellation, with_deadline
 from monitor.cluster.agents.client import AgentTls
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 
@@ -133,7 +133,7 @@ class ActionClient:
         self, target: str, method: str, path: str, body: bytes | None
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
         try:
-            return within(self._access.limit, lambda line: self._talk(line, target, method, path, body))
+            return with_deadline(self._access.limit, lambda line: self._talk(line, target, method, path, body))
         except TimeoutError:
             why = f"no whole answer within {self._access.limit:g} s"
         except ssl.SSLError as error:
@@ -145,7 +145,7 @@ class ActionClient:
         raise AgentSilentError(f"{target}: {why}")
 
     def _talk(
-        self, line: Lifeline, target: str, method: str, path: str, body: bytes | None
+        self, line: Cancellation, target: str, method: str, path: str, body: bytes | None
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
         with closing(http.client.HTTPConnection(target, timeout=self._access.limit)) as connection:
             sock = socket.create_connection((connection.host, connection.port), self._access.limit)

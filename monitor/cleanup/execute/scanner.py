@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.base.threads import all_at_once
+from monitor.base.threads import map_parallel
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
 from monitor.cleanup.execute.executor import GOOD_FOR, LIMITS
 from monitor.cleanup.execute.references_reader import Volumes
@@ -139,7 +139,7 @@ class Scanner:
                 log.warning("%s: who uses %s on %s is not known: %s", policy.name, policy.root, node, error)
                 return None
 
-        for node, scan in zip(nodes, all_at_once(look, list(nodes), AT_ONCE, "cleanup-scan"), strict=True):
+        for node, scan in zip(nodes, map_parallel(look, list(nodes), AT_ONCE, "cleanup-scan"), strict=True):
             if scan is None or scan.stopped:
                 silent.append(node)
                 continue

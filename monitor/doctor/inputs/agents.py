@@ -11,10 +11,10 @@ from functools import partial
 import msgspec
 
 import monitor
+from monitor.base.threads import run_parallel
 from monitor.cluster.agents.client import AgentError, AgentTls, HttpFetch
 from monitor.doctor.checks.agents import AgentLook, AgentsFacts
 from monitor.doctor.context import Visit
-from monitor.doctor.parallel import side_by_side
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode.stream import BrokenError, decode_pod_list
 
@@ -38,7 +38,7 @@ def agents(visit: Visit) -> AgentsFacts:
         fetch = HttpFetch(ASK_SECONDS, token, tls)
     except (_FindError, ValueError) as error:
         return AgentsFacts(unknown=str(error))
-    outcomes = side_by_side([partial(_ask, fetch, target, node) for target, node in targets.items()], ALL_SECONDS, CREW)
+    outcomes = run_parallel([partial(_ask, fetch, target, node) for target, node in targets.items()], ALL_SECONDS, CREW)
     fetch.close()
     looks = (
         outcome.value or AgentLook(target, node, "timeout", f"no answer within {ALL_SECONDS:g} s")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from monitor.base.threads import run_parallel
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.policies import DatasetsConfig, GpusConfig, ImagesConfig, PodsConfig, PolicyConfig
 from monitor.doctor.checks.kubernetes import KubeFacts
 from monitor.doctor.checks.rights import Answer, Need, RightsFacts, Role
 from monitor.doctor.context import Cluster, Visit
-from monitor.doctor.parallel import side_by_side
 
 if TYPE_CHECKING:
     from monitor.config.access import AccessConfig
@@ -131,7 +131,7 @@ def rights(visit: Visit) -> RightsFacts:
     daemon = visit.config.daemon
     served = _groups(api)
     needs = _once((*_reading(served), *_leading(daemon.lease), *_acting(daemon.cleanup, daemon.access, served)))
-    outcomes = side_by_side([lambda need=need: _allowed(api, need) for need in needs], RIGHTS_SECONDS, crew=8)  # type: ignore[misc]  # one type of need
+    outcomes = run_parallel([lambda need=need: _allowed(api, need) for need in needs], RIGHTS_SECONDS, workers=8)  # type: ignore[misc]  # one type of need
     return RightsFacts(
         tuple(
             Answer(need, outcome.value, str(outcome.error) if outcome.error else "no answer" if outcome.late else None)

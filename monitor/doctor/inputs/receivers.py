@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.base.endpoint import Way
 from monitor.base.http import RequestError
+from monitor.base.threads import run_parallel
 from monitor.config.prometheus import PrometheusConfig
 from monitor.doctor.checks.receivers import Reached, ReceiverFacts, ServiceFacts
 from monitor.doctor.context import Visit
-from monitor.doctor.parallel import side_by_side
 
 CONNECT_SECONDS = 3.0
 ALL_SECONDS = 3.5
@@ -59,7 +59,7 @@ def services(visit: Visit) -> ServiceFacts:
 
 def _all(looks: list[Callable[[], Reached]] | list[partial[Reached]], names: list[str]) -> tuple[Reached, ...]:
     """Have everybody looked at side by side. A name look-up may take for ever: then nobody answered."""
-    outcomes = side_by_side(looks, ALL_SECONDS)
+    outcomes = run_parallel(looks, ALL_SECONDS)
     silent = f"no answer within {ALL_SECONDS:g} s"
     return tuple(
         outcome.value

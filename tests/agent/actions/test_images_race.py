@@ -99,9 +99,9 @@ def test_a_container_that_begins_meanwhile_never_loses_its_image(engine: Rig) ->
 DIES = """
 import sys
 from pathlib import Path
-from monitor.agent.act.images import ImageActions
-from monitor.agent.act.journal import Journal
-from monitor.agent.act.runtime_images import Ledger
+from monitor.agent.actions.images import ImageActions
+from monitor.agent.actions.journal import Journal
+from monitor.agent.actions.runtime_images import Ledger
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
 from monitor.facts.actions import RemoveImage

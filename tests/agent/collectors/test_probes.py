@@ -309,7 +309,7 @@ def test_no_registries() -> None:
 
 LOOK_UP_TWICE = """
 import json, os, sys, time, msgspec
-from monitor.agent.collect.probes import ProbesCollector
+from monitor.agent.collectors.probes import ProbesCollector
 from monitor.agent.settings import RegistryTarget
 targets = [RegistryTarget(url=url, ca_file=None, verify_tls=True) for url in sys.argv[1:]]
 collector = ProbesCollector(tuple(targets), 0.5)

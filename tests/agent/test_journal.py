@@ -16,7 +16,7 @@ from tests.support.clock import FakeClock
 
 LOOP = """
 import sys
-from monitor.agent.actions.journal import Journal
+from monitor.agent.journal import Journal
 journal = Journal(sys.argv[1])
 while True:
     print(journal.intend("remove", {"n": 1}), flush=True)

@@ -100,7 +100,7 @@ DIES = """
 import sys
 from pathlib import Path
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.actions.journal import Journal
+from monitor.agent.journal import Journal
 from monitor.agent.actions.runtime_images import Ledger
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact

@@ -16,8 +16,8 @@ from monitor.cleanup.plan.references import FINISHED
 from monitor.facts.actions import KillProcess
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView, Identity, NodeView
-from monitor.facts.findings import Note, Value
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 from monitor.i18n import say
 from monitor.i18n.notes import sentence
 
@@ -119,11 +119,11 @@ class Asked:
     key: str
     kind: str
     target: str
-    notes: tuple[Note, ...]
+    notes: tuple[Text, ...]
     node: str | None = None
     owner: str | None = None
     gpus: int = 0
-    warnings: tuple[Note, ...] = ()
+    warnings: tuple[Text, ...] = ()
     pod: PodFact | None = None
 
 
@@ -216,7 +216,7 @@ def _deleted(scene: Scene, namespace: str, name: str, uid: str | None) -> Asked:
     )
 
 
-def _worries(pod: PodFact, target: str) -> list[Note]:
+def _worries(pod: PodFact, target: str) -> list[Text]:
     found = []
     if pod.owner is not None and pod.phase not in FINISHED:
         found.append(_note("warn.comes-back", kind=pod.owner.kind, name=pod.owner.name, pod=target))
@@ -262,7 +262,7 @@ def shown(planned: Planned, lang: str, *, dry_run: bool) -> Outcome:
     return Outcome(action=planned.wanted.action, dry_run=dry_run, plan=planned.digest, steps=steps)
 
 
-def _sentences(notes: tuple[Note, ...], lang: str) -> str:
+def _sentences(notes: tuple[Text, ...], lang: str) -> str:
     said = []
     for note in notes:
         values = {name: say(lang, NOBODY, {}) if value == NOBODY else value for name, value in note.values.items()}
@@ -270,9 +270,9 @@ def _sentences(notes: tuple[Note, ...], lang: str) -> str:
     return ("" if lang == "zh" else " ").join(said)
 
 
-def _note(word: str, **values: Value) -> Note:
-    return Note(key=f"act.{word}", values=values)
+def _note(word: str, **values: Value) -> Text:
+    return Text(key=f"act.{word}", values=values)
 
 
-def _frees(gpus: int, node: str | None) -> tuple[Note, ...]:
+def _frees(gpus: int, node: str | None) -> tuple[Text, ...]:
     return (_note("frees", count=gpus, node=node or "?"),) if gpus else ()

@@ -8,7 +8,8 @@ from enum import StrEnum
 import msgspec
 
 from monitor.facts.base import Fact
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -125,7 +126,7 @@ class Summary(Fact, frozen=True, kw_only=True):
     fired: dict[str, int] = msgspec.field(default_factory=dict)
     resolved: dict[str, int] = msgspec.field(default_factory=dict)
     still_firing: int = 0
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Text, ...] = ()
 
 
 class Parcel(Fact, frozen=True, kw_only=True):

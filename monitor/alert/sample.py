@@ -6,7 +6,8 @@ import hashlib
 from string import Formatter
 
 from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 from monitor.i18n import CATALOGS
 
 AGE = 600.0
@@ -62,10 +63,10 @@ def sample_finding(rule: str, cause: str, now: float) -> Finding:
     )
 
 
-def _filled(key: str) -> Note:
+def _filled(key: str) -> Text:
     """Return a sentence with something in each of its fields."""
     values: dict[str, Value] = {}
     for _, name, form, _ in Formatter().parse(CATALOGS["en"][key]):
         if name is not None:
             values[name] = FIGURES.get(form or "", 3 if "|" in (form or "") else EXAMPLES.get(name, "…"))
-    return Note(key=key, values=values)
+    return Text(key=key, values=values)

@@ -8,7 +8,7 @@ import msgspec
 
 from monitor.facts.actions import AnyAction
 from monitor.facts.base import Fact
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 
 
 class Mode(StrEnum):
@@ -49,7 +49,7 @@ class Item(Fact, frozen=True, kw_only=True):
 
     id: str
     name: str
-    why: Note
+    why: Text
     risk: Risk
     node: str | None = None
     owner: str | None = None
@@ -88,8 +88,8 @@ class Plan(Fact, frozen=True, kw_only=True):
     kept_counts: dict[str, int] = msgspec.field(default_factory=dict)
     needed_bytes: int | None = None
     capped_by: str | None = None  # items, bytes: what stopped the plan from growing
-    refused: Note | None = None
-    warnings: tuple[Note, ...] = ()
+    refused: Text | None = None
+    warnings: tuple[Text, ...] = ()
 
     @property
     def frees_bytes(self) -> int:

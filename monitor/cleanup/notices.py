@@ -12,7 +12,8 @@ from monitor.alert.routes import Route, routes_for
 from monitor.cleanup.journal import Entry, ItemState, Run
 from monitor.cleanup.model import Item, Plan
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, Policy
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 REPORT, NOTICE, ANNOUNCED = "cleanup-report", "cleanup-notice", "cleanup-announced"
 RULES = (REPORT, NOTICE, ANNOUNCED)
@@ -50,9 +51,9 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
         "left": len(left),
         "failed": len(failed),
     }
-    evidence = [Note(key=f"cleanup.end.{run.end}")]
+    evidence = [Text(key=f"cleanup.end.{run.end}")]
     if run.before is not None and run.after is not None:
-        evidence.insert(0, Note(key="cleanup.report.disk", values={"before": run.before, "after": run.after}))
+        evidence.insert(0, Text(key="cleanup.report.disk", values={"before": run.before, "after": run.after}))
     evidence += [_outcome("failed", entry) for entry in failed[:SHOWN]]
     evidence += [_outcome("kept", entry) for entry in left[:SHOWN]]
     finding = Finding(
@@ -62,7 +63,7 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
         labels=_labels(run.policy, run.node),
         headline=_headline(run, entries, counts),
         evidence=tuple(evidence),
-        advice=(Note(key="cleanup.report.advice"),),
+        advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
     return _notifications(policy, finding, f"{run.id}", address, run.ended_at or run.started_at)
@@ -78,9 +79,9 @@ def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         severity=Severity.INFO,
         cause=run.kind,
         labels=_labels(policy.name, run.node),
-        headline=Note(key="cleanup.report.dry-run", values=values),
+        headline=Text(key="cleanup.report.dry-run", values=values),
         evidence=_planned(plan),
-        advice=(Note(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
+        advice=(Text(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
         since=run.started_at,
     )
     return _notifications(policy, finding, run.id, address, run.started_at)
@@ -96,7 +97,7 @@ def refusal_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         cause=run.kind,
         labels=_labels(policy.name, run.node),
         headline=plan.refused,
-        advice=(Note(key="cleanup.report.advice"),),
+        advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
     return _notifications(policy, finding, run.id, address, run.started_at)
@@ -115,9 +116,9 @@ def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tu
         severity=Severity.WARNING,
         cause=policy.kind,
         labels=_labels(policy.name, plan.node),
-        headline=Note(key="cleanup.announced", values=values),
+        headline=Text(key="cleanup.announced", values=values),
         evidence=_planned(plan),
-        advice=(Note(key="cleanup.announced.advice", values={"policy": policy.name}),),
+        advice=(Text(key="cleanup.announced.advice", values={"policy": policy.name}),),
         since=now,
     )
     return _notifications(policy, finding, policy.fingerprint, address, now)
@@ -159,47 +160,47 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
         severity=Severity.WARNING,
         cause=policy.kind,
         labels=labels,
-        headline=Note(key=f"cleanup.notice.{what}", values=values),
+        headline=Text(key=f"cleanup.notice.{what}", values=values),
         evidence=tuple(evidence),
-        advice=(Note(key=f"cleanup.notice.{policy.kind}.advice"),),
+        advice=(Text(key=f"cleanup.notice.{policy.kind}.advice"),),
         since=now,
     )
 
 
-def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> Note:
+def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> Text:
     if run.trigger != "release":
-        return Note(key="cleanup.report.done", values=counts)
+        return Text(key="cleanup.report.done", values=counts)
     gpu = entries[0].item.why.values.get("gpu", "?")
-    return Note(
+    return Text(
         key="cleanup.report.release", values=counts | {"by": run.by or "?", "gpu": gpu, "node": run.node or "?"}
     )
 
 
-def _outcome(what: str, entry: Entry) -> Note:
+def _outcome(what: str, entry: Entry) -> Text:
     values: dict[str, Value] = {"name": entry.item.name[:_LONGEST], "outcome": entry.outcome or "?"}
     if what == "failed":
         values["message"] = (entry.message or "?")[:_LONGEST]
-    return Note(key=f"cleanup.report.{what}", values=values)
+    return Text(key=f"cleanup.report.{what}", values=values)
 
 
-def _sized(item: Item) -> Note:
+def _sized(item: Item) -> Text:
     if item.frees_bytes is None:
         return item.why
-    return Note(key="cleanup.report.item", values={"name": item.name[:_LONGEST], "bytes": item.frees_bytes})
+    return Text(key="cleanup.report.item", values={"name": item.name[:_LONGEST], "bytes": item.frees_bytes})
 
 
-def _planned(plan: Plan) -> tuple[Note, ...]:
+def _planned(plan: Plan) -> tuple[Text, ...]:
     """Return what is wrong with a policy, each once though it is so on many nodes, and the first of what would go."""
-    warnings: list[Note] = []
+    warnings: list[Text] = []
     for note in plan.warnings:
         if note not in warnings:
             warnings.append(note)
     return (*warnings[:SHOWN], *(_sized(item) for item in plan.items[:SHOWN]))
 
 
-def _aged(item: Item, now: float) -> Note:
+def _aged(item: Item, now: float) -> Text:
     values: dict[str, Value] = {"name": item.name[:_LONGEST], "bytes": item.frees_bytes or 0}
-    return Note(key="cleanup.notice.item", values=values | {"seconds": max(0.0, now - (item.last_used_at or now))})
+    return Text(key="cleanup.notice.item", values=values | {"seconds": max(0.0, now - (item.last_used_at or now))})
 
 
 def _labels(policy: str, node: str | None) -> dict[str, str]:

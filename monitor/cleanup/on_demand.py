@@ -13,7 +13,7 @@ from monitor.cleanup.plan.gpus import plan_gpu
 from monitor.cleanup.policy import Caps, Exempt, GpuPolicy, Policy
 from monitor.facts.actions import KillProcess, RestoreUnit
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 
 RELEASE, RESTORE = "release", "restore"
 
@@ -79,7 +79,7 @@ def restore_plan(trash: str, root: str, node: str, name: str, by: str, now: floa
     item = Item(
         id=f"restore/{trash}",
         name=name,
-        why=Note(key="cleanup.why.restore", values={"by": by}),
+        why=Text(key="cleanup.why.restore", values={"by": by}),
         risk=Risk.LOW,
         node=node,
         not_before=now,

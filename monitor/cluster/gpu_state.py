@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import msgspec
 
 from monitor.cluster.holders import Claim, Life
-from monitor.facts.cluster import Evidence, GpuState
+from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuFact, XidEvent
+from monitor.facts.text import Evidence
 
 Values = dict[str, str | int | float]
 Verdict = tuple[GpuState, tuple[Evidence, ...]]
@@ -57,19 +58,19 @@ def decide(card: Card) -> Verdict:
 def _faulty(card: Card) -> list[Evidence]:
     gpu, found = card.gpu, []
     if gpu.lost:
-        found.append(Evidence(what="gpu-lost", values={"error": gpu.error or ""}))
+        found.append(Evidence(key="gpu-lost", values={"error": gpu.error or ""}))
     if card.xids:
         found += _xids(card)
     ecc = gpu.ecc
     uncorrected = ((ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0)) if ecc else 0
     if uncorrected:
-        found.append(Evidence(what="ecc-uncorrected", values={"errors": uncorrected}))
+        found.append(Evidence(key="ecc-uncorrected", values={"errors": uncorrected}))
     if gpu.row_remaps and gpu.row_remaps.failed:
-        found.append(Evidence(what="row-remap-failed"))
+        found.append(Evidence(key="row-remap-failed"))
     if gpu.row_remaps and gpu.row_remaps.pending:
-        found.append(Evidence(what="row-remap-pending"))
+        found.append(Evidence(key="row-remap-pending"))
     if gpu.recovery_action not in (None, "none"):
-        found.append(Evidence(what="recovery-action", values={"action": gpu.recovery_action or ""}))
+        found.append(Evidence(key="recovery-action", values={"action": gpu.recovery_action or ""}))
     return found
 
 
@@ -80,7 +81,7 @@ def _xids(card: Card) -> list[Evidence]:
         if x.code in card.limits.faulty_xids and card.now - x.at - card.skew < card.limits.xid_hold
     }
     return [
-        Evidence(what="xid", values={"code": code, "at": xid.at, "message": xid.message or ""})
+        Evidence(key="xid", values={"code": code, "at": xid.at, "message": xid.message or ""})
         for code, xid in sorted(recent.items())
     ]
 
@@ -94,13 +95,13 @@ def _wedged(card: Card) -> list[Evidence]:
             continue
         if card.now - process.state_since - card.skew >= card.limits.wedged_after:
             values: Values = {"pid": process.pid, "state": process.state, "since": process.state_since}
-            found.append(Evidence(what="process-state", values=values | {"process": process.name or ""}))
+            found.append(Evidence(key="process-state", values=values | {"process": process.name or ""}))
     return found
 
 
 def _zombie(card: Card) -> list[Evidence]:
     return [
-        Evidence(what=claim.life.value, values={"pod": _pod(claim), "pid": claim.process.pid})
+        Evidence(key=claim.life.value, values={"pod": _pod(claim), "pid": claim.process.pid})
         for claim in card.claims
         if claim.process is not None and claim.life in ENDED
     ]
@@ -120,7 +121,7 @@ def _orphan(card: Card) -> list[Evidence]:
                 "process": process.name or "",
                 "container": process.container_id or "",
             }
-            found.append(Evidence(what=what, values=values if process.uid is None else values | {"uid": process.uid}))
+            found.append(Evidence(key=what, values=values if process.uid is None else values | {"uid": process.uid}))
     return found
 
 
@@ -129,9 +130,9 @@ def _ghost(card: Card) -> list[Evidence]:
     if not card.processes_known or any(claim.process is not None for claim in card.claims):
         return []
     if (gpu.memory_used_bytes or 0) > card.limits.ghost_bytes:
-        found.append(Evidence(what="memory-without-process", values={"bytes": gpu.memory_used_bytes or 0}))
+        found.append(Evidence(key="memory-without-process", values={"bytes": gpu.memory_used_bytes or 0}))
     if (gpu.utilization_ratio or 0) > 0:
-        found.append(Evidence(what="utilization-without-process", values={"ratio": gpu.utilization_ratio or 0}))
+        found.append(Evidence(key="utilization-without-process", values={"ratio": gpu.utilization_ratio or 0}))
     return found
 
 
@@ -142,13 +143,13 @@ def _idle(card: Card) -> list[Evidence]:
     ages = [card.now - claim.pod.started_at for claim in held if claim.pod and claim.pod.started_at is not None]
     if ages and max(ages) < card.limits.idle_after:
         return []
-    return [Evidence(what="idle", values={"pod": _pod(held[0]), "since": card.idle_since})]
+    return [Evidence(key="idle", values={"pod": _pod(held[0]), "since": card.idle_since})]
 
 
 def _busy(card: Card) -> list[Evidence]:
     """A claim that may be outdated by seconds still counts: better not free for a moment than given away twice."""
     held = [claim for claim in card.claims if claim.life in (Life.LIVE, Life.UNSURE)]
-    return [Evidence(what="held", values={"pod": _pod(claim), "by": claim.by}) for claim in held]
+    return [Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in held]
 
 
 def _phantom(card: Card) -> list[Evidence]:
@@ -158,7 +159,7 @@ def _phantom(card: Card) -> list[Evidence]:
     any more is another matter: nobody will ever say that it ended.
     """
     return [
-        Evidence(what="stale-allocation", values={"pod": _pod(claim), "by": claim.by})
+        Evidence(key="stale-allocation", values={"pod": _pod(claim), "by": claim.by})
         for claim in card.claims
         if claim.process is None and claim.life is Life.DELETED
     ]

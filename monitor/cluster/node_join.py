@@ -11,10 +11,11 @@ import msgspec
 from monitor.cluster.gpu_state import Card, StateLimits, decide
 from monitor.cluster.holders import Claim, Life, PodIndex, allocation_claim, merge_holders, process_claim
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import Evidence, GpuState, GpuView, Identity, NodeView
+from monitor.facts.cluster import GpuState, GpuView, Identity, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.facts.node import CollectorFact, NodeSnapshot
+from monitor.facts.text import Evidence
 
 MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accelerator/nvidia_name")
 BAD = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
@@ -106,11 +107,11 @@ def _blind(inputs: NodeInputs, limits: StateLimits, now: float) -> Evidence | No
     """Return why nothing can be said of the node's cards, or None."""
     agent, snapshot = inputs.agent, _snapshot(inputs)
     if agent is None:
-        return Evidence(what="no-agent")
+        return Evidence(key="no-agent")
     if snapshot is None or agent.received_at is None:
-        return Evidence(what="agent-silent", values={"error": agent.error or ""})
+        return Evidence(key="agent-silent", values={"error": agent.error or ""})
     if now - agent.received_at > limits.stale_after:
-        return Evidence(what="agent-silent", values={"since": agent.received_at, "error": agent.error or ""})
+        return Evidence(key="agent-silent", values={"since": agent.received_at, "error": agent.error or ""})
     if snapshot.gpu is not None:
         return None
     return _why_no_gpu(next((fact for fact in snapshot.collectors if fact.name == "gpu"), None))
@@ -118,12 +119,12 @@ def _blind(inputs: NodeInputs, limits: StateLimits, now: float) -> Evidence | No
 
 def _why_no_gpu(collector: CollectorFact | None) -> Evidence:
     if collector is None:
-        return Evidence(what="collector-disabled")
+        return Evidence(key="collector-disabled")
     if collector.hung_since is not None:
-        return Evidence(what="driver-hung", values={"since": collector.hung_since})
+        return Evidence(key="driver-hung", values={"since": collector.hung_since})
     if collector.outcome == "absent":
-        return Evidence(what="no-driver", values={"message": collector.message or ""})
-    return Evidence(what="collector-failed", values={"message": collector.message or ""})
+        return Evidence(key="no-driver", values={"message": collector.message or ""})
+    return Evidence(key="collector-failed", values={"message": collector.message or ""})
 
 
 def _claims(inputs: NodeInputs, index: PodIndex, now: float) -> dict[str, list[Claim]]:
@@ -234,7 +235,7 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
     requested = round(sum(pod.requests.get(inputs.resource, 0) for pod in inputs.pods))
     allocatable = int(node.allocatable.get(inputs.resource, 0)) if node else None
     cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu and blind is None else None
-    silent = blind is not None and blind.what == "agent-silent"
+    silent = blind is not None and blind.key == "agent-silent"
     return NodeView(
         name=inputs.name,
         model=next((gpu.model for gpu in gpus if gpu.model), _label_model(inputs)),

@@ -11,7 +11,8 @@ import msgspec
 
 from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
 from monitor.detect.lib.scopes import ScopeIndex
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text
 
 BROKEN = "rule-broken"
 
@@ -71,7 +72,7 @@ def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:
             severity=Severity.WARNING,
             cause=BROKEN,
             labels={"service": "gpuwarden"},
-            headline=Note(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
+            headline=Text(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
             raw=repr(error),
         )
         return Detected(findings=(broken,), memory=memory, blind=(Scope(labels={}),))

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from monitor.explain.fit import RULES, Kind, NodeFit
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
+from monitor.explain.reasons import Answer, PendingCause, Status, whole
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 NAMED = 5
 # Taints that Kubernetes itself sets while a node is in trouble: to be healed, not to be tolerated.
@@ -38,9 +39,9 @@ def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> Answer:
     return Answer(
         Status.PENDING,
         PendingCause.OTHER,
-        Reason(key, {"nodes": names}),
+        Text(key, {"nodes": names}),
         evidence=others,
-        advice=(Reason(Key.UNCORDON_ADVICE if kind is Kind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),),
+        advice=(Text(Key.UNCORDON_ADVICE if kind is Kind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),),
     )
 
 
@@ -51,31 +52,31 @@ def _main_rule(candidates: Sequence[NodeFit]) -> Kind:
     return max(RULES, key=lambda kind: (alone[kind], any_way[kind], -RULES.index(kind)))
 
 
-def _tainted(candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answer:
+def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> Answer:
     nodes = [each for each in candidates if Kind.TAINT in each.rules()]
     taints = Counter(o.detail for each in nodes for o in each.obstacles if o.kind is Kind.TAINT)
     taint = taints.most_common(1)[0][0]
     names = _names(nodes)
     values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
     key = taint.partition("=")[0].partition(":")[0]
-    headline = Reason(Key.TAINT_TROUBLE if key in TROUBLE else Key.TAINT, values)
-    advice = Reason(TROUBLE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
+    headline = Text(Key.TAINT_TROUBLE if key in TROUBLE else Key.TAINT, values)
+    advice = Text(TROUBLE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
     return Answer(Status.PENDING, PendingCause.TAINT, headline, others, (advice,))
 
 
-def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Reason, ...]) -> Answer:
+def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> Answer:
     wanted = Counter(o.detail for each in candidates for o in each.obstacles if o.kind is Kind.SELECTOR)
     values: dict[str, Value] = {"wanted": "; ".join(sorted(wanted)), "count": len(candidates)}
     return Answer(
         Status.PENDING,
         PendingCause.SELECTOR,
-        Reason(Key.SELECTOR, values),
+        Text(Key.SELECTOR, values),
         evidence=(*_labels_there(pod, candidates), *others),
-        advice=(Reason(Key.SELECTOR_ADVICE, values),),
+        advice=(Text(Key.SELECTOR_ADVICE, values),),
     )
 
 
-def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Reason]:
+def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield what the nodes have where the pod wants something else: most often it is a slip of the pen."""
     keys = dict.fromkeys([*pod.node_selector, *(r.key for term in pod.node_affinity for r in term if not r.field)])
     for key in keys:
@@ -84,12 +85,12 @@ def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Reaso
             continue
         if there:
             values = ", ".join(f"{value} ({count})" for value, count in there.most_common(NAMED))
-            yield Reason(Key.LABEL_VALUES, {"label": key, "values": values})
+            yield Text(Key.LABEL_VALUES, {"label": key, "values": values})
         else:
-            yield Reason(Key.LABEL_ABSENT, {"label": key})
+            yield Text(Key.LABEL_ABSENT, {"label": key})
 
 
-def _also(candidates: Sequence[NodeFit], main: Kind, kinds: Sequence[Kind] = RULES) -> Iterable[Reason]:
+def _also(candidates: Sequence[NodeFit], main: Kind, kinds: Sequence[Kind] = RULES) -> Iterable[Text]:
     """Yield the nodes that something else keeps the pod off, by these rules."""
     keys = {
         Kind.TAINT: Key.ALSO_TAINTED,
@@ -100,7 +101,7 @@ def _also(candidates: Sequence[NodeFit], main: Kind, kinds: Sequence[Kind] = RUL
     for kind in kinds:
         found = [each for each in candidates if kind is not main and kind in each.rules()]
         if found:
-            yield Reason(keys[kind], {"count": len(found), "nodes": _names(found)})
+            yield Text(keys[kind], {"count": len(found), "nodes": _names(found)})
 
 
 def _names(nodes: Iterable[NodeFit]) -> str:
@@ -121,7 +122,7 @@ def short_of_other(able: Sequence[NodeFit], asked: int) -> Answer:
         "node": nearest.node.name,
     }
     idle = sum(each.free for each in lacking)
-    evidence = (Reason(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
-    headline = Reason(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
+    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
+    headline = Text(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
     advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is Kind.PODS else Key.SHORT_OF_ADVICE
-    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Reason(advice, values),))
+    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Text(advice, values),))

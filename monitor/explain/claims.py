@@ -6,9 +6,10 @@ import re
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
+from monitor.explain.reasons import Answer, PendingCause, Status
 from monitor.explain.scheduler_message import Says, Verdict
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 _CLAIM = re.compile(r"persistentvolumeclaim \\?\"([^\"\\]+)\\?\"", re.IGNORECASE)
 
@@ -42,4 +43,4 @@ def _claims(pod: PodFact) -> str:
 
 
 def _answer(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.VOLUME, Reason(headline, values), advice=(Reason(advice, values),))
+    return Answer(Status.PENDING, PendingCause.VOLUME, Text(headline, values), advice=(Text(advice, values),))

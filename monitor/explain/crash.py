@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
+from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 START_FAILED = ("StartError", "ContainerCannotRun")
@@ -66,9 +67,9 @@ def crashed(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     return Answer(
         Status.CRASHING,
         f"crash-{word.lower().replace('_', '-')}",
-        Reason(Key[f"CRASH_{word}"], values),
+        Text(Key[f"CRASH_{word}"], values),
         tuple(_evidence(pod, status, end, word)),
-        (Reason(Key[f"CRASH_{word}_ADVICE"], values),),
+        (Text(Key[f"CRASH_{word}_ADVICE"], values),),
     )
 
 
@@ -122,29 +123,29 @@ def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> 
     }
 
 
-def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, word: str) -> Iterable[Reason]:
+def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, word: str) -> Iterable[Text]:
     if end.started_at is not None and end.finished_at is not None:
         seconds = max(0.0, end.finished_at - end.started_at)
-        yield Reason(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
+        yield Text(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
     elif status.restart_count:
-        yield Reason(Key.RESTARTED, {"restarts": status.restart_count})
+        yield Text(Key.RESTARTED, {"restarts": status.restart_count})
     if word == "OUT_OF_MEMORY":
         limits = next((each.limits for each in pod.containers if each.name == status.name), {})
         if "memory" in limits:
-            yield Reason(Key.MEMORY_LIMIT, {"limit": round(limits["memory"])})
+            yield Text(Key.MEMORY_LIMIT, {"limit": round(limits["memory"])})
     if word == "SHM":
         yield shm_size(pod)
     if end.message:
-        yield Reason(Key.LAST_WORDS, {"message": quote(end.message)})
+        yield Text(Key.LAST_WORDS, {"message": quote(end.message)})
 
 
-def shm_size(pod: PodFact) -> Reason:
+def shm_size(pod: PodFact) -> Text:
     """Given a pod, return what it may put into /dev/shm: a volume in memory is how pods get more."""
     sizes = [volume.size_limit_bytes for volume in pod.volumes if volume.medium == "Memory"]
     if not sizes:
-        return Reason(Key.SHM_DEFAULT, {"size": DEFAULT_SHM})
+        return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM})
     known = [size for size in sizes if size]
-    return Reason(Key.SHM_SIZE, {"size": round(max(known))}) if known else Reason(Key.SHM_UNLIMITED)
+    return Text(Key.SHM_SIZE, {"size": round(max(known))}) if known else Text(Key.SHM_UNLIMITED)
 
 
 def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
@@ -163,9 +164,9 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Ans
     return Answer(
         Status.CRASHING,
         f"start-{word.lower().replace('_', '-')}",
-        Reason(Key[f"START_{word}"], values),
-        (Reason(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
-        (Reason(Key[f"START_{word}_ADVICE"], values),),
+        Text(Key[f"START_{word}"], values),
+        (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
+        (Text(Key[f"START_{word}_ADVICE"], values),),
     )
 
 

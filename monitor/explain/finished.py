@@ -8,9 +8,10 @@ from dataclasses import replace
 from monitor.explain import crash
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 _DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
 _SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown")
@@ -19,7 +20,7 @@ _SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown")
 def finished(pod: PodFact, world: World) -> Answer:
     """Given a pod that has ended, return how."""
     if pod.phase == "Succeeded":
-        return Answer(Status.FINISHED, "done", Reason(Key.DONE, {"pod": pod.name}))
+        return Answer(Status.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
     if answer := _by_reason(pod):
         return answer
     failed = [each for each in pod.statuses if crash.ending(each).exit_code]
@@ -28,7 +29,7 @@ def finished(pod: PodFact, world: World) -> Answer:
         why = crash.cannot_start if crash.ending(first).reason in crash.START_FAILED else crash.crashed
         return replace(why(pod, first, world), status=Status.FINISHED)
     values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}
-    return Answer(Status.FINISHED, "failed", Reason(Key.FAILED, values))
+    return Answer(Status.FINISHED, "failed", Text(Key.FAILED, values))
 
 
 def _by_reason(pod: PodFact) -> Answer | None:
@@ -63,5 +64,5 @@ def _admission(message: str, values: dict[str, Value]) -> Answer:
 
 
 def _answer(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    evidence = (Reason(Key.RUNTIME_SAYS, {"message": values["message"]}),) if values["message"] else ()
-    return Answer(Status.FINISHED, cause, Reason(headline, values), evidence, (Reason(advice, values),))
+    evidence = (Text(Key.RUNTIME_SAYS, {"message": values["message"]}),) if values["message"] else ()
+    return Answer(Status.FINISHED, cause, Text(headline, values), evidence, (Text(advice, values),))

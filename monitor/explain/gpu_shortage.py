@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from monitor.explain.fit import Kind, NodeFit, gpu_resource, gpus_asked
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
+from monitor.explain.reasons import Answer, PendingCause, Status
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 NAMED = 5
 TOP = 3
@@ -28,7 +29,7 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
     return Answer(
         Status.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
-        Reason(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
+        Text(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
         evidence=(
             *_holders(pod, usable, world),
             *_leaving(pod, usable, world),
@@ -48,8 +49,8 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
         return Answer(
             Status.PENDING,
             PendingCause.NOT_ENOUGH_GPUS,
-            Reason(Key.NO_GPU_NODES, values),
-            advice=(Reason(Key.NO_GPU_NODES_ADVICE, values),),
+            Text(Key.NO_GPU_NODES, values),
+            advice=(Text(Key.NO_GPU_NODES_ADVICE, values),),
         )
     usable = [each for each in fits if each.usable and each.total]
     values = {
@@ -62,9 +63,9 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
     return Answer(
         Status.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
-        Reason(Key.NEVER_ON_ONE_NODE, values),
+        Text(Key.NEVER_ON_ONE_NODE, values),
         evidence=tuple(_free_map(usable)),
-        advice=(_distribute(pod, plan, world) if plan else Reason(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
+        advice=(_distribute(pod, plan, world) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
     )
 
 
@@ -84,19 +85,19 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], wo
     return Answer(
         Status.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
-        Reason(Key.NO_SINGLE_NODE_FITS, values),
+        Text(Key.NO_SINGLE_NODE_FITS, values),
         evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
-        advice=(*advice, Reason(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
+        advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
     )
 
 
-def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Reason:
+def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Text:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
     job = world.identity(pod).job
     peers = (
         sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
     )
-    return Reason(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
+    return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
 def _layout(usable: Sequence[NodeFit], asked: int, world: World) -> tuple[int, int] | None:
@@ -118,15 +119,15 @@ def _workers(free: Sequence[int], asked: int) -> tuple[int, int] | None:
     return None
 
 
-def _free_map(usable: Sequence[NodeFit]) -> Iterable[Reason]:
+def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield where the free GPUs are, most first."""
     found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
     if found:
         names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED])
-        yield Reason(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
+        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
 
 
-def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
     """Yield who holds most of the GPUs that this pod could use."""
     resource = gpu_resource(pod, world)
     held: Counter[str] = Counter()
@@ -135,20 +136,20 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[
             held[world.user(other)] += round(other.requests.get(resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(TOP) if count]
     if top:
-        yield Reason(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
+        yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
 
 
-def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
     """Yield how many GPUs come back when pods that are being deleted are gone."""
     resource = gpu_resource(pod, world)
     pods = [p for each in usable for p in world.bound.get(each.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
         names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:TOP] if p.requests.get(resource))
-        yield Reason(Key.GPUS_LEAVING, {"count": count, "pods": names})
+        yield Text(Key.GPUS_LEAVING, {"count": count, "pods": names})
 
 
-def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
+def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
     """Yield which GPUs are held and not used, or held by what is no longer there."""
     names = {each.node.name for each in usable}
     gpus = [gpu for gpu in (world.view.gpus if world.view else ()) if gpu.node in names]
@@ -158,23 +159,23 @@ def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Reason]:
             idle[gpu.holders[0].user or gpu.holders[0].namespace or "?"] += 1
     if idle:
         top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(TOP))
-        yield Reason(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
+        yield Text(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
     stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK)
     if stuck:
         where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(TOP))
-        yield Reason(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
+        yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Iterable[Reason]:
+def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Iterable[Text]:
     keys = {each.key for each in _idle(usable, world)}
     if Key.GPUS_IDLE in keys:
-        yield Reason(Key.RELEASE_IDLE)
+        yield Text(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:
-        yield Reason(Key.RELEASE_STUCK)
-    yield Reason(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
+        yield Text(Key.RELEASE_STUCK)
+    yield Text(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
 
 
-def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Reason]:
+def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield the nodes that have room for the pod and that it may not use, by what keeps it off."""
     keys = {
         Kind.CORDONED: Key.ROOM_CORDONED,
@@ -186,7 +187,7 @@ def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Reason]:
         found = [each for each in fits if _has_room(each) and kind in each.rules()]
         if found and pod.requests:
             details = {obstacle.detail for each in found for obstacle in each.obstacles if obstacle.kind is kind}
-            yield Reason(
+            yield Text(
                 key,
                 {
                     "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED]),

@@ -9,10 +9,11 @@ from monitor.explain.claims import elsewhere
 from monitor.explain.fit import TOLERANCE, NodeFit
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value
+from monitor.explain.reasons import Answer, PendingCause, Status
 from monitor.explain.scheduler_message import Says, Verdict
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 PATIENCE = 30.0  # for so long a scheduler may just not have come round to it
 # What a message that speaks of one thing only is about.
@@ -40,7 +41,7 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], world: World, says: Verdict |
 
 
 def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.OTHER, Reason(headline, values), advice=(Reason(advice, values),))
+    return Answer(Status.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
 
 
 def makes_room(pod: PodFact) -> Answer | None:
@@ -51,8 +52,8 @@ def makes_room(pod: PodFact) -> Answer | None:
     return Answer(
         Status.PENDING,
         PendingCause.PRIORITY,
-        Reason(Key.WAITS_FOR_VICTIMS, values),
-        advice=(Reason(Key.WAITS_FOR_VICTIMS_ADVICE, values),),
+        Text(Key.WAITS_FOR_VICTIMS, values),
+        advice=(Text(Key.WAITS_FOR_VICTIMS_ADVICE, values),),
     )
 
 
@@ -80,8 +81,8 @@ def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Ans
     return Answer(
         Status.PENDING,
         PendingCause.PRIORITY,
-        Reason(Key.KEPT_FOR_OTHERS, values),
-        advice=(Reason(Key.PRIORITY_ADVICE),),
+        Text(Key.KEPT_FOR_OTHERS, values),
+        advice=(Text(Key.PRIORITY_ADVICE),),
     )
 
 
@@ -91,12 +92,12 @@ def _is_ahead(other: PodFact, pod: PodFact) -> bool:
 
 def _scheduler_disagrees(says: Verdict, node: str) -> Answer:
     """Our sums say that it fits, the scheduler says no: it is the one who decides."""
-    advice = Reason(Key.SCHEDULER_DISAGREES_ADVICE)
-    message = Reason(Key.SCHEDULER_SAYS, {"message": quote(says.message)})
+    advice = Text(Key.SCHEDULER_DISAGREES_ADVICE)
+    message = Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})
     for part, key in _PARTS.items():
         if says.about(part):
-            return Answer(Status.PENDING, PendingCause.OTHER, Reason(key), (message,), (advice,))
+            return Answer(Status.PENDING, PendingCause.OTHER, Text(key), (message,), (advice,))
     if len(says.parts) == 1 and says.parts[0].says in _CAUSES:
         return Answer(Status.PENDING, _CAUSES[says.parts[0].says], message, advice=(advice,))
-    headline = Reason(Key.SCHEDULER_DISAGREES, {"node": node})
+    headline = Text(Key.SCHEDULER_DISAGREES, {"node": node})
     return Answer(Status.PENDING, PendingCause.OTHER, headline, (message,), (advice,))

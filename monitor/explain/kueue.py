@@ -6,9 +6,10 @@ import re
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
+from monitor.explain.reasons import Answer, PendingCause, Status, whole
 from monitor.facts.cluster_facts import KUEUE_GROUP, World
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
+from monitor.facts.text import Text, Value
 
 GATE = "kueue.x-k8s.io/admission"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -38,11 +39,11 @@ def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | No
         if not any(each.kind == "LocalQueue" for each in world.queues):
             return None  # they cannot be seen: nothing is known, so nothing is said
         values: dict[str, Value] = {"queue": name, "namespace": namespace}
-        return _closed(Reason(Key.QUEUE_MISSING, values), Reason(Key.QUEUE_MISSING_ADVICE, values))
+        return _closed(Text(Key.QUEUE_MISSING, values), Text(Key.QUEUE_MISSING_ADVICE, values))
     cluster = _queue("ClusterQueue", local.parent or "", None, world)
     for queue in (cluster, local):
         if queue is not None and queue.state in ("closed", "closing"):
-            return _closed(_stopped(queue), Reason(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"object": _as_kubectl(queue)}))
+            return _closed(_stopped(queue), Text(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"object": _as_kubectl(queue)}))
     return None
 
 
@@ -54,13 +55,13 @@ def _as_kubectl(queue: QueueFact) -> str:
     return f"{queue.kind} {queue.name}" + (f" -n {queue.namespace}" if queue.namespace else "")
 
 
-def _stopped(queue: QueueFact) -> Reason:
+def _stopped(queue: QueueFact) -> Text:
     if queue.message:
-        return Reason(Key.QUEUE_CLOSED_WHY, {"queue": queue.name, "why": quote(queue.message)})
-    return Reason(Key.QUEUE_CLOSED, {"queue": queue.name, "state": queue.state or "closed"})
+        return Text(Key.QUEUE_CLOSED_WHY, {"queue": queue.name, "why": quote(queue.message)})
+    return Text(Key.QUEUE_CLOSED, {"queue": queue.name, "state": queue.state or "closed"})
 
 
-def _closed(headline: Reason, advice: Reason) -> Answer:
+def _closed(headline: Text, advice: Text) -> Answer:
     return Answer(Status.PENDING, PendingCause.QUEUE_CLOSED, headline, advice=(advice,))
 
 
@@ -76,8 +77,8 @@ def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
         return Answer(
             Status.PENDING,
             PendingCause.PRIORITY,
-            Reason(Key.WORKLOAD_PREEMPTED, {"message": quote(evicted.message)}),
-            advice=(Reason(Key.PRIORITY_ADVICE),),
+            Text(Key.WORKLOAD_PREEMPTED, {"message": quote(evicted.message)}),
+            advice=(Text(Key.PRIORITY_ADVICE),),
         )
     if workload.phase == "reserved":
         values = {"workload": workload.name, "namespace": workload.namespace}
@@ -86,7 +87,7 @@ def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
 
 
 def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.OTHER, Reason(headline, values), advice=(Reason(advice, values),))
+    return Answer(Status.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
 
 
 def _no_quota(workload: WorkloadFact, world: World) -> Answer:
@@ -98,15 +99,15 @@ def _no_quota(workload: WorkloadFact, world: World) -> Answer:
         headline, values = Key.KUEUE_SHORT, values | {"resource": found[1], "flavor": found[2], "more": found[3]}
     elif found := _NEVER.search(message):
         headline, values = Key.KUEUE_NEVER, values | {"resource": found[1], "flavor": found[2]}
-    says = (Reason(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
+    says = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
     advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
-    books = (Reason(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
+    books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
     return Answer(
         Status.PENDING,
         PendingCause.QUOTA,
-        Reason(headline, values),
+        Text(headline, values),
         evidence=(*books, *says),
-        advice=(Reason(advice, {"queue": queue, "cluster_queue": values["cluster_queue"]}),),
+        advice=(Text(advice, {"queue": queue, "cluster_queue": values["cluster_queue"]}),),
     )
 
 
@@ -137,6 +138,6 @@ def _group_incomplete(pod: PodFact, world: World) -> Answer:
     return Answer(
         Status.PENDING,
         PendingCause.GANG_INCOMPLETE,
-        Reason(Key.GANG_KUEUE, {"group": group, "present": present}),
-        advice=(Reason(Key.GANG_KUEUE_ADVICE, {"group": group}),),
+        Text(Key.GANG_KUEUE, {"group": group, "present": present}),
+        advice=(Text(Key.GANG_KUEUE_ADVICE, {"group": group}),),
     )

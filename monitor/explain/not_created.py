@@ -10,9 +10,10 @@ from monitor.explain import kueue, volcano
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
 from monitor.explain.quota_message import denial, newest_denial
-from monitor.explain.reasons import Answer, Explanation, PodRef, Reason, Status, whole
+from monitor.explain.reasons import Answer, Explanation, PodRef, Status, whole
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 # Which of a job's pods to speak of: the one in the worst state.
 WORST = (
@@ -68,7 +69,7 @@ def _one_of(found: list[Explanation]) -> Explanation:
         return found[0]
     counts = Counter(each.status for each in found)
     states = ", ".join(f"{status.value} {counts[status]}" for status in WORST if status in counts)
-    summary = Reason(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
+    summary = Text(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
     return replace(found[0], evidence=(*found[0].evidence, summary))
 
 
@@ -93,13 +94,13 @@ def _refused(name: str, namespace: str | None, world: World) -> Explanation | No
             continue
         found = denial(event.message or "")
         evidence = [*_quota_books(found.values.get("quota"), place, world)]
-        evidence.append(Reason(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
+        evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
         answer = Answer(Status.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
         return _explanation(name, place, answer)
     return None
 
 
-def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable[Reason]:
+def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable[Text]:
     """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
     for fact in world.quotas:
         if fact.namespace != namespace or fact.name != quota:
@@ -111,7 +112,7 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
                 "used": whole(fact.used.get(resource, 0.0)),
                 "limit": whole(fact.hard[resource]),
             }
-            yield Reason(Key.QUOTA_BOOKS, {**values, "resource": resource})
+            yield Text(Key.QUOTA_BOOKS, {**values, "resource": resource})
     held: Counter[str] = Counter()
     for pods in world.bound.values():
         for pod in pods:
@@ -119,7 +120,7 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
                 held[world.identity(pod).user or pod.name] += round(pod.requests.get(world.resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(3) if count]
     if top:
-        yield Reason(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
+        yield Text(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
 
 
 def _queued(name: str, namespace: str | None, world: World) -> Explanation | None:
@@ -150,7 +151,7 @@ def _unknown(name: str, namespace: str | None) -> Explanation:
     answer = Answer(
         Status.NOT_CREATED,
         "unknown-name",
-        Reason(Key.UNKNOWN_NAME, {**values}),
-        advice=(Reason(Key.UNKNOWN_NAME_ADVICE, {**values}),),
+        Text(Key.UNKNOWN_NAME, {**values}),
+        advice=(Text(Key.UNKNOWN_NAME_ADVICE, {**values}),),
     )
     return _explanation(name, namespace, answer)

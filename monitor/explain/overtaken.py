@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from monitor.explain.fit import Kind, gpu_resource, gpus_asked, kept_off
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Reason, Value
+from monitor.explain.reasons import Answer, PendingCause
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 SHORTAGE = (PendingCause.NOT_ENOUGH_GPUS, PendingCause.NO_SINGLE_NODE_FITS)
 HELD_BY_QUEUE = (PendingCause.QUOTA, PendingCause.QUEUE_CLOSED)
@@ -37,7 +38,7 @@ def add(answer: Answer, pod: PodFact, world: World) -> Answer:
     first = min(found, key=lambda each: (-each.gpus, each.pod.created_at or 0.0, each.pod.uid))
     reasons = [_who(first, pod, world), _why(first, answer, pod, world)]
     if len(found) > 1:
-        reasons.append(Reason(Key.OVERTAKEN_OTHERS, {"count": len(found) - 1}))
+        reasons.append(Text(Key.OVERTAKEN_OTHERS, {"count": len(found) - 1}))
     if answer.cause in SHORTAGE and _would_run(found, pod, world):
         evidence = (*reasons[1:], answer.headline, *answer.evidence)
         return replace(answer, cause=PendingCause.OVERTAKEN, headline=reasons[0], evidence=evidence)
@@ -82,7 +83,7 @@ def _would_run(found: Sequence[Overtaker], pod: PodFact, world: World) -> bool:
     return any(world.free_gpus(world.node_by_name[node], resource) + gpus >= asked for node, gpus in held.items())
 
 
-def _who(first: Overtaker, pod: PodFact, world: World) -> Reason:
+def _who(first: Overtaker, pod: PodFact, world: World) -> Text:
     values: dict[str, Value] = {
         "pod": f"{first.pod.namespace}/{first.pod.name}",
         "user": world.user(first.pod),
@@ -90,21 +91,21 @@ def _who(first: Overtaker, pod: PodFact, world: World) -> Reason:
         "node": first.node,
         "later": (first.pod.created_at or 0.0) - (pod.created_at or 0.0),
     }
-    return Reason(Key.OVERTAKEN, values)
+    return Text(Key.OVERTAKEN, values)
 
 
-def _why(first: Overtaker, answer: Answer, pod: PodFact, world: World) -> Reason:
+def _why(first: Overtaker, answer: Answer, pod: PodFact, world: World) -> Text:
     other = first.pod
     if first.taint is not None:
-        return Reason(Key.OVERTAKEN_TAINT, {"taint": first.taint, "node": first.node})
+        return Text(Key.OVERTAKEN_TAINT, {"taint": first.taint, "node": first.node})
     queue, own = world.identity(other).queue, world.identity(pod).queue
     if answer.cause in HELD_BY_QUEUE and queue is not None and queue != own:
-        return Reason(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own or "?"})
+        return Text(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own or "?"})
     if answer.cause in HELD_BACK:
-        return Reason(Key.OVERTAKEN_HELD)
+        return Text(Key.OVERTAKEN_HELD)
     if (other.priority or 0) > (pod.priority or 0):
-        return Reason(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})
+        return Text(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})
     asked = gpus_asked(pod, world)
     if first.gpus < asked:
-        return Reason(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": asked})
-    return Reason(Key.OVERTAKEN_UNKNOWN)
+        return Text(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": asked})
+    return Text(Key.OVERTAKEN_UNKNOWN)

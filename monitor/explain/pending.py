@@ -8,10 +8,11 @@ from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, 
 from monitor.explain.fit import Kind, NodeFit, fit_all, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status
+from monitor.explain.reasons import Answer, PendingCause, Status
 from monitor.explain.scheduler_message import Verdict, verdict
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 
 def pending(pod: PodFact, world: World, now: float) -> Answer:
@@ -24,13 +25,13 @@ def pending(pod: PodFact, world: World, now: float) -> Answer:
     answer = overtaken.add(answer, pod, world)
     if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
         return answer
-    return replace(answer, evidence=(*answer.evidence, Reason(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
+    return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
 
 
 def _by_nodes(pod: PodFact, world: World, says: Verdict | None, now: float) -> Answer:
     fits = fit_all(pod, world)
     if not fits:
-        return Answer(Status.PENDING, PendingCause.OTHER, Reason(Key.NO_NODES), advice=(Reason(Key.NO_NODES_ADVICE),))
+        return Answer(Status.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),))
     if answer := has_room.makes_room(pod):
         return answer
     if any(each.fits for each in fits):

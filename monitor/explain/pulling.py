@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
+from monitor.facts.text import Text, Value
 
 NAMING = (Pull.WRONG_ARCHITECTURE, Pull.UNAUTHORIZED, Pull.NOT_FOUND, Pull.BAD_NAME, Pull.NEVER_PULL)
 SLOW = 300.0
@@ -36,15 +37,15 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
     evidence = [*_blame(pod, found, world), *_secrets(pod, found, world)]
     if found.message:
-        evidence.append(Reason(Key.PULL_SAYS, {"message": quote(found.message)}))
+        evidence.append(Text(Key.PULL_SAYS, {"message": quote(found.message)}))
     if event is not None and event.count > 1:
-        evidence.append(Reason(Key.PULL_ATTEMPTS, {"count": event.count}))
+        evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
     return Answer(
         Status.PULLING,
         f"pull-{found.cause.value}",
-        Reason(headline, values),
+        Text(headline, values),
         tuple(evidence),
-        (Reason(advice, values),),
+        (Text(advice, values),),
     )
 
 
@@ -63,7 +64,7 @@ def _newest_word(
     return classify(status.reason, events[-1].message, image), events[-1]
 
 
-def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
     """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
     yield from _probes(pod, found, world)
     others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
@@ -72,11 +73,11 @@ def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
     same = {other.node for other, image in others if other.node != pod.node and image == found.image}
     # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
     if same and (found.cause in NAMING or (found.cause is Pull.UNKNOWN and same == there)):
-        yield Reason(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
+        yield Text(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
     elif there and found.cause not in NAMING:
-        yield Reason(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
+        yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
     elif here and found.cause not in NAMING:
-        yield Reason(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
+        yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
     yield from _works_elsewhere(pod, found, world)
 
 
@@ -90,7 +91,7 @@ def _failing_pods(world: World) -> Iterable[tuple[PodFact, str]]:
                         yield pod, image
 
 
-def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
     """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
     hosts = {found.registry, found.host} - {None}
     results = {
@@ -105,18 +106,18 @@ def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
     values: dict[str, Value] = {"node": pod.node or "?", "registry": _host(mine.target)}
     others, reach = len(results), sum(probe.ok for probe in results.values())
     if not mine.ok and others and reach == others:
-        yield Reason(Key.PROBE_ONLY_HERE, values | {"cause": mine.cause or mine.error or "?", "others": others})
+        yield Text(Key.PROBE_ONLY_HERE, values | {"cause": mine.cause or mine.error or "?", "others": others})
         return
-    yield Reason(Key.PROBE_OK, values) if mine.ok else Reason(Key.PROBE_FAILS, values | {"cause": mine.cause or "?"})
+    yield Text(Key.PROBE_OK, values) if mine.ok else Text(Key.PROBE_FAILS, values | {"cause": mine.cause or "?"})
     if others:
-        yield Reason(Key.PROBE_OTHERS, {"registry": _host(mine.target), "others": others, "reach": reach})
+        yield Text(Key.PROBE_OTHERS, {"registry": _host(mine.target), "others": others, "reach": reach})
 
 
 def _host(target: str) -> str:
     return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
 
 
-def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
     """Yield the nodes that have the image already: the name is right, and the pod could run there."""
     nodes = sorted(
         node
@@ -125,14 +126,14 @@ def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[R
         and any(found.image in image.names for cache in snapshot.images or () for image in cache.images)
     )
     if nodes:
-        yield Reason(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
+        yield Text(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
 
 
-def _secrets(pod: PodFact, found: PullCause, world: World) -> Iterable[Reason]:
+def _secrets(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
     """Yield that the pod names credentials which do not exist."""
     for event in reversed(world.events_of(pod)):
         if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is Pull.UNAUTHORIZED:
-            yield Reason(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
+            yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
             return
 
 
@@ -145,10 +146,10 @@ def in_progress(pod: PodFact, world: World, now: float) -> Answer | None:
     seconds = max(0.0, now - events[-1].last_at)
     size = _size(image, world)
     values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
-    evidence = (Reason(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
-    advice = (Reason(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW else ()
+    evidence = (Text(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
+    advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW else ()
     cause = "pull-slow" if seconds >= SLOW else "pulling"
-    return Answer(Status.PULLING, cause, Reason(Key.PULL_IN_PROGRESS, values), evidence, advice)
+    return Answer(Status.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
 
 
 def _size(image: str, world: World) -> int | None:

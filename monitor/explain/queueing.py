@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status
+from monitor.explain.reasons import Answer, PendingCause, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 
 def held_back(pod: PodFact, world: World) -> Answer | None:
@@ -22,6 +23,6 @@ def _gated(pod: PodFact) -> Answer | None:
     return Answer(
         Status.PENDING,
         PendingCause.OTHER,
-        Reason(Key.GATED, {"gates": gates}),
-        advice=(Reason(Key.GATED_ADVICE, {"gates": gates}),),
+        Text(Key.GATED, {"gates": gates}),
+        advice=(Text(Key.GATED_ADVICE, {"gates": gates}),),
     )

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Reason, Value
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import EventFact
+from monitor.facts.text import Text, Value
 
 REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
@@ -27,8 +27,8 @@ class Denial:
     """Why pods are not created. `cause` is an enumerated word."""
 
     cause: str
-    headline: Reason
-    advice: Reason
+    headline: Text
+    advice: Text
     values: dict[str, Value] = field(default_factory=dict)
 
 
@@ -38,10 +38,10 @@ def denial(message: str) -> Denial:
         if found := read(message):
             return found
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("other", Reason(Key.DENIED_OTHER, values), Reason(Key.DENIED_OTHER_ADVICE))
+    return Denial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
 
 
-def denial_evidence(name: str, namespace: str | None, world: World) -> Iterable[Reason]:
+def denial_evidence(name: str, namespace: str | None, world: World) -> Iterable[Text]:
     """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
     if event := newest_denial(name, namespace, world):
         yield denial(event.message or "").headline
@@ -80,7 +80,7 @@ def _quota(message: str) -> Denial | None:
         "used": used.get(resource, "?"),
         "limit": limits.get(resource, "?"),
     }
-    return Denial("quota", Reason(Key.QUOTA_EXCEEDED, values), Reason(Key.QUOTA_EXCEEDED_ADVICE, values), values)
+    return Denial("quota", Text(Key.QUOTA_EXCEEDED, values), Text(Key.QUOTA_EXCEEDED_ADVICE, values), values)
 
 
 def _amounts(text: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def _unspecified(message: str) -> Denial | None:
     if found is None:
         return None
     values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
-    return Denial("quota", Reason(Key.QUOTA_UNSPECIFIED, values), Reason(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
+    return Denial("quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
 
 
 def _limit_range(message: str) -> Denial | None:
@@ -102,16 +102,16 @@ def _limit_range(message: str) -> Denial | None:
     if found is None:
         return None
     values: dict[str, Value] = {"rule": quote(found[1])}
-    return Denial("limit-range", Reason(Key.LIMIT_RANGE, values), Reason(Key.LIMIT_RANGE_ADVICE), values)
+    return Denial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
 
 
 def _webhook(message: str) -> Denial | None:
     if found := _DENIED.search(message):
         values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Reason(Key.WEBHOOK_DENIED, values), Reason(Key.WEBHOOK_DENIED_ADVICE, values), values)
+        return Denial("webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values)
     if found := _WEBHOOK_DOWN.search(message):
         values = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Reason(Key.WEBHOOK_DOWN, values), Reason(Key.WEBHOOK_DOWN_ADVICE, values), values)
+        return Denial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
     return None
 
 
@@ -119,7 +119,7 @@ def _pod_security(message: str) -> Denial | None:
     if "violates PodSecurity" not in message and "pod security policy" not in message.lower():
         return None
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("pod-security", Reason(Key.POD_SECURITY, values), Reason(Key.POD_SECURITY_ADVICE), values)
+    return Denial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)
 
 
 def _missing_object(message: str) -> Denial | None:
@@ -129,12 +129,10 @@ def _missing_object(message: str) -> Denial | None:
         values = {"kind": "PriorityClass", "name": found[1]}
     else:
         return None
-    return Denial(
-        "missing-object", Reason(Key.OBJECT_MISSING, values), Reason(Key.OBJECT_MISSING_ADVICE, values), values
-    )
+    return Denial("missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values)
 
 
 def _namespace(message: str) -> Denial | None:
     if "because it is being terminated" not in message:
         return None
-    return Denial("namespace", Reason(Key.NAMESPACE_ENDING), Reason(Key.NAMESPACE_ENDING_ADVICE))
+    return Denial("namespace", Text(Key.NAMESPACE_ENDING), Text(Key.NAMESPACE_ENDING_ADVICE))

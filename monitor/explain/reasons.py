@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.explain.keys import Key
-
-Value = str | int | float
+from monitor.facts.text import Text
 
 
 class Status(StrEnum):
@@ -42,22 +40,14 @@ class PendingCause(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reason:
-    """One sentence: a key of the catalogs, and the values that go into it."""
-
-    key: Key
-    values: dict[str, Value] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Answer:
     """Why a pod is as it is. `cause` is an enumerated word that stays the same however the sentence is put."""
 
     status: Status
     cause: str
-    headline: Reason
-    evidence: tuple[Reason, ...] = ()
-    advice: tuple[Reason, ...] = ()
+    headline: Text
+    evidence: tuple[Text, ...] = ()
+    advice: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,9 +70,9 @@ class Explanation:
     pod: PodRef
     status: Status
     cause: str
-    headline: Reason
-    evidence: tuple[Reason, ...] = ()
-    advice: tuple[Reason, ...] = ()
+    headline: Text
+    evidence: tuple[Text, ...] = ()
+    advice: tuple[Text, ...] = ()
     seconds: float | None = None
 
 

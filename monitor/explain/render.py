@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation, Reason, Value
+from monitor.explain.reasons import Explanation
+from monitor.facts.text import Text, Value
 from monitor.i18n import say
 
 
@@ -30,6 +31,6 @@ def _who(explanation: Explanation, lang: str) -> str:
     return say(lang, Key.LIST_COMMA, {}).join(words)
 
 
-def _say(reason: Reason, lang: str) -> str:
+def _say(reason: Text, lang: str) -> str:
     values: dict[str, Value] = reason.values
     return say(lang, reason.key, values)

@@ -8,11 +8,12 @@ from monitor.explain import crash
 from monitor.explain.fit import gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text, Value
 from monitor.facts.workload import LogFact
 
 QUIET = 1800.0  # a log that has not grown for so long, while the cards work, has stopped
@@ -26,11 +27,11 @@ def running(pod: PodFact, world: World, now: float) -> Answer:
     """Given a pod that runs, return whether it does anything, with the figures."""
     node = world.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
-        advice = (Reason(Key.NODE_BACK_ADVICE, {"nodes": node.name}),)
-        return Answer(Status.RUNNING, "node-not-ready", Reason(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice)
+        advice = (Text(Key.NODE_BACK_ADVICE, {"nodes": node.name}),)
+        return Answer(Status.RUNNING, "node-not-ready", Text(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice)
     asked, cards = gpus_asked(pod, world), world.cards.get(pod.uid, ())
     if not asked and not cards:
-        return Answer(Status.RUNNING, "running", Reason(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
+        return Answer(Status.RUNNING, "running", Text(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
     if not cards or all(card.state is GpuState.UNKNOWN for card in cards):
         return _not_seen(pod, asked, world)
     return (
@@ -47,29 +48,29 @@ def _not_seen(pod: PodFact, asked: int, world: World) -> Answer:
     values = _where(pod) | {"gpus": asked}
     node = world.view_of_node.get(pod.node or "")
     why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
-    advice = (Reason(Key.AGENT_ADVICE, values),)
+    advice = (Text(Key.AGENT_ADVICE, values),)
     return Answer(
-        Status.RUNNING, "not-seen", Reason(Key.RUNNING_NOT_SEEN, values), (Reason(why, values), *_restarts(pod)), advice
+        Status.RUNNING, "not-seen", Text(Key.RUNNING_NOT_SEEN, values), (Text(why, values), *_restarts(pod)), advice
     )
 
 
-def _restarts(pod: PodFact) -> Iterable[Reason]:
+def _restarts(pod: PodFact) -> Iterable[Text]:
     for status in pod.statuses:
         if status.restart_count and status.last is not None and status.last.exit_code:
             values: dict[str, Value] = {"container": status.name, "restarts": status.restart_count}
-            yield Reason(Key.RESTARTED_BEFORE, values | {"code": status.last.exit_code})
+            yield Text(Key.RESTARTED_BEFORE, values | {"code": status.last.exit_code})
 
 
 def _ill(pod: PodFact, cards: Sequence[GpuView]) -> Answer | None:
     ill = [card for card in cards if card.state in (GpuState.FAULTY, GpuState.WEDGED)]
     if not ill:
         return None
-    what = ", ".join(sorted({_symptom(each.what, each.values) for card in ill for each in card.evidence})) or "?"
+    what = ", ".join(sorted({_symptom(each.key, each.values) for card in ill for each in card.evidence})) or "?"
     values = _where(pod) | {"count": len(ill), "cards": ", ".join(str(card.index) for card in ill), "what": quote(what)}
     key, advice = Key.CARD_FAULTY, Key.CARD_FAULTY_ADVICE
     if all(card.state is GpuState.WEDGED for card in ill):
         key, advice = Key.CARD_WEDGED, Key.CARD_WEDGED_ADVICE
-    return Answer(Status.RUNNING, f"gpu-{ill[0].state.value}", Reason(key, values), advice=(Reason(advice, values),))
+    return Answer(Status.RUNNING, f"gpu-{ill[0].state.value}", Text(key, values), advice=(Text(advice, values),))
 
 
 def _symptom(what: str, values: dict[str, Value]) -> str:
@@ -84,12 +85,12 @@ def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> A
     since = max(card.idle_since or now for card in cards)
     values = _where(pod) | {"gpus": len(cards), "seconds": max(0.0, now - since), "user": world.user(pod)}
     memory = sum(card.memory_used_bytes or 0 for card in cards)
-    held = (Reason(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
+    held = (Text(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
     if all(card.state is GpuState.IDLE_HELD for card in cards):
-        advice = Reason(Key.IDLE_ADVICE, values)
-        return Answer(Status.IDLE, "idle", Reason(Key.IDLE, values), (*held, *_cpu_at_limit(pod, world)), (advice,))
+        advice = Text(Key.IDLE_ADVICE, values)
+        return Answer(Status.IDLE, "idle", Text(Key.IDLE, values), (*held, *_cpu_at_limit(pod, world)), (advice,))
     evidence = (*held, *_cpu_at_limit(pod, world), *_restarts(pod))
-    return Answer(Status.RUNNING, "waiting", Reason(Key.IDLE_JUST_NOW, values), evidence, ())
+    return Answer(Status.RUNNING, "waiting", Text(Key.IDLE_JUST_NOW, values), evidence, ())
 
 
 def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
@@ -102,12 +103,12 @@ def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) ->
         return None
     age = now - min(started)
     values = _where(pod)
-    advice = (Reason(Key.SILENT_ADVICE, values),)
+    advice = (Text(Key.SILENT_ADVICE, values),)
     if age > EMPTY_AFTER and all(log.size_bytes == 0 for log in logs):
         return Answer(
             Status.SILENT,
             "log-empty",
-            Reason(Key.LOG_EMPTY, values | {"seconds": age}),
+            Text(Key.LOG_EMPTY, values | {"seconds": age}),
             tuple(_use(pod, cards, world)),
             advice,
         )
@@ -115,7 +116,7 @@ def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) ->
     if len(written) == len(logs) and now - max(written) > QUIET:
         values |= {"seconds": now - max(written)}
         return Answer(
-            Status.SILENT, "log-stopped", Reason(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice
+            Status.SILENT, "log-stopped", Text(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice
         )
     return None
 
@@ -133,44 +134,44 @@ def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
     unused = sum(card.state is GpuState.IDLE_HELD for card in cards)
     shm = tuple(_shm_full(pod, world))
     evidence = (*_use(pod, cards, world), *_restarts(pod), *shm)
-    advice = [Reason(Key.CRASH_SHM_ADVICE)] if shm else []
+    advice = [Text(Key.CRASH_SHM_ADVICE)] if shm else []
     values = _where(pod) | {"gpus": len(cards), "unused": unused, "ratio": mean or 0.0}
     if unused:
-        advice.append(Reason(Key.PARTLY_IDLE_ADVICE, values))
-        return Answer(Status.RUNNING, "partly-idle", Reason(Key.PARTLY_IDLE, values), evidence, tuple(advice))
+        advice.append(Text(Key.PARTLY_IDLE_ADVICE, values))
+        return Answer(Status.RUNNING, "partly-idle", Text(Key.PARTLY_IDLE, values), evidence, tuple(advice))
     if mean is None or mean >= LOW:
-        return Answer(Status.RUNNING, "busy", Reason(Key.BUSY, values), evidence, tuple(advice))
+        return Answer(Status.RUNNING, "busy", Text(Key.BUSY, values), evidence, tuple(advice))
     cpu = tuple(_cpu_at_limit(pod, world))
     if not cpu and not shm:
-        advice.append(Reason(Key.LOW_USE_ADVICE))
-    return Answer(Status.RUNNING, "low-use", Reason(Key.LOW_USE, values), (*evidence, *cpu), tuple(advice))
+        advice.append(Text(Key.LOW_USE_ADVICE))
+    return Answer(Status.RUNNING, "low-use", Text(Key.LOW_USE, values), (*evidence, *cpu), tuple(advice))
 
 
-def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Reason]:
+def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Text]:
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     used = [card.memory_used_bytes for card in cards if card.memory_used_bytes is not None]
     if ratios and used:
-        yield Reason(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
+        yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
     view = next((each for each in (world.view.pods if world.view else ()) if each.uid == pod.uid), None)
     if view is not None and view.usage.cpu_cores is not None and view.usage.memory_bytes is not None:
-        yield Reason(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
+        yield Text(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
 
 
-def _cpu_at_limit(pod: PodFact, world: World) -> Iterable[Reason]:
+def _cpu_at_limit(pod: PodFact, world: World) -> Iterable[Text]:
     """Yield that its CPU is at the limit: then the cards wait for it."""
     snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for use in (snapshot.container_usage or ()) if snapshot else ():
         cores, limit = use.cpu_cores, use.cpu_limit_cores
         if use.container_id in ids and cores and limit and cores >= CPU_FULL * limit:
-            yield Reason(Key.CPU_AT_LIMIT, {"cores": round(cores, 1), "limit": round(limit, 1)})
+            yield Text(Key.CPU_AT_LIMIT, {"cores": round(cores, 1), "limit": round(limit, 1)})
 
 
-def _shm_full(pod: PodFact, world: World) -> Iterable[Reason]:
+def _shm_full(pod: PodFact, world: World) -> Iterable[Text]:
     """Yield that a /dev/shm of its is nearly full, and how large it may be."""
     snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for shm in (snapshot.shm or ()) if snapshot else ():
         if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_FULL * shm.size_bytes:
-            yield Reason(Key.SHM_NEARLY_FULL, {"used": shm.used_bytes, "size": shm.size_bytes})
+            yield Text(Key.SHM_NEARLY_FULL, {"used": shm.used_bytes, "size": shm.size_bytes})
             yield crash.shm_size(pod)
 
 

@@ -8,9 +8,10 @@ from monitor.explain import pulling, volumes
 from monitor.explain.image_pull import Pull, classify
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
+from monitor.facts.text import Text, Value
 
 LONG = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
@@ -54,23 +55,23 @@ def _newest_trouble(pod: PodFact, world: World) -> EventFact | None:
 
 
 def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> Answer:
-    return Answer(Status.CREATING, cause, Reason(headline, values), advice=(Reason(advice, more),))
+    return Answer(Status.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
 
 
 def _sandbox(event: EventFact, pod: PodFact) -> Answer:
     lower = (event.message or "").lower()
     word = next((word for word, fragments in _SANDBOX if any(each in lower for each in fragments)), "OTHER")
     values: dict[str, Value] = {"node": pod.node or "?"}
-    evidence = [Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
+    evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
     if word == "PAUSE_IMAGE":
         pull = classify(None, event.message).cause
-        evidence += [Reason(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not Pull.UNKNOWN else []
+        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not Pull.UNKNOWN else []
     return Answer(
         Status.CREATING,
         f"sandbox-{word.lower().replace('_', '-')}",
-        Reason(Key[f"SANDBOX_{word}"], values),
+        Text(Key[f"SANDBOX_{word}"], values),
         tuple(evidence),
-        (Reason(Key[f"SANDBOX_{word}_ADVICE"], values),),
+        (Text(Key[f"SANDBOX_{word}_ADVICE"], values),),
     )
 
 
@@ -78,7 +79,7 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -
     """Given a container that cannot be made for its configuration, return what is missing or wrong."""
     message = status.message or _event_message(pod, status, world)
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
-    evidence = (Reason(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
+    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
     if found := _MISSING.search(message):
         values |= {"kind": "Secret" if found[1].lower() == "secret" else "ConfigMap", "name": found[2]}
         keys = Key.CONFIG_OBJECT_MISSING, Key.CONFIG_OBJECT_MISSING_ADVICE
@@ -89,7 +90,7 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
     else:
         keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
-    return Answer(Status.CREATING, "bad-configuration", Reason(keys[0], values), evidence, (Reason(keys[1], values),))
+    return Answer(Status.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),))
 
 
 def _event_message(pod: PodFact, status: ContainerStatusFact, world: World) -> str:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
-from monitor.facts.cluster import Evidence
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import FINISHED, World
 from monitor.facts.kube import EventFact, PodFact
+from monitor.facts.text import Evidence, Text, Value
 
 STUCK_AFTER = 30.0  # a process may be in D for a moment
 SLACK = 30.0  # after the grace time the kubelet still has to tear down volumes and network
@@ -46,8 +46,8 @@ def terminating(pod: PodFact, world: World, now: float) -> Answer:
 
 
 def _answer(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> Answer:
-    steps = (Reason(advice, values),) if advice is not None else ()
-    return Answer(Status.TERMINATING, cause, Reason(headline, values), advice=steps)
+    steps = (Text(advice, values),) if advice is not None else ()
+    return Answer(Status.TERMINATING, cause, Text(headline, values), advice=steps)
 
 
 def _where(pod: PodFact) -> dict[str, Value]:
@@ -60,7 +60,7 @@ def _with_gpus(answer: Answer, pod: PodFact, world: World) -> Answer:
     if not count or pod.node is None or pod.phase in FINISHED:
         return answer
     values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, world)}
-    return replace(answer, evidence=(*answer.evidence, Reason(Key.TERM_HOLDS_GPUS, values)))
+    return replace(answer, evidence=(*answer.evidence, Text(Key.TERM_HOLDS_GPUS, values)))
 
 
 def _in_grace(pod: PodFact, seconds: float) -> Answer:
@@ -114,7 +114,7 @@ def _process_state(pod: PodFact, world: World, now: float) -> Evidence | None:
     """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
     for gpu in world.cards.get(pod.uid, ()):
         for each in gpu.evidence:
-            if each.what == "process-state":
+            if each.key == "process-state":
                 return each
     snapshot = world.snapshots.get(pod.node or "")
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
@@ -122,11 +122,11 @@ def _process_state(pod: PodFact, world: World, now: float) -> Evidence | None:
         if process.pod_uid == pod.uid and process.state in ("D", "Z") and since is not None:
             values: dict[str, Value] = {"pid": process.pid, "state": process.state, "since": since}
             if now - since >= STUCK_AFTER:
-                return Evidence(what="process-state", values=values | {"process": process.name or ""})
+                return Evidence(key="process-state", values=values | {"process": process.name or ""})
     return None
 
 
-def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Reason]:
+def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Text]:
     """Yield the mounts of the pod's node that do not answer: what waits for them cannot be killed."""
     snapshot = world.snapshots.get(pod.node or "")
     if snapshot is None:
@@ -134,7 +134,7 @@ def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Reason]:
     hung = {each.path: each.since for each in snapshot.mounts or () if each.state == "hung"}
     hung |= {each.mount: each.hung_since for each in snapshot.disk or () if each.hung_since is not None}
     for path, since in sorted(hung.items()):
-        yield Reason(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
+        yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
 
 
 def _hung_mount(pod: PodFact, world: World, now: float) -> Answer | None:
@@ -142,7 +142,7 @@ def _hung_mount(pod: PodFact, world: World, now: float) -> Answer | None:
     if not found:
         return None
     return Answer(
-        Status.TERMINATING, "hung-mount", found[0], found[1:], (Reason(Key.MOUNT_HUNG_ADVICE, found[0].values),)
+        Status.TERMINATING, "hung-mount", found[0], found[1:], (Text(Key.MOUNT_HUNG_ADVICE, found[0].values),)
     )
 
 
@@ -151,7 +151,7 @@ def _volumes(pod: PodFact, world: World) -> Answer | None:
     if event is None:
         return None
     answer = _answer("volume", Key.TERM_VOLUME, _where(pod), Key.TERM_VOLUME_ADVICE)
-    return replace(answer, evidence=(Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
+    return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
 def _killing(pod: PodFact, world: World) -> Answer | None:
@@ -162,7 +162,7 @@ def _killing(pod: PodFact, world: World) -> Answer | None:
     if event is None:
         return None
     answer = _answer("kill-failed", Key.TERM_KILL_FAILED, _where(pod), Key.TERM_UNKNOWN_ADVICE)
-    return replace(answer, evidence=(Reason(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
+    return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
 def _newest(pod: PodFact, world: World, words: tuple[str, ...]) -> EventFact | None:

@@ -9,9 +9,10 @@ from monitor.explain.fit import fit_all, gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Reason, Status, Value, whole
+from monitor.explain.reasons import Answer, PendingCause, Status, whole
 from monitor.facts.cluster_facts import FINISHED, World
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
+from monitor.facts.text import Text, Value
 
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
@@ -52,8 +53,8 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> 
         return Answer(
             Status.PENDING,
             PendingCause.QUEUE_CLOSED,
-            Reason(Key.QUEUE_CLOSED, values),
-            advice=(Reason(Key.QUEUE_CLOSED_VOLCANO_ADVICE, {"queue": queue.name}),),
+            Text(Key.QUEUE_CLOSED, values),
+            advice=(Text(Key.QUEUE_CLOSED_VOLCANO_ADVICE, {"queue": queue.name}),),
         )
     resource, amount = wanted
     limit = queue.capacity.get(resource)
@@ -76,13 +77,13 @@ def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limi
     return Answer(
         Status.PENDING,
         PendingCause.QUOTA,
-        Reason(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
+        Text(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
         evidence=tuple(queue_users(queue, resource, world)),
-        advice=(Reason(Key.QUEUE_NEVER_ADVICE if never else Key.QUEUE_FULL_ADVICE, values),),
+        advice=(Text(Key.QUEUE_NEVER_ADVICE if never else Key.QUEUE_FULL_ADVICE, values),),
     )
 
 
-def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Reason]:
+def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Text]:
     """Given a queue, yield who holds most of it."""
     held: dict[str, float] = {}
     for pods in world.bound.values():
@@ -91,7 +92,7 @@ def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Reaso
                 held[world.user(pod)] = held.get(world.user(pod), 0.0) + amount
     if held:
         top = sorted(held.items(), key=lambda item: (-item[1], item[0]))[:3]
-        yield Reason(
+        yield Text(
             Key.QUEUE_HOLDERS,
             {"queue": queue.name, "holders": ", ".join(f"{user} ({whole(amount)})" for user, amount in top)},
         )
@@ -108,17 +109,17 @@ def members_missing(group: PodGroupFact, world: World) -> Answer | None:
     return Answer(
         Status.PENDING,
         PendingCause.GANG_INCOMPLETE,
-        Reason(Key.GANG_MISSING, values),
+        Text(Key.GANG_MISSING, values),
         evidence=(*why, *_says(group, world)),
-        advice=(Reason(Key.GANG_MISSING_ADVICE, {"group": group.name, "namespace": group.namespace}),),
+        advice=(Text(Key.GANG_MISSING_ADVICE, {"group": group.name, "namespace": group.namespace}),),
     )
 
 
-def _says(group: PodGroupFact, world: World) -> Iterable[Reason]:
+def _says(group: PodGroupFact, world: World) -> Iterable[Text]:
     messages = [each.message for each in group.conditions if each.type == "Unschedulable" and each.status]
     messages += [each.message for each in world.events_named("PodGroup", group.namespace, group.name)]
     if message := next((each for each in reversed(messages) if each), None):
-        yield Reason(Key.SCHEDULER_SAYS, {"message": quote(message)})
+        yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
 
 
 def too_large_together(pod: PodFact, world: World) -> Answer | None:
@@ -146,9 +147,9 @@ def too_large_together(pod: PodFact, world: World) -> Answer | None:
     return Answer(
         Status.PENDING,
         PendingCause.GANG_INCOMPLETE,
-        Reason(Key.GANG_TOO_LARGE, values),
+        Text(Key.GANG_TOO_LARGE, values),
         evidence=tuple(_says(group, world)),
-        advice=(Reason(Key.GANG_TOO_LARGE_ADVICE, {"fit": placed}),),
+        advice=(Text(Key.GANG_TOO_LARGE_ADVICE, {"fit": placed}),),
     )
 
 

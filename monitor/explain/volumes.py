@@ -8,9 +8,10 @@ from enum import StrEnum
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Reason, Status, Value
+from monitor.explain.reasons import Answer, Status
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import EventFact, PodFact
+from monitor.facts.text import Text, Value
 
 REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 
@@ -125,13 +126,13 @@ def _answer(event: EventFact, pod: PodFact) -> Answer:
         "namespace": pod.namespace,
     }
     word = found.cause.name
-    evidence = [Reason(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
+    evidence = [Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
     return Answer(
         Status.CREATING,
         f"mount-{found.cause.value}",
-        Reason(Key[f"MOUNT_{word}"], values),
+        Text(Key[f"MOUNT_{word}"], values),
         tuple(evidence),
-        (Reason(Key[f"MOUNT_{word}_ADVICE"], values),),
+        (Text(Key[f"MOUNT_{word}_ADVICE"], values),),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from monitor.facts.base import Fact
 from monitor.facts.kube import Amounts
+from monitor.facts.text import Evidence
 
 
 class GpuState(StrEnum):
@@ -35,13 +36,6 @@ class Identity(Fact, frozen=True, kw_only=True):
     queue: str | None = None
     platform: str | None = None
     workload_kind: str | None = None
-
-
-class Evidence(Fact, frozen=True, kw_only=True):
-    """One reason for a state: an enumerated word, and the figures that go with it, ready to be put into a sentence."""
-
-    what: str
-    values: dict[str, str | int | float] = msgspec.field(default_factory=dict)
 
 
 class Holder(Fact, frozen=True, kw_only=True):

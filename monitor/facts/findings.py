@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import msgspec
-
 from monitor.facts.base import Fact
-
-Value = str | int | float
+from monitor.facts.text import Text
 
 # Every label that a finding may carry, and so every label of an alert.
 LABELS = (
@@ -22,13 +19,6 @@ class Severity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"
-
-
-class Note(Fact, frozen=True, kw_only=True):
-    """One sentence: a key of the catalogs in `monitor.words`, and the values that go into it."""
-
-    key: str
-    values: dict[str, Value] = msgspec.field(default_factory=dict)
 
 
 class Scope(Fact, frozen=True, kw_only=True):
@@ -59,9 +49,9 @@ class Finding(Fact, frozen=True, kw_only=True):
     severity: Severity
     cause: str
     labels: dict[str, str]
-    headline: Note
-    evidence: tuple[Note, ...] = ()
-    advice: tuple[Note, ...] = ()
+    headline: Text
+    evidence: tuple[Text, ...] = ()
+    advice: tuple[Text, ...] = ()
     since: float | None = None
     explains: tuple[Scope, ...] = ()
     explained_by: str | None = None

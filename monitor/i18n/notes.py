@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 from monitor.i18n import say
 
 
-def sentence(note: Note, lang: str) -> str:
+def sentence(note: Text, lang: str) -> str:
     """Given a note, return its sentence. One that a catalog lacks must not hide that something is wrong."""
     try:
         return say(lang, note.key, note.values)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
-from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
+from monitor.facts.text import Evidence
 from monitor.present.node import Rows, Table, make_table
 
 FINE = (GpuState.FREE, GpuState.BUSY)
@@ -114,7 +115,7 @@ def _holders(gpu: GpuView) -> str:
 
 def _because(evidence: Evidence, view: ClusterView) -> str:
     values = (f"{key}={_value(key, value, view)}" for key, value in evidence.values.items() if value != "")
-    return " ".join((evidence.what, *values))
+    return " ".join((evidence.key, *values))
 
 
 def _value(key: str, value: str | float, view: ClusterView) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from monitor.base.logs import printable
 from monitor.base.units import format_ratio, format_size, utc_timestamp
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, Value, say
 from monitor.i18n.figures import duration
 from monitor.report.model import Incidents, Report, Row
@@ -155,28 +155,28 @@ def no_formula(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def notes(report: Report) -> tuple[Note, ...]:
+def notes(report: Report) -> tuple[Text, ...]:
     """Given a report, return what a message says of it, the title first: the sums, and who had most."""
     total = report.total
-    said = [Note(key="report.told", values={"allocated": hours(total.allocated_hours), "wasted": _wasted(total)})]
+    said = [Text(key="report.told", values={"allocated": hours(total.allocated_hours), "wasted": _wasted(total)})]
     said += _totals(total)
     if total.utilization_ratio is not None:
         values: Values = {"utilization": total.utilization_ratio, "used": hours(total.used_hours or 0.0)}
-        said.append(Note(key="report.told.used", values=values))
+        said.append(Text(key="report.told.used", values=values))
     if total.cleaned_bytes:
-        said.append(Note(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
+        said.append(Text(key="report.told.cleaned", values={"size": total.cleaned_bytes}))
     said += _forgotten(report)
     named = [row for row in report.rows if row.name is not None and (row.allocated_hours or row.zombie_hours)]
     for row in named[:TOLD]:
         ratio: Value = UNKNOWN if row.utilization_ratio is None else row.utilization_ratio
         values = {"allocated": hours(row.allocated_hours), "wasted": _wasted(row), "utilization": ratio}
-        said.append(Note(key="report.told.row", values=values | {"name": row.name or ""}))
+        said.append(Text(key="report.told.row", values=values | {"name": row.name or ""}))
     if rest := named[TOLD:]:
         sums: Values = {
             "allocated": hours(sum(row.allocated_hours for row in rest)),
             "wasted": hours(sum(row.wasted_hours for row in rest)),
         }
-        said.append(Note(key="report.told.rest", values={"count": len(rest), **sums}))
+        said.append(Text(key="report.told.rest", values={"count": len(rest), **sums}))
     return tuple(said)
 
 
@@ -194,21 +194,21 @@ def _wasted(row: Row) -> str:
     return hours(row.wasted_hours)
 
 
-def _totals(total: Row) -> list[Note]:
+def _totals(total: Row) -> list[Text]:
     names = ("allocated", "free", "faulty", "unknown", "wasted", "idle", "zombie")
     said = {name: hours(getattr(total, f"{name}_hours")) for name in names}
     whole: Values = {"hours": hours(total.hours), "share": total.allocated_hours / total.hours if total.hours else 0.0}
     return [
-        Note(key="report.hours", values={**whole, **{name: said[name] for name in names[:4]}}),
-        Note(key="report.waste", values={name: said[name] for name in names[4:]}),
+        Text(key="report.hours", values={**whole, **{name: said[name] for name in names[:4]}}),
+        Text(key="report.waste", values={name: said[name] for name in names[4:]}),
     ]
 
 
-def _forgotten(report: Report) -> tuple[Note, ...]:
+def _forgotten(report: Report) -> tuple[Text, ...]:
     """Return that more was cleaned up than is known, where that is so."""
     if report.total.cleaned_bytes is None or report.cleaned_since <= report.since:
         return ()
-    return (Note(key="report.cleaned-since", values={"start": moment(report.cleaned_since)}),)
+    return (Text(key="report.cleaned-since", values={"start": moment(report.cleaned_since)}),)
 
 
 def _rows_sheet(report: Report, lang: str) -> Sheet:

@@ -21,8 +21,8 @@ from monitor.actions.plan import (
 from monitor.cleanup.model import Item, Mode, Plan, PodWrite, Risk
 from monitor.facts.actions import KillProcess
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
-from monitor.facts.findings import Note
 from monitor.facts.kube import OwnerRef, PodFact
+from monitor.facts.text import Text
 
 NOW = 1000.0
 
@@ -161,7 +161,7 @@ def test_what_kubernetes_does_not_have_is_not_cordoned(name: str) -> None:
 def release(act: KillProcess | PodWrite, what: str) -> Plan:
     values: dict[str, Any] = {"node": "gpu01", "gpu": 1, "seconds": 60.0, "process": "python3", "pid": 7}
     item = Item(
-        id="i1", name="nlp/bert", why=Note(key=f"cleanup.why.gpu-{what}", values=values), risk=Risk.HIGH, node="gpu01",
+        id="i1", name="nlp/bert", why=Text(key=f"cleanup.why.gpu-{what}", values=values), risk=Risk.HIGH, node="gpu01",
         owner="zhang", act=act,
     )  # fmt: skip
     return Plan(id="p", policy="release", kind="gpus", mode=Mode.ENFORCE, at=NOW, items=(item,))
@@ -185,7 +185,7 @@ def test_what_a_release_does() -> None:
 def test_why_there_is_no_plan_is_said() -> None:
     refused = Plan(
         id="p", policy="release", kind="gpus", mode=Mode.ENFORCE, at=NOW,
-        refused=Note(key="cleanup.refused.kubernetes-unseen"),
+        refused=Text(key="cleanup.refused.kubernetes-unseen"),
     )  # fmt: skip
     with pytest.raises(ValueError, match="Kubernetes"):
         plan_release(ReleaseGpu(node="gpu01", gpu="1"), refused, SCENE)

@@ -15,7 +15,8 @@ from monitor.alert.notify import Book, Decision, Policy, decide
 from monitor.alert.routes import Route
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 NOON = 1_750_334_400.0  # Thursday 2025-06-19 12:00 UTC
@@ -37,7 +38,7 @@ def finding(
         severity=severity,
         cause=cause,
         labels={"node": node} | labels,
-        headline=Note(key="x"),
+        headline=Text(key="x"),
         explained_by=None if explained_by is None else explained_by.key,
         held=held,
         since=since,

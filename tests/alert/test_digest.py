@@ -7,7 +7,8 @@ import pytest
 from monitor.alert.digest import WORST, Digest, is_due, summaries
 from monitor.alert.model import Alert, Phase
 from monitor.alert.store import Event, What
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 DAILY = Digest("0 9 * * *", "Asia/Shanghai", ("wecom", "mail"))
 
@@ -31,7 +32,7 @@ def test_when_a_summary_is_due(name: str, last: float, now: float, expect: bool)
 
 
 def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.WARNING, rule: str = "r") -> Alert:
-    finding = Finding(rule=rule, severity=severity, cause="x", labels={"node": node}, headline=Note(key="x"))
+    finding = Finding(rule=rule, severity=severity, cause="x", labels={"node": node}, headline=Text(key="x"))
     return Alert(fingerprint=node, finding=finding, phase=phase, first_seen_at=1.0, seen_at=1.0)
 
 

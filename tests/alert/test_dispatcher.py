@@ -21,7 +21,8 @@ from monitor.alert.routes import Route
 from monitor.alert.silences import Silence
 from monitor.alert.store import Store
 from monitor.base.sqlite import DatabaseError
-from monitor.facts.findings import Finding, Note
+from monitor.facts.findings import Finding
+from monitor.facts.text import Text
 from tests.alert.delivery.sender_support import finding, notification
 from tests.alert.delivery.test_sender import Scripted, fails
 from tests.support import wait_until
@@ -167,7 +168,7 @@ def test_without_looks_nothing_changes(
 def test_it_is_written_only_when_something_has_changed(store: NotingStore) -> None:
     with working(store, Scripted()) as desk:
         for figure in range(5):
-            desk.found([finding("n1", evidence=(Note(key="x", values={"used": figure}),))])
+            desk.found([finding("n1", evidence=(Text(key="x", values={"used": figure}),))])
         assert not threading.Event().wait(0.6)  # nor by the clock
         assert len(store.records) == 1
         desk.found([finding("n1", severity="critical")])
@@ -243,7 +244,7 @@ def test_what_is_old_is_forgotten_by_and_by(store: NotingStore) -> None:
 
 def test_changes() -> None:
     before = advance({}, [finding("n1"), finding("n2"), finding("n3")], QUICK, ("alertname",), 1.0)
-    found = [finding("n1", evidence=(Note(key="y"),)), finding("n2", severity="critical"), finding("n4")]
+    found = [finding("n1", evidence=(Text(key="y"),)), finding("n2", severity="critical"), finding("n4")]
     after = advance(before, found, QUICK, ("alertname",), 2.0)
     del after[fingerprint_of(finding("n3"))]
     assert changes(before, after) == {

@@ -13,7 +13,7 @@ from monitor.cleanup.journal import Entry, ItemState, Run, RunState
 from monitor.cleanup.model import Item, Mode, Plan, Risk
 from monitor.cleanup.notices import Address
 from monitor.facts.actions import RemoveImage
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 
 NOW = 1_763_260_000.0
 GIB = 1024**3
@@ -28,7 +28,7 @@ def remove(number: int = 1, **more: Any) -> RemoveImage:
 def item(number: int = 1, **more: Any) -> Item:
     given: dict[str, Any] = {
         "id": f"image/n1/docker/{number}", "name": f"lab/i{number}:1", "risk": Risk.LOW, "node": "n1",
-        "why": Note(key="cleanup.why.unused", values={"seconds": 9.0, "bytes": GIB}), "frees_bytes": GIB,
+        "why": Text(key="cleanup.why.unused", values={"seconds": 9.0, "bytes": GIB}), "frees_bytes": GIB,
         "not_before": NOW - 1, "act": remove(number),
     }  # fmt: skip
     return Item(**(given | more))

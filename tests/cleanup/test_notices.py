@@ -15,7 +15,7 @@ from monitor.cleanup.journal import Entry, ItemState
 from monitor.cleanup.notices import Address, announcement, dry_run_report, notices, refusal_report, report
 from monitor.cleanup.plan.select import Subject, refuse
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, ImagePolicy
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES
 from tests.cleanup.support import GIB, NOW, item, plan, run
 
@@ -60,7 +60,7 @@ def test_every_end_has_words(end: str) -> None:
 
 
 def test_a_release_names_who_asked_for_it() -> None:
-    why = Note(key="cleanup.why.gpu-zombie", values={"gpu": 3, "node": "n1", "seconds": 5.0, "process": "p", "pid": 1})
+    why = Text(key="cleanup.why.gpu-zombie", values={"gpu": 3, "node": "n1", "seconds": 5.0, "process": "p", "pid": 1})
     entry = Entry(item=item(1, why=why), place=0, state=ItemState.DONE)
     ended = run(policy="release", kind="gpus", trigger="release", by="zhang@10.0.0.1", end="done")
     (message,) = report(None, ended, [entry], EVERYBODY)
@@ -100,7 +100,7 @@ def test_an_announcement_comes_with_the_plan() -> None:
 
 
 def test_what_is_wrong_with_a_policy_is_said_once_before_it_acts() -> None:
-    wrong, other = (Note(key="cleanup.kubelet-first", values={"high": 0.9, "kubelet": at}) for at in (0.85, 0.7))
+    wrong, other = (Text(key="cleanup.kubelet-first", values={"high": 0.9, "kubelet": at}) for at in (0.85, 0.7))
     warned = plan(item(1), warnings=(wrong, wrong, other))
     told = [*announcement(POLICY, warned, EVERYBODY, NOW), *dry_run_report(POLICY, run(), warned, EVERYBODY)]
     assert len(told) == 2

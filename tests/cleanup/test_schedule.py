@@ -12,9 +12,9 @@ from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy, When
 from monitor.cleanup.schedule import AGAIN_AFTER, Past, Permission, due, past_of, pause, permission, ready, was_in_vain
 from monitor.facts.actions import PurgeTrash
-from monitor.facts.findings import Note
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import KubeletFact
+from monitor.facts.text import Text
 from tests.cleanup.builders import DAY, NOW, disk, snapshot
 
 IMAGES = ImagePolicy(name="images", when=When(high=0.80, low=0.70), nodes=("n*",))
@@ -109,7 +109,7 @@ def test_which_runs_were_kept_from_their_work(
         id="r", policy="p", kind="images", mode="enforce", trigger="high-water", started_at=NOW,
         state=RunState.ENDED, end=end, freed_bytes=freed,
     )  # fmt: skip
-    item = Item(id="i", name="i", why=Note(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
+    item = Item(id="i", name="i", why=Text(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
     entries = [Entry(item=item, place=place, state=state) for place, state in enumerate(states)]
     assert was_in_vain(run, entries) is expect
 
@@ -184,5 +184,5 @@ def test_only_what_was_told_long_enough_ago() -> None:
     act = PurgeTrash(root="/x", older_than_seconds=1.0)
     cases = {None: False, NOW + 1: False, NOW: True, NOW - 1: True}
     for not_before, expect in cases.items():
-        item = Item(id="i", name="i", why=Note(key="k"), risk=Risk.LOW, not_before=not_before, act=act)
+        item = Item(id="i", name="i", why=Text(key="k"), risk=Risk.LOW, not_before=not_before, act=act)
         assert ready(item, NOW) is expect

@@ -131,7 +131,7 @@ def view_of(case: Case) -> GpuView:
 def test_state(case: Case) -> None:
     view = view_of(case)
     assert view.state.value == case.expect
-    assert case.because in (None, *(evidence.what for evidence in view.evidence))
+    assert case.because in (None, *(evidence.key for evidence in view.evidence))
 
 
 def test_every_state_has_a_case() -> None:

@@ -17,7 +17,8 @@ from monitor.config.root import Config
 from monitor.daemon.alerting import Alerting, Sources
 from monitor.daemon.main import linked_url
 from monitor.facts.cluster import SourceView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.queries.alerts import AlertQuestions, NewSilence
 from tests.alert.alertmanager.test_callback import alert as called_alert
 from tests.alert.alertmanager.test_callback import body as call_body
@@ -33,7 +34,7 @@ WECOM = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=x"
 
 def finding(node: str) -> Finding:
     return Finding(
-        rule="disk-full", severity=Severity.CRITICAL, cause="images", labels={"node": node}, headline=Note(key="x")
+        rule="disk-full", severity=Severity.CRITICAL, cause="images", labels={"node": node}, headline=Text(key="x")
     )
 
 

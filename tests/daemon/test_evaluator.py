@@ -19,7 +19,8 @@ from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history
 from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.detect.engine import History
 from monitor.detect.rules import service_down
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.kube.client import KubeApi, connect
 from monitor.probes.runner import ServiceProbes, ServiceTarget
 from tests.cluster.living import living, settings
@@ -33,7 +34,7 @@ class NoLimits:
 
 
 def finding(node: str = "n1", rule: str = "a") -> Finding:
-    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": node}, headline=Note(key="x"))
+    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": node}, headline=Text(key="x"))
 
 
 class Noting:

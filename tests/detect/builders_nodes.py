@@ -8,10 +8,11 @@ from typing import Any
 from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
-from monitor.facts.findings import LABELS, Finding, Note
+from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import ConditionFact
 from monitor.facts.node import CollectorFact
 from monitor.facts.services import ServiceFact
+from monitor.facts.text import Text
 from monitor.i18n import CATALOGS, LANGUAGES, fields, say
 from tests.explain.builders import NOW
 
@@ -73,7 +74,7 @@ def assert_sound(finding: Finding) -> None:
     assert finding.cause != "unknown" or finding.raw
 
 
-def notes(finding: Finding) -> tuple[Note, ...]:
+def notes(finding: Finding) -> tuple[Text, ...]:
     return (finding.headline, *finding.evidence, *finding.advice)
 
 

@@ -11,7 +11,8 @@ from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.detect.engine import History, detect
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
-from monitor.facts.findings import LABELS, Finding, Note
+from monitor.facts.findings import LABELS, Finding
+from monitor.facts.text import Text
 from monitor.i18n import say
 from tests.explain.builders import NOW
 
@@ -63,7 +64,7 @@ def check(finding: Finding, rule: Rule) -> None:
 
 def text(finding: Finding, lang: str = "en") -> str:
     """All that a finding says, on one line."""
-    notes: Sequence[Note] = (finding.headline, *finding.evidence, *finding.advice)
+    notes: Sequence[Text] = (finding.headline, *finding.evidence, *finding.advice)
     return " ".join(say(lang, note.key, note.values) for note in notes)
 
 

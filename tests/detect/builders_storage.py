@@ -11,9 +11,10 @@ from monitor.detect.base import Limits, Rule, Situation
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_world
-from monitor.facts.findings import LABELS, Finding, Note
+from monitor.facts.findings import LABELS, Finding
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
+from monitor.facts.text import Text
 from monitor.facts.workload import ContainerFact, LogFact
 from monitor.i18n import LANGUAGES, say
 
@@ -150,7 +151,7 @@ def lines(finding: Finding, lang: str = "en") -> list[str]:
     return [spoken(note, lang) for note in (finding.headline, *finding.evidence, *finding.advice)]
 
 
-def spoken(note: Note, lang: str = "en") -> str:
+def spoken(note: Text, lang: str = "en") -> str:
     return say(lang, note.key, note.values)
 
 

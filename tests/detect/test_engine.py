@@ -14,7 +14,8 @@ from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import make_world
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
@@ -28,7 +29,7 @@ class None_:
 
 def finding(rule: str = "a", **more: Any) -> Finding:
     given: dict[str, Any] = {
-        "severity": Severity.WARNING, "cause": "x", "labels": {"node": "n1"}, "headline": Note(key="card-memory")
+        "severity": Severity.WARNING, "cause": "x", "labels": {"node": "n1"}, "headline": Text(key="card-memory")
     }  # fmt: skip
     return Finding(rule=rule, **(given | more))
 
@@ -222,7 +223,7 @@ def test_a_rule_that_breaks_says_so_and_costs_nothing_else() -> None:
 
 def test_history_survives_a_restart() -> None:
     memory = {"n1": {"changes": [1.5, 2.0], "ready": True, "word": "x", "nothing": None}}
-    found = finding(explains=ON_N1, since=NOW, evidence=(Note(key="k", values={"a": 1, "b": 1.5, "c": "x"}),), raw="r")
+    found = finding(explains=ON_N1, since=NOW, evidence=(Text(key="k", values={"a": 1, "b": 1.5, "c": "x"}),), raw="r")
     history = run(finds("a", found, memory=memory), finds("b", finding("b"))).history
     again = msgspec.json.decode(msgspec.json.encode(history), type=History)
     assert again == history

@@ -310,4 +310,4 @@ def test_afterwards_the_figures_are_those_of_the_list(outage: Outage) -> None:
 def test_a_pod_that_is_really_gone_is_told_so(outage: Outage) -> None:
     outage.scene.delete("steady")
     wait_until(lambda: card(outage.cluster.view).state is GpuState.ZOMBIE, 10, "the process has outlived its pod")
-    assert [each.what for each in card(outage.cluster.view).evidence] == ["pod-deleted"]
+    assert [each.key for each in card(outage.cluster.view).evidence] == ["pod-deleted"]

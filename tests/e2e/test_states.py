@@ -49,7 +49,7 @@ class Scene:
         """Wait until a card is in a state for a reason, and return what is said of it."""
         wait_until(lambda: self.card(uuid).state.value == state, limit, f"{uuid} is {state}")
         card = self.card(uuid)
-        assert because in (None, *(evidence.what for evidence in card.evidence)), card
+        assert because in (None, *(evidence.key for evidence in card.evidence)), card
         return card
 
     def cards_of(self, pod: Any) -> list[str]:

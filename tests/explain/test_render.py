@@ -4,11 +4,12 @@ import pytest
 
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation, PodRef, Reason, Status
+from monitor.explain.reasons import Explanation, PodRef, Status
 from monitor.explain.render import render
 from monitor.facts.cluster import Identity
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.kube import PodGroupFact
+from monitor.facts.text import Text
 from tests.explain.builders import NOW, holding, node, pod
 
 WORLD = make_world(
@@ -46,7 +47,7 @@ def test_chinese() -> None:
 
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_can_be_said(status: Status) -> None:
-    plain = Explanation(PodRef(None, "bert"), status, "done", Reason(Key.DONE, {}))
+    plain = Explanation(PodRef(None, "bert"), status, "done", Text(Key.DONE, {}))
     for lang in ("en", "zh"):
         lines = render(plain, lang)
         assert len(lines) == 2
@@ -59,7 +60,7 @@ def test_no_such_language() -> None:
 
 
 def test_a_name_is_not_said_twice() -> None:
-    found = Explanation(PodRef("team-a", "sweep", job="sweep"), Status.NOT_CREATED, "quota", Reason(Key.DONE, {}))
+    found = Explanation(PodRef("team-a", "sweep", job="sweep"), Status.NOT_CREATED, "quota", Text(Key.DONE, {}))
     assert render(found, "en")[0] == "team-a/sweep has no pods"
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, Identity, NodeView, PodView, UsageView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, UsageView
 from monitor.facts.kube import PodFact, TerminationFact
+from monitor.facts.text import Evidence
 from monitor.facts.workload import ContainerUsageFact, LogFact, ShmFact
 from tests.explain.builders import GIB, NOW, Case, agent, card, check, names, node, pod, up, view
 
@@ -209,7 +210,7 @@ CASES = [
         world=HERE
         | {
             "view": view(
-                cards=[*cards(GpuState.FAULTY, 1, evidence=(Evidence(what="xid", values={"code": 79}),)), *cards()[1:]]
+                cards=[*cards(GpuState.FAULTY, 1, evidence=(Evidence(key="xid", values={"code": 79}),)), *cards()[1:]]
             )
         },
     ),
@@ -221,9 +222,7 @@ CASES = [
         world=HERE
         | {
             "view": view(
-                cards=cards(
-                    GpuState.WEDGED, evidence=(Evidence(what="process-state", values={"state": "D", "pid": 1}),)
-                )
+                cards=cards(GpuState.WEDGED, evidence=(Evidence(key="process-state", values={"state": "D", "pid": 1}),))
             )
         },
     ),

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from monitor.facts.cluster import Evidence, GpuState
+from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact, MountFact
+from monitor.facts.text import Evidence
 from tests.explain.builders import NOW, Case, agent, card, check, event, names, node, pod, up, view, waiting
 
 HERE = {"nodes": [node("gpu-01")]}
@@ -20,7 +21,7 @@ def deleted(overdue: float = 600, **more: Any) -> PodFact:
 
 
 ENDED = (waiting("Completed", state="terminated", exit_code=0),)
-STUCK = Evidence(what="process-state", values={"pid": 4242, "state": "D", "since": NOW - 900, "process": "python"})
+STUCK = Evidence(key="process-state", values={"pid": 4242, "state": "D", "since": NOW - 900, "process": "python"})
 
 CASES = [
     Case(

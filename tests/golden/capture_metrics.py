@@ -32,13 +32,14 @@ from monitor.facts.cluster import (
     SourceView,
     UsageView,
 )
-from monitor.facts.findings import LABELS, Finding, Note, Severity
+from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
+from monitor.facts.text import Text
 from tests.golden.text import rows
 from tests.support.snapshots import AT, GIB, full_snapshot
 
 HOLDER = Holder(namespace="nlp", pod="bert-0", user="zhang", job="bert", queue="vc-nlp")
-NOTE = Note(key="x")
+NOTE = Text(key="x")
 
 
 def agent_metrics() -> str:

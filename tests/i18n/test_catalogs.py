@@ -68,7 +68,7 @@ def test_every_key_that_is_written_out_in_a_detector_exists(module: Path) -> Non
     written = {
         keyword.value.value
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Text"
         for keyword in node.keywords
         if keyword.arg == "key" and isinstance(keyword.value, ast.Constant)
     }

@@ -9,7 +9,8 @@ from monitor.alert.model import Alert, Phase, Reason
 from monitor.alert.muted import Shown
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery, Event, What
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.present.alerts import (
     SHOWN,
     SaidAlert,
@@ -30,7 +31,7 @@ NOW = 1_700_000_000.0
 
 
 def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.WARNING, **more: Any) -> Alert:
-    note = Note(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
+    note = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
     finding = Finding(rule="node-down", severity=severity, cause="x", labels={"node": node}, headline=note)
     return Alert(fingerprint=f"fp-{node}", finding=finding, phase=phase, first_seen_at=NOW - 90, seen_at=NOW, **more)
 

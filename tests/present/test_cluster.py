@@ -9,7 +9,6 @@ import pytest
 from monitor.cli.tables import print_view
 from monitor.facts.cluster import (
     ClusterView,
-    Evidence,
     FreeView,
     GpuState,
     GpuView,
@@ -21,6 +20,7 @@ from monitor.facts.cluster import (
     SourceView,
     UsageView,
 )
+from monitor.facts.text import Evidence
 from monitor.present.cluster import SHOWN, headline, tables, troubled
 from monitor.present.node import NUMBERS, Table
 
@@ -31,7 +31,7 @@ LI = Holder(pod="bert-0", namespace="team-a", pod_uid="u1", user="li", live=True
 
 
 def gpu(state: GpuState, index: int = 0, node: str = "gpu-01", what: str = "", **fields: Any) -> GpuView:
-    evidence = {"evidence": (Evidence(what=what, values=fields.pop("values", {})),)} if what else {}
+    evidence = {"evidence": (Evidence(key=what, values=fields.pop("values", {})),)} if what else {}
     return GpuView(node=node, state=state, index=index, **(evidence | fields))
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.present.findings import NOT_KNOWN, SaidFinding, say_findings, table, urgent
 from tests.explain.builders import NOW
 
-SILENT = Note(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
+SILENT = Text(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
 
 
 def finding(**more: Any) -> Finding:
@@ -25,7 +26,7 @@ def said(*findings: Finding) -> tuple[SaidFinding, ...]:
 
 
 def test_a_finding_in_both_languages() -> None:
-    given = finding(evidence=(Note(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
+    given = finding(evidence=(Text(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
     english, chinese = said(given)[0], say_findings([given], "zh")[0]
     assert english.headline == "Node n1 is down: its kubelet has not reported for 1 min."
     assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
@@ -46,9 +47,9 @@ def test_the_worst_comes_first_and_symptoms_last() -> None:
 
 
 @pytest.mark.parametrize(
-    "note", [Note(key="no.such.key", values={"a": 1}), Note(key="node-down.kubelet-silent", values={"a": 1})]
+    "note", [Text(key="no.such.key", values={"a": 1}), Text(key="node-down.kubelet-silent", values={"a": 1})]
 )
-def test_a_sentence_that_is_missing_does_not_hide_that_something_is_wrong(note: Note) -> None:
+def test_a_sentence_that_is_missing_does_not_hide_that_something_is_wrong(note: Text) -> None:
     assert said(finding(headline=note))[0].headline == f"{note.key} a=1"
 
 
@@ -85,7 +86,7 @@ def test_nothing_found_is_not_nothing_known() -> None:
 
 def test_names_from_outside_cannot_reach_the_terminal() -> None:
     evil = finding(
-        labels={"node": "\x1b[31m\n"}, headline=Note(key="rule-broken", values={"rule": "\x1b", "error": "\n"})
+        labels={"node": "\x1b[31m\n"}, headline=Text(key="rule-broken", values={"rule": "\x1b", "error": "\n"})
     )
     assert all(cell.isprintable() for row in table(said(evil), NOW).rows for cell in row)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from monitor.alert.model import Alert, Phase
 from monitor.alert.store import Event, What
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse, Kind
 from monitor.report.model import Cleaned, Material, Report, make_report
@@ -36,7 +37,7 @@ BUCKETS = (
 
 def alert(rule: str, cause: str, fired_at: float, explained_by: str | None = None) -> Alert:
     finding = Finding(
-        rule=rule, severity=Severity.WARNING, cause=cause, labels={"node": "gpu01"}, headline=Note(key="x"),
+        rule=rule, severity=Severity.WARNING, cause=cause, labels={"node": "gpu01"}, headline=Text(key="x"),
         explained_by=explained_by,
     )  # fmt: skip
     return Alert(

@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from monitor.facts import DiskFact, NodeSnapshot
-from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Evidence, Text
 from monitor.present.findings import SaidFinding, say_findings
 from monitor.queries.cluster import Why
 from monitor.web.app import create_app
@@ -26,7 +27,7 @@ EVIL = "<script>alert(1)</script>\"'&"
 
 
 def found(node: str, **more: Any) -> Finding:
-    note = Note(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
+    note = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
     return Finding(
         rule="node-down", severity=Severity.CRITICAL, cause="x", labels={"node": node}, headline=note, **more
     )
@@ -39,7 +40,7 @@ class Cluster:
         self._name = name
 
     def view(self) -> ClusterView:
-        card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(what="pod-deleted"),))
+        card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(card,))
 
     def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:

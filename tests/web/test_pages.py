@@ -18,7 +18,6 @@ from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
-    Evidence,
     GpuState,
     GpuView,
     Holder,
@@ -28,7 +27,8 @@ from monitor.facts.cluster import (
     QueueView,
     UsageView,
 )
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
 from monitor.present.findings import SaidFinding, say_findings
 from monitor.queries.cluster import Why
@@ -43,7 +43,7 @@ USER = Person("zhang", Role.USER, "zhang", "c" * 20, How.SESSION)
 
 
 def finding(**more: Any) -> Finding:
-    note = Note(key="node-down.kubelet-silent", values={"node": "gpu-01", "seconds": 90.0})
+    note = Text(key="node-down.kubelet-silent", values={"node": "gpu-01", "seconds": 90.0})
     given = {"rule": "node-down", "severity": Severity.CRITICAL, "cause": "x", "labels": {"node": "gpu-01"}}
     return Finding(**(given | {"headline": note} | more))
 
@@ -59,7 +59,7 @@ class Cluster:
         holder = Holder(pod_uid="1", pod="bert-0", namespace="nlp", live=False, user="zhang", queue="vc")
         cards = (
             GpuView(node=self.name, state=GpuState.ZOMBIE, index=0, since=AT - 60, holders=(holder,), evidence=(
-                Evidence(what="pod-deleted", values={"pod": "nlp/bert-0", "pid": 7}),)),
+                Evidence(key="pod-deleted", values={"pod": "nlp/bert-0", "pid": 7}),)),
             GpuView(node=self.name, state=GpuState.BUSY, index=1, utilization_ratio=self.load),
         )  # fmt: skip
         pods = (

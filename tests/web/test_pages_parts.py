@@ -10,9 +10,10 @@ from starlette.requests import Request
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text
 from monitor.queries.cluster import Why
 from monitor.web.context import Sources
 from monitor.web.pages import disks
@@ -154,7 +155,7 @@ def test_the_fullest_disks_come_first_and_a_share_once() -> None:
 
 
 def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
-    note = Note(key="disk-filling.images", values={"seconds": 7200.0})
+    note = Text(key="disk-filling.images", values={"seconds": 7200.0})
     found = Finding(
         rule="disk-filling",
         severity=Severity.WARNING,

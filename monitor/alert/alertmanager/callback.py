@@ -25,7 +25,8 @@ from monitor.alert.model import (
     fingerprint_of,
     worst,
 )
-from monitor.facts.findings import LABELS, Finding, Note, Severity
+from monitor.facts.findings import LABELS, Finding, Severity
+from monitor.facts.text import Text
 
 SAME = 300.0  # replicas of one Alertmanager have all called within this; what comes later is meant as a repetition
 EXTERNAL = "external"
@@ -218,5 +219,5 @@ def _finding(alert: CalledAlert, ours: Ours) -> Finding:
     )
 
 
-def _note(text: str) -> Note:
-    return Note(key=EXTERNAL, values={"text": text})
+def _note(text: str) -> Text:
+    return Text(key=EXTERNAL, values={"text": text})

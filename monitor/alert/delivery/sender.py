@@ -20,7 +20,8 @@ from monitor.alert.model import Notification, Parcel, Subject
 from monitor.alert.receivers.base import DeliveryError, Receiver
 from monitor.alert.store import Store
 from monitor.base.http import RequestError
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 log = logging.getLogger(__name__)
 
@@ -126,8 +127,8 @@ class PostOffice:
             severity=severity,
             cause=cause,
             labels={"service": f"receiver/{name}"},
-            headline=Note(key=f"{RULE}.{cause}", values=values),
-            advice=(Note(key=f"{RULE}.advice", values=values),),
+            headline=Text(key=f"{RULE}.{cause}", values=values),
+            advice=(Text(key=f"{RULE}.advice", values=values),),
             since=since,
         )
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
-from monitor.facts.findings import Note, Severity, Value
+from monitor.facts.findings import Severity
+from monitor.facts.text import Text, Value
 from monitor.i18n import CATALOGS, say
 from monitor.i18n.notes import sentence
 
@@ -26,7 +27,7 @@ class Voice:
         """Return one of the sentences that messages are made of."""
         return say(self.lang, f"alert.{key}", values)
 
-    def note(self, note: Note) -> str:
+    def note(self, note: Text) -> str:
         """Return a finding's sentence."""
         return sentence(note, self.lang)
 
@@ -40,7 +41,7 @@ class Voice:
 
     def label(self, name: str, value: str) -> str:
         """Return a label in words."""
-        return sentence(Note(key=f"label.{name}", values={"value": value}), self.lang)
+        return sentence(Text(key=f"label.{name}", values={"value": value}), self.lang)
 
     def names(self, names: Sequence[str], most: int) -> str:
         """Return a list of at most so many names, and how many there are if that is not all."""

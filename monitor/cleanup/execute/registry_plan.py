@@ -5,7 +5,7 @@ from __future__ import annotations
 from monitor.cleanup.execute.harbor import Collection, Harbor
 from monitor.cleanup.model import Item, RegistryWrite, Risk
 from monitor.cleanup.policy import RegistryPolicy
-from monitor.facts.findings import Note, Value
+from monitor.facts.text import Text, Value
 
 LIMIT = 3600.0  # seconds for one dry run
 
@@ -45,7 +45,7 @@ def _item(
     return Item(
         id=own,
         name=name,
-        why=Note(key=f"cleanup.why.{why}", values=values),
+        why=Text(key=f"cleanup.why.{why}", values=values),
         risk=Risk.HIGH,
         frees_bytes=frees,
         not_before=now,

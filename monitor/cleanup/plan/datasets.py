@@ -17,8 +17,8 @@ from monitor.cleanup.plan.watermarks import needed_bytes
 from monitor.cleanup.policy import DAY, DatasetPolicy
 from monitor.facts.actions import PurgeTrash, TrashUnit
 from monitor.facts.datasets import ScanFact, TrashFact, UnitFact
-from monitor.facts.findings import Note, Value
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text, Value
 
 STALE_AFTER = DAY  # a scan may take hours
 _TAKES_ROOM = ("trashed", "purging")
@@ -135,7 +135,7 @@ def _purge(drawing: _Drawing) -> None:
     item = Item(
         id=f"purge/{policy.node}/{policy.root}",
         name=f"{policy.root}: trash",
-        why=Note(key="cleanup.why.purge", values={"count": len(over), "bytes": size, "seconds": policy.trash_grace}),
+        why=Text(key="cleanup.why.purge", values={"count": len(over), "bytes": size, "seconds": policy.trash_grace}),
         risk=Risk.HIGH,
         node=policy.node,
         frees_bytes=size,
@@ -207,7 +207,7 @@ def _item(drawing: _Drawing, unit: UnitFact, why: str, values: Mapping[str, Valu
     return Item(
         id=item_id(unit),
         name=unit.path,
-        why=Note(key=f"cleanup.why.dataset-{why}", values=said | dict(values)),
+        why=Text(key=f"cleanup.why.dataset-{why}", values=said | dict(values)),
         risk=Risk.MEDIUM,
         node=policy.node,
         owner=owner_of(unit),

@@ -12,7 +12,7 @@ from monitor.cleanup.plan.gpu_context import Scene
 from monitor.cleanup.plan.gpu_holders import Grip, idle_pods, orphans, zombies
 from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, refuse
 from monitor.facts.actions import KillProcess
-from monitor.facts.findings import Note, Value
+from monitor.facts.text import Text, Value
 
 STALE_AFTER = 120.0
 
@@ -52,7 +52,7 @@ def _item(grip: Grip, scene: Scene) -> Item:
     return Item(
         id=grip.id,
         name=grip.name,
-        why=Note(key=f"cleanup.why.gpu-{grip.what}", values=values),
+        why=Text(key=f"cleanup.why.gpu-{grip.what}", values=values),
         risk=Risk.HIGH,
         node=grip.gpu.node,
         owner=holder.user if holder is not None else None,

@@ -16,9 +16,9 @@ from monitor.cleanup.plan.watermarks import kubelet_high, marks_on, needed_bytes
 from monitor.cleanup.policy import KUBELET_HIGH, ImagePolicy
 from monitor.detect.lib.storage import disk_of, used_share
 from monitor.facts.actions import PruneBuildCache, RemoveImage
-from monitor.facts.findings import Note, Value
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
+from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact
 
 
@@ -70,12 +70,12 @@ def _plan(policy: ImagePolicy, snapshot: NodeSnapshot, needs: Needs, now: float,
     return make_plan(subject, selection, kept)
 
 
-def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[Note, ...]:
+def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[Text, ...]:
     """Given where a kubelet begins to remove images itself, return what is wrong with the policy's own mark."""
     high = yielded(policy.when, kubelet).high
     if high is None or high < kubelet:
         return ()
-    return (Note(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet}),)
+    return (Text(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet}),)
 
 
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
@@ -128,7 +128,7 @@ def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[Runtim
         item = Item(
             id=f"build-cache/{subject.node}/{usage.runtime}",
             name=f"{usage.runtime} build cache",
-            why=Note(key="cleanup.why.build-cache", values={"bytes": size, "seconds": policy.build_cache_unused}),
+            why=Text(key="cleanup.why.build-cache", values={"bytes": size, "seconds": policy.build_cache_unused}),
             risk=Risk.LOW,
             node=subject.node,
             not_before=subject.now,
@@ -159,7 +159,7 @@ def _item(here: _Here, image: ImageFact) -> Item:
     return Item(
         id=f"image/{subject.node}/{here.cache.runtime}/{image.id}",
         name=name_of(image),
-        why=Note(key=f"cleanup.why.{why}", values=values),
+        why=Text(key=f"cleanup.why.{why}", values=values),
         risk=Risk.LOW,
         node=subject.node,
         last_used_at=used,

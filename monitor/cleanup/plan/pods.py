@@ -15,9 +15,9 @@ from monitor.cleanup.policy import PodPolicy
 from monitor.cluster.owners import nobody_known, workload_of
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
-from monitor.facts.findings import Note, Value
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text, Value
 
 PROTECTIONS = (
     "exempt", "too-young", "newest", "job-active", "finalizer", "process-left", "agent-silent", "unknown",
@@ -77,7 +77,7 @@ def _finished(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> 
             kept.append(covered.kept(f"{pod.namespace}/{pod.name}", pod.node))
             continue
         seconds = grounds.now - (ended_at(pod) or grounds.now)
-        why = Note(key="cleanup.why.pod-finished", values={"phase": pod.phase or "?", "seconds": seconds})
+        why = Text(key="cleanup.why.pod-finished", values={"phase": pod.phase or "?", "seconds": seconds})
         yield _item(pod, "delete", why, Risk.MEDIUM, grounds)
 
 
@@ -130,7 +130,7 @@ def _stuck(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> Ite
             continue
         values: dict[str, Value] = {"seconds": grounds.now - (pod.deletion_at or grounds.now), "node": pod.node or "?"}
         key = "cleanup.why.pod-confirmed" if pod.uid in grounds.confirmed else "cleanup.why.pod-stuck"
-        yield _item(pod, "force", Note(key=key, values=values), Risk.HIGH, grounds)
+        yield _item(pod, "force", Text(key=key, values=values), Risk.HIGH, grounds)
 
 
 def _left(pod: PodFact, grounds: Grounds) -> Cover | None:
@@ -161,7 +161,7 @@ def _processes_known(snapshot: NodeSnapshot) -> bool:
     return snapshot.gpu_processes is not None or absent
 
 
-def _item(pod: PodFact, how: str, why: Note, risk: Risk, grounds: Grounds) -> Item:
+def _item(pod: PodFact, how: str, why: Text, risk: Risk, grounds: Grounds) -> Item:
     return Item(
         id=f"pod/{pod.uid}",
         name=f"{pod.namespace}/{pod.name}",

@@ -15,7 +15,7 @@ import msgspec
 
 from monitor.cleanup.model import Item, Kept, Plan
 from monitor.cleanup.policy import Caps, Policy
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 
 KEPT_SHOWN = 200
 
@@ -122,7 +122,7 @@ def make_plan(subject: Subject, selection: Selection, kept: Iterable[Kept]) -> P
 
 def refuse(subject: Subject, why: str, **values: str | int | float) -> Plan:
     """Return that there is no plan, and why: what is not known is never taken for permission."""
-    return msgspec.structs.replace(_empty(subject), refused=Note(key=f"cleanup.refused.{why}", values=values))
+    return msgspec.structs.replace(_empty(subject), refused=Text(key=f"cleanup.refused.{why}", values=values))
 
 
 def _empty(subject: Subject) -> Plan:

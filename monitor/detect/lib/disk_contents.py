@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from monitor.detect.lib.storage import Disk, Heard, disk_of, owner_of
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Note, Value
 from monitor.facts.storage import DiskFact, ImageFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("images", "container-layers", "logs", "volumes", "datasets", "other")
 _TELLING = 0.3  # a known part of this share is named, even if all that is not known is more
@@ -23,7 +23,7 @@ class Contents:
 
     cause: str
     parts: dict[str, int]
-    evidence: tuple[Note, ...]
+    evidence: tuple[Text, ...]
 
 
 def contents(disk: Disk, world: World) -> Contents:
@@ -36,7 +36,7 @@ def contents(disk: Disk, world: World) -> Contents:
     telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _TELLING * used
     parts = known | {rest_name: rest}
     notes = [
-        Note(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
+        Text(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
         for name, size in sorted(parts.items(), key=lambda item: -item[1])
         if used and size >= _WORTH_SAYING * used
     ]
@@ -89,7 +89,7 @@ def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
     return found
 
 
-def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Note]:
+def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
     """Return who has written most, by writable layers and logs on this disk."""
     logs, layers = _logs(heard, fact), _layers(heard, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -99,7 +99,7 @@ def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[
                 written[owner_of(container, world)][kind] += size
     largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_NAMED]
     return [
-        Note(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
+        Text(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
         for (pod, user), sizes in largest
         if sizes.total() >= _WORTH_SAYING * used
     ]
@@ -115,7 +115,7 @@ def _layers(heard: Heard, fact: DiskFact) -> dict[str, int]:
     }
 
 
-def _image_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Note]:
+def _image_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
     """Return the largest images on this disk, with who uses them."""
     images = [
         image
@@ -139,14 +139,14 @@ def image_users(image: ImageFact, heard: Heard, world: World) -> list[str]:
     return sorted({f"{pod} ({user})" for pod, user in (owner_of(each, world) for each in used_by if not each.sandbox)})
 
 
-def image_note(image: ImageFact, heard: Heard, world: World) -> Note:
+def image_note(image: ImageFact, heard: Heard, world: World) -> Text:
     """Return a sentence on an image and who uses it."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
     if users := image_users(image, heard, world):
-        return Note(key="disk-image.used", values=values | {"users": some(users)})
+        return Text(key="disk-image.used", values=values | {"users": some(users)})
     if image.containers:
-        return Note(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
-    return Note(key="disk-image.local" if image.local else "disk-image.unused", values=values)
+        return Text(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
+    return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 
 def some(names: list[str]) -> str:

@@ -9,9 +9,9 @@ from monitor.detect.base import Situation
 from monitor.detect.lib.gpu_counts import are_shared, card_counts
 from monitor.detect.lib.gpus import skew_of
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Note, Value
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text, Value
 
 LONGEST = 200
 
@@ -25,7 +25,7 @@ class Sign:
     cause: str
     since: float | None = None
     values: dict[str, Value] = field(default_factory=dict)
-    evidence: tuple[Note, ...] = ()
+    evidence: tuple[Text, ...] = ()
     raw: str = ""
 
     @property
@@ -51,17 +51,17 @@ def _of_card(node: str, gpu: GpuFact) -> Iterator[Sign]:
     ecc = gpu.ecc
     errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
     if errors:
-        note = Note(key="gpu-fault.ecc", values={"errors": errors})
+        note = Text(key="gpu-fault.ecc", values={"errors": errors})
         yield Sign(node, gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
     remaps, pages = gpu.row_remaps, gpu.retired_pages
     if remaps is not None and remaps.failed:
-        note = Note(key="gpu-fault.remap-failed-seen")
+        note = Text(key="gpu-fault.remap-failed-seen")
         yield Sign(node, gpu.index, "remap-failed", evidence=(note,))
     if (remaps is not None and remaps.pending) or (pages is not None and pages.pending):
-        yield Sign(node, gpu.index, "remap-pending", evidence=(Note(key="gpu-fault.remap-pending-seen"),))
+        yield Sign(node, gpu.index, "remap-pending", evidence=(Text(key="gpu-fault.remap-pending-seen"),))
     if gpu.recovery_action not in (None, "none"):
         action = gpu.recovery_action or ""
-        note = Note(key="gpu-fault.recovery", values={"action": action})
+        note = Text(key="gpu-fault.recovery", values={"action": action})
         yield Sign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
 
 
@@ -86,7 +86,7 @@ def signs_of_xids(reports: Mapping[str, AgentFact]) -> Iterator[tuple[Sign, int]
         skew = skew_of(agent)
         for (gpu, place, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
             values: dict[str, Value] = {"code": code, "message": (message or "?")[:LONGEST]}
-            note = Note(key="gpu-fault.xid", values=values | {"place": place})
+            note = Text(key="gpu-fault.xid", values=values | {"place": place})
             raw = f"Xid ({place}): {code}, {message}" if message else f"Xid ({place}): {code}"
             yield Sign(node, gpu, "", at + skew, values, (note,), raw), code
 

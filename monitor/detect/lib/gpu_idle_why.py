@@ -9,8 +9,8 @@ from monitor.detect.base import Situation
 from monitor.detect.lib.gpus import skew_of
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Note
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 NOTEBOOK_PLATFORMS = ("jupyterhub", "kubeflow-notebook")
 NOTEBOOK_KINDS = ("Notebook", "notebook")
@@ -22,7 +22,7 @@ class Why:
     """A cause, and what it is concluded from."""
 
     cause: str
-    evidence: tuple[Note, ...] = ()
+    evidence: tuple[Text, ...] = ()
 
 
 def is_notebook(pod: PodFact, situation: Situation) -> bool:
@@ -47,20 +47,20 @@ def why_idle(
     quiet = _log_quiet(pod, agent, situation.now)
     # A job that has closed the card is through with it, or never began: what hangs still holds it.
     if quiet is not None and quiet >= LOG_STOPPED and gpu.pids:
-        return Why("hung-job", (Note(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
+        return Why("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
     return Why("idle-job")
 
 
 def _waits(
     pod: PodFact, gpu: GpuView, agent: AgentFact | None, waiting: Mapping[str, float], io_wait_cores: float
-) -> tuple[Note, ...]:
+) -> tuple[Text, ...]:
     """Return that one of the pod's processes waits for a disk or a NAS right now, or that the node's CPUs do."""
     snapshot = agent.snapshot if agent else None
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
         if process.pod_uid == pod.uid and process.state == "D":
-            return (Note(key="gpu-idle.process-waits", values={"pid": process.pid, "process": process.name or "?"}),)
+            return (Text(key="gpu-idle.process-waits", values={"pid": process.pid, "process": process.name or "?"}),)
     cores = waiting.get(gpu.node, 0.0)
-    return (Note(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),) if cores >= io_wait_cores else ()
+    return (Text(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),) if cores >= io_wait_cores else ()
 
 
 def _log_quiet(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:

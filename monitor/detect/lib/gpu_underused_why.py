@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Note
 from monitor.facts.gpu import GpuFact
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text
 
 CAUSES = ("cpu-limit", "shm-small", "io-wait", "data-loading", "low-batch", "unknown")
 CPU_FULL = 0.9
@@ -33,7 +33,7 @@ class Job:
 
 def why_underused(
     job: Job, facts: Mapping[tuple[str, int], GpuFact], agent: AgentFact | None, waiting: Mapping[str, float]
-) -> tuple[str, tuple[Note, ...]]:
+) -> tuple[str, tuple[Text, ...]]:
     """Given a job that hardly uses its cards, return the likeliest reason that the facts allow, and these facts."""
     snapshot = agent.snapshot if agent else None
     ids = {each.container_id for each in job.pod.statuses if each.container_id}
@@ -43,35 +43,35 @@ def why_underused(
         return "shm-small", (note,)
     cores = waiting.get(job.gpus[0].node, 0.0)
     if cores >= job.io_wait_cores:
-        return "io-wait", (Note(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),)
+        return "io-wait", (Text(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),)
     return _by_cards(job, facts)
 
 
-def _cpu(snapshot: NodeSnapshot, ids: set[str]) -> Note | None:
+def _cpu(snapshot: NodeSnapshot, ids: set[str]) -> Text | None:
     for use in snapshot.container_usage or ():
         cores, limit = use.cpu_cores, use.cpu_limit_cores
         if use.container_id in ids and cores and limit and cores >= CPU_FULL * limit:
-            return Note(key="gpu-underused.cpu", values={"cores": round(cores, 1), "limit": round(limit, 1)})
+            return Text(key="gpu-underused.cpu", values={"cores": round(cores, 1), "limit": round(limit, 1)})
     return None
 
 
-def _shm(snapshot: NodeSnapshot, ids: set[str]) -> Note | None:
+def _shm(snapshot: NodeSnapshot, ids: set[str]) -> Text | None:
     """Return that a /dev/shm is nearly full, or so small that data loaders cannot use it."""
     for shm in snapshot.shm or ():
         full = shm.used_bytes >= SHM_FULL * shm.size_bytes
         if shm.container_id in ids and shm.size_bytes and (full or shm.size_bytes <= SHM_DEFAULT):
-            return Note(key="gpu-underused.shm", values={"used": shm.used_bytes, "size": shm.size_bytes})
+            return Text(key="gpu-underused.shm", values={"used": shm.used_bytes, "size": shm.size_bytes})
     return None
 
 
-def _by_cards(job: Job, facts: Mapping[tuple[str, int], GpuFact]) -> tuple[str, tuple[Note, ...]]:
+def _by_cards(job: Job, facts: Mapping[tuple[str, int], GpuFact]) -> tuple[str, tuple[Text, ...]]:
     """Return what the cards themselves tell: work in bursts, or too little work at a time."""
     seen = [facts[place] for gpu in job.gpus if (place := (gpu.node, gpu.index)) in facts]
     peak = max((fact.utilization_peak_ratio for fact in seen if fact.utilization_peak_ratio is not None), default=None)
     if peak is not None and peak >= BURST:
-        return "data-loading", (Note(key="gpu-underused.bursts", values={"ratio": peak}),)
+        return "data-loading", (Text(key="gpu-underused.bursts", values={"ratio": peak}),)
     used = sum(gpu.memory_used_bytes or 0 for gpu in job.gpus)
     total = sum(gpu.memory_total_bytes or 0 for gpu in job.gpus)
     if total and used < LITTLE_MEMORY * total:
-        return "low-batch", (Note(key="gpu-underused.memory", values={"used": used, "size": total}),)
+        return "low-batch", (Text(key="gpu-underused.memory", values={"used": used, "size": total}),)
     return "unknown", ()

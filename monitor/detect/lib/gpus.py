@@ -10,10 +10,11 @@ from monitor.detect.base import Situation, once
 from monitor.detect.visibility import label, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Note, Scope, Value
+from monitor.facts.findings import Scope
 from monitor.facts.gpu import GpuFact
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
+from monitor.facts.text import Text, Value
 
 SMALL_SKEW = 2.0  # so much is the way that an answer takes
 ABSENT = "absent"
@@ -146,17 +147,17 @@ def pod_text(holder: Holder) -> str:
     return f"{holder.namespace}/{holder.pod}" if holder.pod else holder.pod_uid or "?"
 
 
-def owner_notes(holder: Holder | None) -> tuple[Note, ...]:
+def owner_notes(holder: Holder | None) -> tuple[Text, ...]:
     """Return whom to ask, if anything says so."""
     if holder is None or not holder.user:
         return ()
-    return (Note(key="card-owner", values={"user": holder.user, "job": holder.job or holder.pod or "?"}),)
+    return (Text(key="card-owner", values={"user": holder.user, "job": holder.job or holder.pod or "?"}),)
 
 
-def memory_notes(gpu: GpuView) -> tuple[Note, ...]:
+def memory_notes(gpu: GpuView) -> tuple[Text, ...]:
     """Return how much of a card's memory is in use, if any."""
     used = gpu.memory_used_bytes
-    return (Note(key="card-memory", values={"bytes": used}),) if used else ()
+    return (Text(key="card-memory", values={"bytes": used}),) if used else ()
 
 
 def live_holders(gpu: GpuView) -> tuple[Holder, ...]:

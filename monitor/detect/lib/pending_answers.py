@@ -12,13 +12,12 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.lib.pods import notes
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
 from monitor.explain.reasons import PendingCause
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Note
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 NODES_AT_ONCE = 2000  # that are looked at in one pass, over all explanations
 REMEMBERED = 500
@@ -31,8 +30,8 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     at: float
     cause: str
-    evidence: tuple[Note, ...]
-    advice: tuple[Note, ...] = ()
+    evidence: tuple[Text, ...]
+    advice: tuple[Text, ...] = ()
     overtaken_at: float | None = None
 
 
@@ -80,12 +79,10 @@ def answer_some(
 
 def _explain(pod: PodFact, world: World, now: float) -> PendingAnswer:
     found = explain_pod(pod, world, now)
-    evidence = notes((found.headline, *found.evidence))
+    evidence = (found.headline, *found.evidence)
     later = next((note.values["later"] for note in evidence if note.key == Key.OVERTAKEN.value), None)
     overtaken_at = (pod.created_at or 0.0) + float(later) if later is not None else None
-    return PendingAnswer(
-        at=now, cause=found.cause, evidence=evidence, advice=notes(found.advice), overtaken_at=overtaken_at
-    )
+    return PendingAnswer(at=now, cause=found.cause, evidence=evidence, advice=found.advice, overtaken_at=overtaken_at)
 
 
 def for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
@@ -106,8 +103,8 @@ def for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
     return msgspec.structs.replace(answer, cause=str(cause), evidence=evidence, overtaken_at=None)
 
 
-def _later(evidence: Sequence[Note], seconds: float) -> tuple[Note, ...]:
+def _later(evidence: Sequence[Text], seconds: float) -> tuple[Text, ...]:
     return tuple(
-        Note(key=note.key, values=note.values | {"later": seconds}) if note.key == Key.OVERTAKEN.value else note
+        Text(key=note.key, values=note.values | {"later": seconds}) if note.key == Key.OVERTAKEN.value else note
         for note in evidence
     )

@@ -9,11 +9,11 @@ from monitor.detect.base import Situation
 from monitor.detect.visibility import label, unseen
 from monitor.explain.explain import reference
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Reason
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import FINISHED, World
-from monitor.facts.findings import Note, Scope, Value
+from monitor.facts.findings import Scope
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Value
 
 RAW_LENGTH = 1000
 SKEW = 2.0  # smaller differences are the way the answer took
@@ -46,11 +46,6 @@ def pod_values(pod: PodFact, world: World, **more: Value) -> dict[str, Value]:
     """Return the values with which a sentence names a pod."""
     who: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": world.user(pod)}
     return {**who, "node": pod.node or "?", **more}
-
-
-def notes(reasons: Iterable[Reason]) -> tuple[Note, ...]:
-    """Return an explanation's reasons as notes: they speak out of the same catalogs."""
-    return tuple(Note(key=reason.key.value, values=dict(reason.values)) for reason in reasons)
 
 
 @lru_cache(maxsize=8192)  # what is wrong now was mostly wrong a moment ago

@@ -9,7 +9,8 @@ import msgspec
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 BLIND = "monitor-blind"
 OWN_RULES = (BLIND, "receiver-failing")
@@ -117,8 +118,8 @@ def _finding(cause: str, source: str, why: str, since: float | None, now: float,
         severity=Severity.WARNING if cause == "source" else Severity.CRITICAL,
         cause=cause,
         labels={"service": f"monitor/{service or source}"},
-        headline=Note(key=f"{BLIND}.{cause}", values=values),
-        advice=(Note(key=f"{BLIND}.{cause}.advice", values={"source": source}),),
+        headline=Text(key=f"{BLIND}.{cause}", values=values),
+        advice=(Text(key=f"{BLIND}.{cause}.advice", values={"source": source}),),
         since=since,
         raw=why[:1000],
     )

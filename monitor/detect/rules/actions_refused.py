@@ -9,7 +9,8 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
 from monitor.facts.actions import ActionsFact
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 CAUSES = ("token", "replayed", "too-many", "expired")  # the gravest first
 
@@ -70,15 +71,15 @@ def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any
         severity=Severity.WARNING,
         cause=cause,
         labels={"node": label(heard.node)},
-        headline=Note(
+        headline=Text(
             key=f"actions-refused.{cause}",
             values={"node": heard.node, "count": actions.refused.get(cause, 0), "seconds": seconds},
         ),
         evidence=tuple(
-            Note(key=f"actions-refused.{reason}.too", values={"count": actions.refused.get(reason, 0)})
+            Text(key=f"actions-refused.{reason}.too", values={"count": actions.refused.get(reason, 0)})
             for reason in others
         ),
-        advice=(Note(key=f"actions-refused.{cause}.advice", values={"node": heard.node}),),
+        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": heard.node}),),
         since=kept["since"],
     )
 

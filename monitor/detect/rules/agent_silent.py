@@ -9,8 +9,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.visibility import label, store_unseen, unseen, without_kubernetes
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
+from monitor.facts.text import Text
 
 CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
 ALL = "agents"  # stands for the agents when there is not one
@@ -96,11 +97,11 @@ def _without_word(situation: Situation, node: str, since: float, agent: AgentFac
         severity=Severity.WARNING,
         cause=cause,
         labels={"node": label(node)},
-        headline=Note(key=key, values={"node": node, "seconds": max(0.0, situation.now - since)}),
-        evidence=(Note(key="agent-silent.error", values={"target": agent.target, "error": said}),)
+        headline=Text(key=key, values={"node": node, "seconds": max(0.0, situation.now - since)}),
+        evidence=(Text(key="agent-silent.error", values={"target": agent.target, "error": said}),)
         if agent and said
         else (),
-        advice=(Note(key=f"agent-silent.{cause}.advice", values={"node": node}),),
+        advice=(Text(key=f"agent-silent.{cause}.advice", values={"node": node}),),
         since=since,
         raw=said or None,
     )
@@ -112,8 +113,8 @@ def _no_agents(nodes: int, since: float, now: float) -> Finding:
         severity=Severity.WARNING,
         cause="agent-down",
         labels={"service": ALL},
-        headline=Note(key="agent-silent.nowhere", values={"count": nodes, "seconds": max(0.0, now - since)}),
-        advice=(Note(key="agent-silent.nowhere.advice", values={}),),
+        headline=Text(key="agent-silent.nowhere", values={"count": nodes, "seconds": max(0.0, now - since)}),
+        advice=(Text(key="agent-silent.nowhere.advice", values={}),),
         since=since,
     )
 
@@ -155,9 +156,9 @@ def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, 
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Note(key=f"agent-silent.{cause}", values={**where, "seconds": seconds}),
-        evidence=(Note(key="agent-silent.collector-says", values={"error": said}),) if said else (),
-        advice=(Note(key=f"agent-silent.{cause}.advice", values=dict(where)),),
+        headline=Text(key=f"agent-silent.{cause}", values={**where, "seconds": seconds}),
+        evidence=(Text(key="agent-silent.collector-says", values={"error": said}),) if said else (),
+        advice=(Text(key=f"agent-silent.{cause}.advice", values=dict(where)),),
         since=now - seconds,
         raw=said or None,
     )

@@ -10,7 +10,8 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.detect.lib.gpu_counts import Counts, are_shared, card_counts
 from monitor.detect.visibility import label
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = ("device-plugin", "unhealthy-device")
 PLUGIN, UNHEALTHY = CAUSES
@@ -60,9 +61,9 @@ def _finding(node: str, cause: str, counts: Counts, since: float, now: float) ->
         severity=Severity.WARNING,
         cause=cause,
         labels={"node": label(node)},
-        headline=Note(key=f"capacity-mismatch.{cause}", values=values),
-        evidence=(Note(key="capacity-mismatch.counts", values=values),),
-        advice=(Note(key=f"capacity-mismatch.{cause}.advice", values=values),),
+        headline=Text(key=f"capacity-mismatch.{cause}", values=values),
+        evidence=(Text(key="capacity-mismatch.counts", values=values),),
+        advice=(Text(key=f"capacity-mismatch.{cause}.advice", values=values),),
         since=since,
     )
 

@@ -9,7 +9,8 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.disk_contents import CAUSES, contents
 from monitor.detect.lib.growth import Trend, fast_trend, may_fill, remember, slow_trend
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text, Value
 
 _HOUR = 3600.0
 _REMEMBER_UNSEEN = 2 * _HOUR
@@ -83,13 +84,13 @@ def _finding(
         severity=severity,
         cause=held.cause,
         labels=disk.labels,
-        headline=Note(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR}),
+        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR}),
         evidence=(
-            Note(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
-            Note(key="disk-space", values=space | {"available": fact.available_bytes or 0}),
+            Text(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
+            Text(key="disk-space", values=space | {"available": fact.available_bytes or 0}),
             *held.evidence,
         ),
-        advice=(Note(key="disk-filling.advice", values={"node": disk.heard.node, "mount": fact.mount}),),
+        advice=(Text(key="disk-filling.advice", values={"node": disk.heard.node, "mount": fact.mount}),),
         since=since,
     )
 

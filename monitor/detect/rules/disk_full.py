@@ -12,9 +12,10 @@ from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, h
 from monitor.detect.visibility import label
 from monitor.explain.image_pull import Pull, classify
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact
+from monitor.facts.text import Text, Value
 
 NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
 STARTING = ("image-pull", "pod-start-failed", "pod-stuck-creating")
@@ -106,9 +107,9 @@ def _finding(situation: Situation, disk: Disk, what: str, severity: Severity, si
         severity=severity,
         cause=cause,
         labels=disk.labels,
-        headline=Note(key=f"disk-full.{cause if what == 'bytes' else what}", values=values),
+        headline=Text(key=f"disk-full.{cause if what == 'bytes' else what}", values=values),
         evidence=_evidence(disk, held),
-        advice=(Note(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
+        advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
         since=since,
         explains=_explains(disk, cause, severity, situation.world),
     )
@@ -118,16 +119,16 @@ def _where(disk: Disk) -> dict[str, Value]:
     return {"node": disk.heard.node, "mount": disk.fact.mount, "device": disk.fact.device}
 
 
-def _evidence(disk: Disk, held: Contents) -> tuple[Note, ...]:
+def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
     fact = disk.fact
     notes = []
     if fact.used_bytes is not None and fact.size_bytes is not None:
         values: dict[str, Value] = {"used": fact.used_bytes, "size": fact.size_bytes}
-        notes.append(Note(key="disk-space", values=values | {"available": fact.available_bytes or 0}))
+        notes.append(Text(key="disk-space", values=values | {"available": fact.available_bytes or 0}))
     if fact.inodes and fact.inodes_used is not None:
-        notes.append(Note(key="disk-inodes", values={"used": fact.inodes_used, "inodes": fact.inodes}))
+        notes.append(Text(key="disk-inodes", values={"used": fact.inodes_used, "inodes": fact.inodes}))
     if len(disk.nodes) > 1:
-        notes.append(Note(key="disk-nodes", values={"count": len(disk.nodes), "node": disk.nodes[0]}))
+        notes.append(Text(key="disk-nodes", values={"count": len(disk.nodes), "node": disk.nodes[0]}))
     return (*notes, *held.evidence)
 
 

@@ -14,8 +14,9 @@ from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
 from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskIoFact
+from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 _RESPITE = 60.0  # a pause shorter than this, between two checkpoints, is none
@@ -90,26 +91,26 @@ def _finding(
 ) -> Finding:
     queue = round(kept["queue"])
     values: dict[str, Value] = {"node": heard.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
-    mounts = Note(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
+    mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
     return Finding(
         rule="disk-io-saturated",
         severity=Severity.WARNING,
         cause="disk-io-saturated",
         labels=labels,
-        headline=Note(
+        headline=Text(
             key="disk-io-saturated", values={**values, "queue": queue, "seconds": situation.now - kept["since"]}
         ),
         evidence=(
-            Note(key="disk-io-saturated.queue", values={"before": round(kept["first"]), "queue": queue}),
+            Text(key="disk-io-saturated.queue", values={"before": round(kept["first"]), "queue": queue}),
             *((mounts,) if fact.mounts else ()),
             *_pods(heard, situation.world),
         ),
-        advice=(Note(key="disk-io-saturated.advice", values={"node": heard.node}),),
+        advice=(Text(key="disk-io-saturated.advice", values={"node": heard.node}),),
         since=kept["since"],
     )
 
 
-def _pods(heard: Heard, world: World) -> list[Note]:
+def _pods(heard: Heard, world: World) -> list[Text]:
     """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
     waiting: Counter[str] = Counter(
         process.container_id
@@ -122,9 +123,9 @@ def _pods(heard: Heard, world: World) -> list[Note]:
             found[owner_of(container, world)] += waiting[container.id]
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]
     return [
-        Note(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
+        Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
         if count
-        else Note(key="disk-io-saturated.pod", values={"pod": pod, "user": user})
+        else Text(key="disk-io-saturated.pod", values={"pod": pod, "user": user})
         for (pod, user), count in ordered
     ]
 

@@ -13,7 +13,8 @@ from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_no
 from monitor.detect.visibility import label, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 # The gravest first: a card that has several is called by the first of them.
 SEVERITIES = {
@@ -142,16 +143,16 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
     values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
     holder = next(iter(cards.live_holders(subject.gpu)), None) if subject.gpu else None
-    hit = (Note(key="gpu-fault.hit", values={"pod": cards.pod_text(holder)}),) if holder else ()
+    hit = (Text(key="gpu-fault.hit", values={"pod": cards.pod_text(holder)}),) if holder else ()
     raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
     return Finding(
         rule="gpu-fault",
         severity=SEVERITIES[worst.cause],
         cause=worst.cause,
         labels=labels,
-        headline=Note(key=f"gpu-fault.{worst.cause}", values=values),
+        headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
         evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_notes(holder)),
-        advice=(Note(key=f"gpu-fault.{worst.cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
         raw=raw[:LONGEST_RAW] or None,
     )

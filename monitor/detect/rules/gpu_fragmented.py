@@ -12,8 +12,9 @@ from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.visibility import label, unseen
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 NAME = "gpu-fragmented"
@@ -146,8 +147,8 @@ def _finding(
         severity=Severity.WARNING,
         cause=NAME,
         labels=_labels(pods, world),
-        headline=Note(key=NAME, values=values),
-        evidence=(Note(key=f"{NAME}.moves", values=_told(plan)),) if plan else (),
+        headline=Text(key=NAME, values=values),
+        evidence=(Text(key=f"{NAME}.moves", values=_told(plan)),) if plan else (),
         advice=(_advice(plan, values),),
         since=since,
     )
@@ -160,11 +161,11 @@ def _told(plan: Sequence[Move]) -> dict[str, Value]:
     return {"count": len(plan), "moves": moves}
 
 
-def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Note:
+def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     if not plan:
-        return Note(key=f"{NAME}.advice", values=values)
+        return Text(key=f"{NAME}.advice", values=values)
     pods = ", ".join(f"{each.pod.namespace}/{each.pod.name}" for each in plan)
-    return Note(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
+    return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 
 RULE = Rule(NAME, Limits, CAUSES, detect)

@@ -8,7 +8,8 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 CAUSES = ("memory-leak", "latched-utilisation")
 LEAK, LATCHED = CAUSES
@@ -36,7 +37,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
 
 
 def _finding(gpu: GpuView, since: float, now: float) -> Finding:
-    cause = LEAK if any(each.what == "memory-without-process" for each in gpu.evidence) else LATCHED
+    cause = LEAK if any(each.key == "memory-without-process" for each in gpu.evidence) else LATCHED
     holder = gpus.sole_holder(gpu)
     values = gpus.card_values(gpu) | {
         "bytes": gpu.memory_used_bytes or 0,
@@ -48,9 +49,9 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
         severity=Severity.WARNING,
         cause=cause,
         labels=gpus.card_labels(gpu, holder),
-        headline=Note(key=f"gpu-ghost.{cause}", values=values),
+        headline=Text(key=f"gpu-ghost.{cause}", values=values),
         evidence=gpus.owner_notes(holder),
-        advice=(Note(key=f"gpu-ghost.{cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-ghost.{cause}.advice", values=values),),
         since=since,
     )
 

@@ -8,8 +8,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.detect.visibility import label
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.gpu import GpuFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("thermal", "power-brake")
 THERMAL, BRAKE = CAUSES
@@ -53,20 +54,20 @@ def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, no
     values: dict[str, Value] = {"node": place[0], "gpu": place[1], "seconds": now - since}
     evidence = []
     if fact.temperature_celsius is not None:
-        evidence.append(Note(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
+        evidence.append(Text(key="gpu-hot.temperature", values={"celsius": fact.temperature_celsius}))
     if fact.power_watts is not None and fact.power_limit_watts is not None:
         power: dict[str, Value] = {"watts": round(fact.power_watts), "limit": round(fact.power_limit_watts)}
-        evidence.append(Note(key="gpu-hot.power", values=power))
+        evidence.append(Text(key="gpu-hot.power", values=power))
     if fact.sm_clock_hertz is not None:
-        evidence.append(Note(key="gpu-hot.clock", values={"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
+        evidence.append(Text(key="gpu-hot.clock", values={"megahertz": round(fact.sm_clock_hertz / MEGAHERTZ)}))
     return Finding(
         rule="gpu-hot",
         severity=Severity.WARNING,
         cause=cause,
         labels={"node": label(place[0]), "gpu": str(place[1])},
-        headline=Note(key=f"gpu-hot.{cause}", values=values),
+        headline=Text(key=f"gpu-hot.{cause}", values=values),
         evidence=tuple(evidence),
-        advice=(Note(key=f"gpu-hot.{cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),
         since=since,
     )
 

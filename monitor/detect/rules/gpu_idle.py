@@ -15,8 +15,9 @@ from monitor.detect.lib.gpu_idle_why import Why, is_notebook, why_idle
 from monitor.detect.visibility import label
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("idle-notebook", "idle-job", "hung-job", "waiting-for-data", "partially-idle")
 PARTIALLY = "partially-idle"
@@ -178,9 +179,9 @@ def _finding(card: _Card, severity: Severity, why: Why, now: float) -> Finding:
         severity=severity,
         cause=why.cause,
         labels=cards.card_labels(card.gpu, sole),
-        headline=Note(key=f"gpu-idle.{why.cause}", values=values),
+        headline=Text(key=f"gpu-idle.{why.cause}", values=values),
         evidence=(*why.evidence, *cards.memory_notes(card.gpu), *cards.owner_notes(sole)),
-        advice=(Note(key=f"gpu-idle.{why.cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-idle.{why.cause}.advice", values=values),),
         since=card.since,
     )
 
@@ -200,9 +201,9 @@ def _partial(job: list[_Card], idle: list[tuple[_Card, Severity]], now: float) -
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         cause=PARTIALLY,
         labels=labels,
-        headline=Note(key=f"gpu-idle.{PARTIALLY}", values=values),
-        evidence=(Note(key="gpu-idle.cards", values=values), *cards.owner_notes(first.holder)),
-        advice=(Note(key=f"gpu-idle.{PARTIALLY}.advice", values=values),),
+        headline=Text(key=f"gpu-idle.{PARTIALLY}", values=values),
+        evidence=(Text(key="gpu-idle.cards", values=values), *cards.owner_notes(first.holder)),
+        advice=(Text(key=f"gpu-idle.{PARTIALLY}.advice", values=values),),
         since=min(card.since for card, _ in idle if card.since is not None),
     )
 

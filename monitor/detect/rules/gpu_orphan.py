@@ -10,8 +10,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster import Evidence, GpuState, GpuView
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.cluster import GpuState, GpuView
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Evidence, Text, Value
 
 CAUSES = ("host-process", "other-container", "unknown-owner")
 HOST, CONTAINER, UNKNOWN = CAUSES
@@ -57,7 +58,7 @@ def _allowed(stranger: Evidence, limits: Limits) -> bool:
 
 def _cause(stranger: Evidence) -> str:
     """Return where a process comes from. One of which /proc says neither name nor user could be anybody's."""
-    if stranger.what == CONTAINER:
+    if stranger.key == CONTAINER:
         return CONTAINER
     return HOST if stranger.values.get("process") or "uid" in stranger.values else UNKNOWN
 
@@ -75,18 +76,18 @@ def _finding(
     }
     evidence = [*gpus.memory_notes(gpu)]
     if "uid" in first.values:
-        evidence.insert(0, Note(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
+        evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
     if others := strangers[1 : NAMED + 1]:
         pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
-        evidence.append(Note(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
+        evidence.append(Text(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
     return Finding(
         rule="gpu-orphan",
         severity=Severity.WARNING,
         cause=cause,
         labels=gpus.card_labels(gpu),
-        headline=Note(key=f"gpu-orphan.{cause}", values=values),
+        headline=Text(key=f"gpu-orphan.{cause}", values=values),
         evidence=tuple(evidence),
-        advice=(Note(key=f"gpu-orphan.{cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-orphan.{cause}.advice", values=values),),
         since=since,
     )
 

@@ -9,7 +9,8 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = ("stale-allocation", "terminal-pod")
 STALE, TERMINAL = CAUSES
@@ -87,15 +88,15 @@ def _refused(situation: Situation) -> dict[str, str]:
 def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
     gpu, holder = phantom.gpu, phantom.holder
     values: dict[str, Value] = gpus.card_values(gpu) | {"pod": gpus.pod_text(holder), "seconds": now - since}
-    refused = (Note(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
+    refused = (Text(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
     return Finding(
         rule="gpu-phantom",
         severity=Severity.WARNING,
         cause=phantom.cause,
         labels=gpus.card_labels(gpu, holder),
-        headline=Note(key=f"gpu-phantom.{phantom.cause}", values=values),
+        headline=Text(key=f"gpu-phantom.{phantom.cause}", values=values),
         evidence=(*refused, *gpus.owner_notes(holder)),
-        advice=(Note(key="gpu-phantom.advice", values=values),),
+        advice=(Text(key="gpu-phantom.advice", values=values),),
         since=since,
     )
 

@@ -13,9 +13,10 @@ from monitor.detect.lib.gpu_idle_why import is_notebook
 from monitor.detect.lib.gpu_underused_why import CAUSES, Job, why_underused
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 PARTS = 4  # the window moves on by a quarter of itself
 LONGEST_GAP = 120.0  # what was not looked at for longer is not known
@@ -127,9 +128,9 @@ def _finding(
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Note(key=f"gpu-underused.{cause}", values=values),
+        headline=Text(key=f"gpu-underused.{cause}", values=values),
         evidence=(*evidence, *cards.owner_notes(holder)),
-        advice=(Note(key=f"gpu-underused.{cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-underused.{cause}.advice", values=values),),
         raw=f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
         if cause == "unknown"
         else None,

@@ -10,7 +10,8 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = ("d-state", "zombie-process", "vanished")
 STATES = {"D": "d-state", "Z": "zombie-process", "gone": "vanished"}
@@ -77,9 +78,9 @@ def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
         severity=Severity.WARNING,
         cause=stuck.cause,
         labels=gpus.card_labels(gpu, holder),
-        headline=Note(key=f"gpu-wedged.{stuck.cause}", values=values),
+        headline=Text(key=f"gpu-wedged.{stuck.cause}", values=values),
         evidence=(*gpus.memory_notes(gpu), *gpus.owner_notes(holder)),
-        advice=(Note(key=f"gpu-wedged.{stuck.cause}.advice", values=values),),
+        advice=(Text(key=f"gpu-wedged.{stuck.cause}.advice", values=values),),
         since=since,
     )
 

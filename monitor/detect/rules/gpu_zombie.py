@@ -10,8 +10,9 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib import gpus as cards
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 CAUSES = ("pod-finished", "pod-deleted", "pod-terminating")
 FINISHED, DELETED, TERMINATING = CAUSES
@@ -90,17 +91,17 @@ def _finding(held: _Held, since: float, now: float, reports: Mapping[str, AgentF
     values = cards.card_values(gpu) | {"pod": cards.pod_text(holder), "seconds": now - since}
     pid = _pid(held, reports.get(gpu.node)) if PROCESS in holder.by else None
     if pid is None:
-        remains: tuple[Note, ...] = (Note(key="gpu-zombie.allocation", values=values),)
-        advice = Note(key="gpu-zombie.allocation.advice", values=_where(holder))
+        remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
+        advice = Text(key="gpu-zombie.allocation.advice", values=_where(holder))
     else:
-        remains = (Note(key="gpu-zombie.process", values={"pid": pid}), *cards.memory_notes(gpu))
-        advice = Note(key="gpu-zombie.advice", values=values | {"pid": pid})
+        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *cards.memory_notes(gpu))
+        advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
     return Finding(
         rule="gpu-zombie",
         severity=Severity.WARNING,
         cause=held.cause,
         labels=cards.card_labels(gpu, holder),
-        headline=Note(key=f"gpu-zombie.{held.cause}", values=values),
+        headline=Text(key=f"gpu-zombie.{held.cause}", values=values),
         evidence=(*remains, *cards.owner_notes(holder)),
         advice=(advice,),
         since=since,

@@ -9,8 +9,9 @@ from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
 from monitor.detect.lib.disk_contents import image_note, is_on
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
 _TELLING = 1 / 3  # of the cache: a part of this share is worth going for
@@ -108,9 +109,9 @@ def _finding(situation: Situation, heard: Heard, fact: DiskFact, cache: _Cache, 
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Note(key=f"image-cache-large.{cause}", values=values),
+        headline=Text(key=f"image-cache-large.{cause}", values=values),
         evidence=tuple(image_note(image, heard, situation.world) for image in largest if image.size_bytes),
-        advice=(Note(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
+        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
     )
 
 

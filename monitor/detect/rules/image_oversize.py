@@ -10,8 +10,9 @@ from monitor.detect.base import Bytes, Detected, Rule, Situation
 from monitor.detect.lib.disk_contents import image_name, image_users, some
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
 from monitor.detect.visibility import label
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import ImageFact
+from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 GIB = 1024**3
@@ -63,16 +64,16 @@ def _finding(situation: Situation, seen: list[tuple[Heard, ImageFact]]) -> Findi
         return None
     users = sorted({user for heard, image in seen for user in image_users(image, heard, situation.world)})
     nodes = sorted(heard.node for heard, _ in seen)
-    used = Note(key="image-oversize.used", values={"users": some(users)})
+    used = Text(key="image-oversize.used", values={"users": some(users)})
     values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": some(nodes)}
     return Finding(
         rule="image-oversize",
         severity=Severity.WARNING,
         cause="image-oversize",
         labels=labels,
-        headline=Note(key="image-oversize", values=values),
-        evidence=(used if users else Note(key="image-oversize.unused"),),
-        advice=(Note(key="image-oversize.advice", values={"image": name}),),
+        headline=Text(key="image-oversize", values=values),
+        evidence=(used if users else Text(key="image-oversize.unused"),),
+        advice=(Text(key="image-oversize.advice", values={"image": name}),),
         since=_first_seen(seen),
     )
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Situation
-from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, notes, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, pod_labels, pod_values, raw
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import Pull
 from monitor.explain.keys import Key
 from monitor.explain.quote import LIMIT
-from monitor.explain.reasons import Reason, Value
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = tuple(cause.value for cause in Pull)
 
@@ -56,20 +56,20 @@ def _finding(pull: FailedPull, world: World) -> Finding:
         severity=Severity.WARNING,
         cause=found.cause.value,
         labels=pod_labels(pod, world, image=pull.image, service=pull.registry),
-        headline=Note(key=f"image-pull.{found.cause.value}", values=values),
-        evidence=notes(_evidence(pull, values)),
-        advice=notes([Reason(advice, values)]),
+        headline=Text(key=f"image-pull.{found.cause.value}", values=values),
+        evidence=tuple(_evidence(pull, values)),
+        advice=(Text(advice, values),),
         since=pull.event.first_at if pull.event else None,
         raw=raw(found.message) or pull.reason,
     )
 
 
-def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Reason]:
-    reasons = [Reason(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
+def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
+    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
     if pull.found.message:
-        reasons.append(Reason(Key.PULL_SAYS, {"message": raw(pull.found.message, LIMIT) or ""}))
+        reasons.append(Text(Key.PULL_SAYS, {"message": raw(pull.found.message, LIMIT) or ""}))
     if pull.event is not None and pull.event.count > 1:
-        reasons.append(Reason(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
+        reasons.append(Text(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
     return reasons
 
 

@@ -14,7 +14,8 @@ from monitor.detect.visibility import unseen
 from monitor.explain.image_pull import registry_of
 from monitor.explain.keys import Key
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = ("large-image", "slow-registry", "slow-disk")
 DISK_BUSY = 0.9
@@ -74,9 +75,9 @@ def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> 
         severity=Severity.WARNING,
         cause=cause,
         labels=bounded({"node": node, "image": pull.image, "service": registry}),
-        headline=Note(key=f"image-pull-slow.{cause}", values=values),
+        headline=Text(key=f"image-pull-slow.{cause}", values=values),
         evidence=tuple(_evidence(pull, size, limits)),
-        advice=(Note(key=f"image-pull-slow.{cause}.advice", values=values),),
+        advice=(Text(key=f"image-pull-slow.{cause}.advice", values=values),),
         since=pull.began_at,
     )
 
@@ -97,15 +98,15 @@ def _disk_is_busy(node: str, world: World) -> bool:
     return any((io.busy_ratio or 0.0) >= DISK_BUSY and mounts & {*io.mounts} for io in snapshot.disk_io or ())
 
 
-def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Note]:
+def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text]:
     if size is not None:
-        yield Note(key=Key.IMAGE_SIZE.value, values={"image": pull.image, "size": size})
+        yield Text(key=Key.IMAGE_SIZE.value, values={"image": pull.image, "size": size})
     if pull.ended_at is None:
         return
-    yield Note(key="image-pull-slow.done")
+    yield Text(key="image-pull-slow.done")
     if size is not None:
         values: dict[str, Value] = {"rate": round(size / pull.seconds), "limit": limits.rate}
-        yield Note(key="image-pull-slow.rate", values=values)
+        yield Text(key="image-pull-slow.rate", values=values)
 
 
 RULE = Rule("image-pull-slow", Limits, CAUSES, detect)

@@ -11,7 +11,8 @@ from typing import Any
 
 from monitor.detect.base import Bytes, Detected, OwnDeletion, Rule, Seconds, Share, Situation
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disk_of, disks, hear, read_memory
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 GIB = 1024**3
@@ -126,11 +127,11 @@ def _finding(disk: Disk, fall: dict[str, Any]) -> Finding:
         severity=Severity.CRITICAL,
         cause="mass-deletion",
         labels=disk.labels,
-        headline=Note(
+        headline=Text(
             key="mass-deletion", values={**values, "share": gone / fall["before"], "seconds": fall["seconds"]}
         ),
-        evidence=(Note(key="mass-deletion.now", values={"before": fall["before"], "now": fall["now"]}),),
-        advice=(Note(key="mass-deletion.advice", values={"node": disk.heard.node, "mount": disk.fact.mount}),),
+        evidence=(Text(key="mass-deletion.now", values={"before": fall["before"], "now": fall["now"]}),),
+        advice=(Text(key="mass-deletion.advice", values={"node": disk.heard.node, "mount": disk.fact.mount}),),
         since=fall["at"] - fall["seconds"],
     )
 

@@ -10,9 +10,10 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import MountFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("missing", "hung", "read-only", "stale")
 # Any other error (a dead FUSE process, I/O errors) is to the pods what a stale handle is, and is cured alike.
@@ -78,18 +79,18 @@ def _finding(situation: Situation, heard: Heard, mount: MountFact) -> Finding:
     cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(situation, heard, mount)
     pods = [pod for pod in situation.world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": heard.node, "mount": mount.path}
-    evidence = [Note(key="mount-lost.since", values={"seconds": seconds})]
-    evidence += [Note(key="mount-lost.pods", values={"count": len(pods), "node": heard.node})] if pods else []
+    evidence = [Text(key="mount-lost.since", values={"seconds": seconds})]
+    evidence += [Text(key="mount-lost.pods", values={"count": len(pods), "node": heard.node})] if pods else []
     return Finding(
         rule="mount-lost",
         severity=Severity.CRITICAL,
         cause=cause,
         labels={"node": label(heard.node), "mount": label(mount.path)},
-        headline=Note(
+        headline=Text(
             key=f"mount-lost.{cause}", values=where | {"seconds": seconds, "error": mount.error or mount.state}
         ),
         evidence=tuple(evidence),
-        advice=(Note(key=f"mount-lost.{cause}.advice", values=where),),
+        advice=(Text(key=f"mount-lost.{cause}.advice", values=where),),
         since=mount.since + heard.skew,
         explains=_explains(pods),
         raw=mount.error,
@@ -127,9 +128,9 @@ def _everywhere(situation: Situation, path: str, lost: list[tuple[Heard, MountFa
         severity=Severity.CRITICAL,
         cause=state,
         labels={"mount": label(path)},
-        headline=Note(key="mount-lost.everywhere", values=values),
-        evidence=(Note(key="mount-lost.since", values={"seconds": _seconds(situation, heard, first)}),),
-        advice=(Note(key="mount-lost.everywhere.advice", values={"mount": path, "node": heard.node}),),
+        headline=Text(key="mount-lost.everywhere", values=values),
+        evidence=(Text(key="mount-lost.since", values={"seconds": _seconds(situation, heard, first)}),),
+        advice=(Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": heard.node}),),
         since=first.since + heard.skew,
         explains=(Scope(labels={"mount": label(path)}, rules=("mount-lost",)), *_pods_of(situation.world, lost)),
         raw=first.error,

@@ -8,8 +8,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.visibility import label, store_unseen, unseen
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
+from monitor.facts.text import Text
 
 CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flapping")
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
@@ -137,19 +138,19 @@ def _finding(situation: Situation, node: NodeFact, verdict: _Verdict, agent: Age
     critical = verdict.down and bool(pods) and not node.unschedulable
     seconds = max(0.0, now - verdict.since) if verdict.since is not None else 0.0
     evidence = [_agent_note(agent)] if verdict.down and agent is not None else []
-    evidence += [Note(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
-    evidence += [Note(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
+    evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
+    evidence += [Text(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
     return Finding(
         rule="node-down",
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         cause=cause,
         labels={"node": label(node.name)},
-        headline=Note(
+        headline=Text(
             key=f"node-down.{cause}",
             values={"node": node.name, "seconds": seconds, "changes": verdict.changes, "message": verdict.raw or "?"},
         ),
         evidence=tuple(evidence),
-        advice=(Note(key=f"node-down.{cause}.advice", values={"node": node.name}),),
+        advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
         since=verdict.since,
         explains=(Scope(labels={"node": label(node.name)}, rules=SYMPTOMS),) if _is_cause(verdict) else (),
         raw=verdict.raw or ("no message" if cause == "unknown" else None),
@@ -161,10 +162,10 @@ def _is_cause(verdict: _Verdict) -> bool:
     return verdict.down or verdict.cause in ("flapping", "network")
 
 
-def _agent_note(agent: AgentFact) -> Note:
+def _agent_note(agent: AgentFact) -> Text:
     if agent.silent_since is None:
-        return Note(key="node-down.agent-answers", values={})
-    return Note(key="node-down.agent-silent", values={"error": agent.error or "?"})
+        return Text(key="node-down.agent-answers", values={})
+    return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})
 
 
 RULE = Rule("node-down", Limits, CAUSES, detect, prompt=True)

@@ -18,8 +18,9 @@ from monitor.explain.fit import gpus_asked
 from monitor.explain.keys import Key
 from monitor.explain.reasons import PendingCause
 from monitor.facts.cluster_facts import FINISHED, World
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 CAUSES = tuple(cause.value for cause in PendingCause)
 
@@ -96,9 +97,9 @@ def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> F
         severity=Severity.WARNING,
         cause=answer.cause,
         labels=job.labels,
-        headline=Note(key=f"pod-pending.{answer.cause}", values=values),
+        headline=Text(key=f"pod-pending.{answer.cause}", values=values),
         evidence=answer.evidence,
-        advice=(*answer.advice, Note(key="pod-pending.advice", values=values)),
+        advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
         since=job.since,
         raw=raw(str(said)) if said else None,
     )

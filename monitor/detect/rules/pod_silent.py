@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.lib.pods import blind_pods, live, notes, pod_labels, pod_values, raw, skew
+from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw, skew
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Reason
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
+from monitor.facts.text import Text
 from monitor.facts.workload import LogFact
 
 CAUSES = ("never-logged", "stopped-logging", "log-unreadable")
@@ -102,20 +102,20 @@ def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world:
         severity=Severity.WARNING,
         cause=silence.cause,
         labels=pod_labels(pod, world, container=status.name),
-        headline=Note(key=f"pod-silent.{silence.cause}", values=values),
-        evidence=notes(_use(pod, world)),
-        advice=(Note(key=f"pod-silent.{silence.cause}.advice", values=values),),
+        headline=Text(key=f"pod-silent.{silence.cause}", values=values),
+        evidence=tuple(_use(pod, world)),
+        advice=(Text(key=f"pod-silent.{silence.cause}.advice", values=values),),
         since=silence.since,
         raw=raw(silence.error),
     )
 
 
-def _use(pod: PodFact, world: World) -> Iterable[Reason]:
+def _use(pod: PodFact, world: World) -> Iterable[Text]:
     cards = world.cards.get(pod.uid, ())
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     if ratios:
         memory = sum(card.memory_used_bytes or 0 for card in cards)
-        yield Reason(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
+        yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
 RULE = Rule("pod-silent", Limits, CAUSES, detect)

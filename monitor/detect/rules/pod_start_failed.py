@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.lib.pods import blind_pods, notes, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain import crash, finished, starting
 from monitor.explain.explain import CANNOT_START, CONFIGURATION
 from monitor.explain.keys import Key
 from monitor.explain.reasons import Answer
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
+from monitor.facts.text import Text
 
 CAUSES = ("file-not-found", "not-executable", "permission", "out-of-memory", "bus-error", "config")
 # An explanation's word -> ours. What is not here is a matter of how the container is set up, or nearest to it.
@@ -102,21 +103,21 @@ def _is_own_end(pod: PodFact, world: World) -> bool:
 def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: World, since: float) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
     values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
-    evidence = notes((answer.headline, *answer.evidence))
+    evidence = (answer.headline, *answer.evidence)
     return Finding(
         rule="pod-start-failed",
         severity=Severity.WARNING,
         cause=cause,
         labels=pod_labels(pod, world, container=status.name),
-        headline=Note(key=f"pod-start-failed.{cause}", values=values),
+        headline=Text(key=f"pod-start-failed.{cause}", values=values),
         evidence=evidence,
-        advice=notes(answer.advice),
+        advice=answer.advice,
         since=since,
         raw=raw(next(_said(evidence, status), None)),
     )
 
 
-def _said(evidence: Iterable[Note], status: ContainerStatusFact) -> Iterator[str]:
+def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
     yield from (str(note.values["message"]) for note in evidence if note.key in _SAID)
     end = crash.ending(status)
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"

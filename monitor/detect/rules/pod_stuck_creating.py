@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.lib.pods import blind_pods, live, notes, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.reasons import Answer
 from monitor.explain.volumes import REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
 WAITS = (None, "ContainerCreating", "PodInitializing")
@@ -71,9 +72,9 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
     hung = next(iter(sorted(_hung_mounts(pod, answer, world))), None)
     cause = "mount-hung" if hung else _cause(pod, answer, world)
     values = pod_values(pod, world, seconds=now - since)
-    evidence = notes((answer.headline, *answer.evidence))
+    evidence = (answer.headline, *answer.evidence)
     if hung:
-        path = Note(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
+        path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
         evidence = (path, *evidence)
     said = next((str(note.values["message"]) for note in evidence if "message" in note.values), None)
     return Finding(
@@ -81,9 +82,9 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
         severity=Severity.WARNING,
         cause=cause,
         labels=pod_labels(pod, world, mount=hung),
-        headline=Note(key=f"pod-stuck-creating.{cause}", values=values),
+        headline=Text(key=f"pod-stuck-creating.{cause}", values=values),
         evidence=evidence,
-        advice=(*notes(answer.advice), Note(key="pod-stuck-creating.advice", values=values)),
+        advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
         since=since,
         raw=raw(said),
     )

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Detected, Rule, Seconds, Situation
-from monitor.detect.lib.pods import blind_pods, notes, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
+from monitor.facts.text import Text
 
 CAUSES = ("finalizer", "node-down", "volume-busy", "d-state", "runtime-hung")
 # An explanation's word -> ours. Where none of these is to blame, it is the runtime that has not done its work.
@@ -49,16 +50,16 @@ def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Find
     answer = terminating(pod, world, now)
     cause = _CAUSES.get(answer.cause, "runtime-hung")
     values = pod_values(pod, world, seconds=now - deletion_at)
-    evidence = notes((answer.headline, *answer.evidence))
+    evidence = (answer.headline, *answer.evidence)
     said = next((str(note.values["message"]) for note in evidence if note.key == Key.RUNTIME_SAYS.value), None)
     return Finding(
         rule="pod-stuck-terminating",
         severity=Severity.WARNING,
         cause=cause,
         labels=pod_labels(pod, world),
-        headline=Note(key=f"pod-stuck-terminating.{cause}", values=values),
+        headline=Text(key=f"pod-stuck-terminating.{cause}", values=values),
         evidence=evidence,
-        advice=(*notes(answer.advice), Note(key="pod-stuck-terminating.advice", values=values)),
+        advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
         since=deletion_at,
         raw=raw(said),
     )

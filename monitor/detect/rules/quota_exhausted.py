@@ -13,7 +13,8 @@ from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
 from monitor.detect.visibility import unseen
 from monitor.explain.reasons import whole
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 TOP = 3
@@ -110,18 +111,18 @@ def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Findin
         "jobs": ", ".join(sorted({each.name for each in book.waiting})[:TOP]),
     }
     top = holders.get((book.scope, book.name), Counter[str]()).most_common(TOP)
-    evidence = [Note(key="quota-exhausted.waiting", values=values)]
+    evidence = [Text(key="quota-exhausted.waiting", values=values)]
     if top:
         named = ", ".join(f"{user} ({gpus})" for user, gpus in top)
-        evidence.append(Note(key="quota-exhausted.holders", values={"holders": named}))
+        evidence.append(Text(key="quota-exhausted.holders", values={"holders": named}))
     return Finding(
         rule="quota-exhausted",
         severity=Severity.WARNING,
         cause="quota-exhausted",
         labels=bounded({book.scope: book.name}),
-        headline=Note(key=f"quota-exhausted.{book.scope}", values=values),
+        headline=Text(key=f"quota-exhausted.{book.scope}", values=values),
         evidence=tuple(evidence),
-        advice=(Note(key=f"quota-exhausted.{book.scope}.advice", values=values),),
+        advice=(Text(key=f"quota-exhausted.{book.scope}.advice", values=values),),
     )
 
 

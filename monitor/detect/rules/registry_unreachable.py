@@ -13,7 +13,8 @@ from monitor.detect.lib.pulls import THE_REGISTRY
 from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
 from monitor.detect.visibility import unseen
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
 # Whatever keeps a node from a registry, it explains no image that is missing there.
@@ -142,9 +143,9 @@ def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequ
         severity=Severity.WARNING,
         cause=cause,
         labels=bounded({**labels}),
-        headline=Note(key=f"registry-unreachable.{cause}", values=values),
+        headline=Text(key=f"registry-unreachable.{cause}", values=values),
         evidence=tuple(_evidence(troubles, len(course.well))),
-        advice=(Note(key=f"registry-unreachable.{cause}.advice", values=values),),
+        advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
         since=course.since,
         explains=tuple(
             Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
@@ -159,17 +160,17 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
 
 
-def _evidence(troubles: Sequence[Trouble], well: int) -> list[Note]:
+def _evidence(troubles: Sequence[Trouble], well: int) -> list[Text]:
     notes = []
     probed = [each for each in troubles if each.probed]
     if probed:
         values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
-        notes.append(Note(key="registry-unreachable.probes", values=values))
+        notes.append(Text(key="registry-unreachable.probes", values=values))
     if well:
-        notes.append(Note(key="registry-unreachable.others", values={"count": well}))
+        notes.append(Text(key="registry-unreachable.others", values={"count": well}))
     images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in troubles), strict=True))
     if pods:
-        notes.append(Note(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
+        notes.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
     return notes
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.visibility import label
 from monitor.facts.cluster import SourceView
-from monitor.facts.findings import Finding, Note, Scope, Severity, Value
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.services import ServiceFact
+from monitor.facts.text import Text, Value
 
 CAUSES = ("status", "refused", "timeout", "dns", "tls", "read-only", "component")
 KUBERNETES = "kubernetes"
@@ -95,9 +96,9 @@ def _finding(fact: ServiceFact, labels: dict[str, str], since: float, now: float
         severity=Severity.WARNING if minor else Severity.CRITICAL,
         cause=cause,
         labels=labels,
-        headline=Note(key=f"service-down.{cause}", values=shown),
-        evidence=(Note(key="service-down.says", values={"message": said}),) if said and cause != "unknown" else (),
-        advice=(Note(key=_advice(fact, cause), values=shown),),
+        headline=Text(key=f"service-down.{cause}", values=shown),
+        evidence=(Text(key="service-down.says", values={"message": said}),) if said and cause != "unknown" else (),
+        advice=(Text(key=_advice(fact, cause), values=shown),),
         since=since,
         raw=said or None,
     )

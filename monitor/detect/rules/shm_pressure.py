@@ -11,7 +11,8 @@ from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
 from monitor.detect.lib.storage import Heard, hear, owner_of
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
-from monitor.facts.findings import Finding, Note, Severity, Value
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact, ShmFact
 
 CAUSES = ("nearly-full", "default-size")
@@ -117,17 +118,17 @@ def _finding(
     share = shm.used_bytes / shm.size_bytes
     size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
     processes = gpus.processes[_subject(container)]
-    evidence = [Note(key="shm-pressure.used", values=size)]
-    evidence += [Note(key="shm-pressure.processes", values={"count": processes})] if processes else []
-    evidence += [Note(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
+    evidence = [Text(key="shm-pressure.used", values=size)]
+    evidence += [Text(key="shm-pressure.processes", values={"count": processes})] if processes else []
+    evidence += [Text(key="shm-pressure.owner", values={"user": user})] if user != "-" else []
     return Finding(
         rule="shm-pressure",
         severity=Severity.CRITICAL if share >= limits.critical else Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Note(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
+        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
         evidence=tuple(evidence),
-        advice=(Note(key="shm-pressure.advice", values={"wanted": _to_set(shm.size_bytes)}),),
+        advice=(Text(key="shm-pressure.advice", values={"wanted": _to_set(shm.size_bytes)}),),
     )
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
 from monitor.alert.muted import Shown
-from monitor.facts.findings import Note, Severity
+from monitor.facts.findings import Severity
+from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
 from monitor.present.findings import SaidFinding
 from monitor.web.pages.render import link
@@ -26,7 +27,7 @@ class Trouble:
     cause: str
     severity: Severity
     since: float | None
-    headline: Note | str
+    headline: Text | str
     explained_by: str | None
     silenced: bool = False
     alert: bool = False

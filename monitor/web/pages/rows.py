@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from monitor.alert.model import Phase
-from monitor.facts.cluster import ClusterView, Evidence, GpuState, GpuView, NodeView, PodView
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, PodView
+from monitor.facts.text import Evidence
 from monitor.present.alerts import SaidAlert, say_alerts
 from monitor.present.findings import SUBJECT
 from monitor.web.pages.render import Visit
@@ -96,11 +97,11 @@ def card_rows(visit: Visit, gpus: Iterable[GpuView]) -> list[CardRow]:
 def because(visit: Visit, evidence: Evidence) -> str:
     """Return a reason for a state as a sentence; one that has no words yet in the words of the program."""
     values = {name: value for name, value in evidence.values.items() if name not in ("since", "at")}
-    key = f"evidence.{evidence.what}"
+    key = f"evidence.{evidence.key}"
     try:
         return visit.t(key, **values)
     except KeyError:
-        return " ".join((evidence.what, *(f"{name}={value}" for name, value in values.items())))
+        return " ".join((evidence.key, *(f"{name}={value}" for name, value in values.items())))
 
 
 def pod_rows(index: Index, pods: Iterable[PodView]) -> list[PodRow]:

@@ -8,7 +8,8 @@ import pytest
 
 from monitor.alert.alertmanager.callback import SAME, Called, Ours, TheTold, called, read_payload
 from monitor.alert.model import Alert, Phase, Reason, fingerprint_of
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 NOW = 1_700_000_000.0
 RULES = ("disk-full", "image-pull")
@@ -111,9 +112,9 @@ def test_what_a_notification_holds() -> None:
         severity=Severity.CRITICAL,
         cause="external",
         labels={"service": "a"},
-        headline=Note(key="external", values={"text": "a is down"}),
-        evidence=(Note(key="external", values={"text": "no answer for 5m"}),),
-        advice=(Note(key="external", values={"text": "reboot it"}),),
+        headline=Text(key="external", values={"text": "a is down"}),
+        evidence=(Text(key="external", values={"text": "no answer for 5m"}),),
+        advice=(Text(key="external", values={"text": "reboot it"}),),
     )
 
 
@@ -137,7 +138,7 @@ def test_our_own_alerts_are_told_in_our_own_words() -> None:
         severity=Severity.CRITICAL,
         cause="images",
         labels={"node": "n1", "mount": "/"},
-        headline=Note(key="disk-full.images", values={"node": "n1"}),
+        headline=Text(key="disk-full.images", values={"node": "n1"}),
     )
     known = Alert(
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
@@ -159,7 +160,7 @@ def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> N
         severity=Severity.WARNING,
         cause="images",
         labels={"node": "n1", "mount": "/"},
-        headline=Note(key="disk-full.images", values={"node": "n1"}),
+        headline=Text(key="disk-full.images", values={"node": "n1"}),
     )
     known = Alert(
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW

@@ -14,13 +14,14 @@ from typing import Any
 
 from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
 from monitor.alert.receivers.base import DeliveryError, Pace
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 Answer = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
 
 
 def finding(node: str = "n1", rule: str = "disk-full", severity: str = "warning", **more: Any) -> Finding:
-    given: dict[str, Any] = {"cause": "logs", "labels": {"node": node}, "headline": Note(key="x")}
+    given: dict[str, Any] = {"cause": "logs", "labels": {"node": node}, "headline": Text(key="x")}
     return Finding(rule=rule, severity=Severity(severity), **(given | more))
 
 

@@ -21,7 +21,8 @@ from monitor.alert.model import (
     worst,
 )
 from monitor.alert.receivers.base import Owner
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 NOW = 1_759_345_920.0  # 2025-10-02 03:12 in Shanghai
 GIB = 1024**3
@@ -35,8 +36,8 @@ VOICES = {
 }
 
 
-def note(key: str, **values: str | float) -> Note:
-    return Note(key=key, values=values)
+def note(key: str, **values: str | float) -> Text:
+    return Text(key=key, values=values)
 
 
 def subject(finding: Finding, **more: Any) -> Subject:

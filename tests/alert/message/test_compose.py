@@ -15,7 +15,8 @@ from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.single import SCREEN
 from monitor.alert.model import Notification, Phase, Reason, Subject, Symptoms
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from tests.alert.message.documents import DISK, NODE, NOW, PULLS, VOICES, ZOMBIE, notification, over, parcel, subject
 
 ENGLISH = VOICES["en"]
@@ -133,7 +134,7 @@ def test_nothing_to_tell_is_still_a_letter() -> None:
 
 
 TEXT = st.text(max_size=300)
-NOTES = st.builds(lambda key, text: Note(key=key, values={"text": text}), st.sampled_from(["external", "x"]), TEXT)
+NOTES = st.builds(lambda key, text: Text(key=key, values={"text": text}), st.sampled_from(["external", "x"]), TEXT)
 FINDINGS = st.builds(
     Finding,
     rule=st.sampled_from(["disk-full", "image-pull"]) | TEXT,

@@ -9,7 +9,8 @@ from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fi
 from monitor.alert.receivers.base import Receiver, ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.base.http import RequestError
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 
 GIB = 1024**3
 
@@ -26,8 +27,8 @@ def finding(mount: str = "/data", severity: Severity = Severity.CRITICAL, **labe
     )
 
 
-def _note(key: str, **values: str | float) -> Note:
-    return Note(key=key, values=values)
+def _note(key: str, **values: str | float) -> Text:
+    return Text(key=key, values=values)
 
 
 def subject(given: Finding | None = None, phase: Phase = Phase.FIRING, **more: Any) -> Subject:

@@ -16,7 +16,7 @@ from monitor.cleanup.journal import ItemState, Journal, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import Caps
 from monitor.facts.actions import PurgeTrash, TrashUnit
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 from tests.cleanup.support import GIB, NOW, Hands, item, plan, run
 
 
@@ -210,7 +210,7 @@ def test_what_goes_into_the_trash_counts_though_it_is_not_free_yet(journal: Jour
 
 def test_a_purge_and_what_is_over_quota_are_due_however_full_the_disk_is(journal: Journal) -> None:
     purge = replace(item(1), act=PurgeTrash(root="/r", older_than_seconds=1.0))
-    quota = replace(item(2), why=Note(key="cleanup.why.dataset-over-quota"))
+    quota = replace(item(2), why=Text(key="cleanup.why.dataset-over-quota"))
     hands, disk = Hands(), Disk(0, 0, 0)
     level = Level(disk.read, threading.Event(), now=disk.clock, patience=1)
     ended = executor(journal, hands).run(run(), plan(purge, quota, item(3)), Caps(), level)

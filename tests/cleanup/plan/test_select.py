@@ -11,15 +11,15 @@ from monitor.cleanup.model import Item, Kept, PodWrite, Risk
 from monitor.cleanup.plan.images import Freed
 from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan, passed_over
 from monitor.cleanup.policy import Caps, PodPolicy
-from monitor.facts.findings import Note
 from monitor.facts.storage import ImageCacheFact, ImageFact
+from monitor.facts.text import Text
 
 ACT = PodWrite(namespace="team", name="p", uid="u", how="delete")
 POLICY = PodPolicy(name="p")
 
 
 def item(name: str, frees: int | None = None) -> Item:
-    why = Note(key="cleanup.why.pod-finished")
+    why = Text(key="cleanup.why.pod-finished")
     return Item(id=name, name=name, why=why, risk=Risk.LOW, node="n1", frees_bytes=frees, act=ACT)
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from monitor.daemon.metrics.findings import FINDING, Found, families, service_families
-from monitor.facts.findings import LABELS, Finding, Note, Severity
+from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
+from monitor.facts.text import Text
 from tests.daemon.metrics.support import lines
 
-NOTE = Note(key="x")
+NOTE = Text(key="x")
 
 
 def test_a_finding_and_the_numbers_of_each_rule() -> None:

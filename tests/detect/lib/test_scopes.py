@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.detect.lib.scopes import ScopeIndex
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
+from monitor.facts.text import Text
 
 labels = st.dictionaries(st.sampled_from(["node", "mount", "pod"]), st.sampled_from(["a", "b", ""]), max_size=3)
 rules = st.lists(st.sampled_from(["r1", "r2"]), max_size=2).map(tuple)
@@ -12,7 +13,7 @@ scopes = st.lists(st.builds(Scope, labels=labels, rules=rules), max_size=8)
 
 
 def finding(rule: str, subject: dict[str, str]) -> Finding:
-    return Finding(rule=rule, severity=Severity.INFO, cause="x", labels=subject, headline=Note(key="x"))
+    return Finding(rule=rule, severity=Severity.INFO, cause="x", labels=subject, headline=Text(key="x"))
 
 
 @given(scopes, st.sampled_from(["r1", "r2", "r3"]), labels)

@@ -7,7 +7,8 @@ import pytest
 from monitor.detect.meta.monitor import KUBERNETES_DOWN, OWN_RULES, Sight, with_own
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES
 from monitor.i18n.notes import sentence
 
@@ -28,7 +29,7 @@ def heard(node: str, at: float = NOW - 5.0) -> AgentFact:
 
 
 def found(rule: str, **labels: str) -> Finding:
-    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels=labels, headline=Note(key="x"))
+    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels=labels, headline=Text(key="x"))
 
 
 def sight(**given: Any) -> Sight:

@@ -7,9 +7,10 @@ import pytest
 
 from monitor.detect.rules.disk_full import RULE
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ConditionFact
 from monitor.facts.storage import DiskFact, VolumeFact
+from monitor.facts.text import Text
 from tests.detect.builders_storage import (
     GIB,
     NOW,
@@ -242,4 +243,4 @@ def test_a_warning_does_not_hide_that_it_will_be_full_soon() -> None:
 
 
 def _symptom(rule: str, **labels: str) -> Finding:
-    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels=labels, headline=Note(key="x"))
+    return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels=labels, headline=Text(key="x"))

@@ -4,9 +4,10 @@ import pytest
 
 from monitor.detect.rules.mount_lost import RULE
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodVolumeFact
 from monitor.facts.storage import MountFact
+from monitor.facts.text import Text
 from tests.detect.builders_storage import NOW, Watch, absent, agent, brief, once, silent, spoken, text
 from tests.explain.builders import holding, pod
 
@@ -96,5 +97,5 @@ def test_a_lost_server_is_held_too() -> None:
 def _stuck(name: str) -> Finding:
     labels = {"namespace": "team-a", "pod": name, "node": "n1"}
     return Finding(
-        rule="pod-stuck-creating", severity=Severity.WARNING, cause="x", labels=labels, headline=Note(key="x")
+        rule="pod-stuck-creating", severity=Severity.WARNING, cause="x", labels=labels, headline=Text(key="x")
     )

@@ -10,8 +10,9 @@ from monitor.detect.engine import History, detect
 from monitor.detect.rules.node_down import CAUSES, RULE
 from monitor.detect.rules.node_down import Limits as NodeLimits
 from monitor.facts.agents import AgentFact
-from monitor.facts.findings import Finding, Note, Scope, Severity
+from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import NodeFact
+from monitor.facts.text import Text
 from tests.detect.builders_nodes import STANDALONE, condition, names, only, situation, text, unseen
 from tests.explain.builders import NOW, agent, holding, node
 
@@ -147,7 +148,7 @@ def test_what_cannot_be_seen_is_held(sources: Any) -> None:
 )
 def test_what_it_explains(rule: str, on: str, explained: bool) -> None:
     finding = only(RULE(situation(RULE, nodes=[ill()]), None))
-    other = Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": on}, headline=Note(key="x"))
+    other = Finding(rule=rule, severity=Severity.WARNING, cause="x", labels={"node": on}, headline=Text(key="x"))
     assert any(scope.covers(other) for scope in finding.explains) is explained
 
 

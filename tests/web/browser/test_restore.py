@@ -16,7 +16,7 @@ from monitor.cleanup.model import Item, Risk
 from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
-from monitor.facts.findings import Note
+from monitor.facts.text import Text
 from monitor.queries.cluster import Why
 from monitor.web.app import create_app
 from monitor.web.authenticator import Doorkeeper
@@ -27,7 +27,7 @@ from tests.web.browser.conftest import Tab
 
 NOW = 1_794_873_600.0
 ITEM = Item(
-    id="unit", name="/mnt/share/zhang/imagenet-old", why=Note(key="cleanup.why.restore", values={"by": "x"}),
+    id="unit", name="/mnt/share/zhang/imagenet-old", why=Text(key="cleanup.why.restore", values={"by": "x"}),
     risk=Risk.MEDIUM, owner="zhang", node="gpu01", frees_bytes=1 << 40,
     act=TrashUnit(root="/mnt/share", path="zhang/imagenet-old", device=1, inode=2, newest=1.0, policy="old-datasets"),
 )  # fmt: skip

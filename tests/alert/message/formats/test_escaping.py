@@ -16,7 +16,8 @@ from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, 
 from monitor.alert.message.formats.base import Markup, Tags, fit
 from monitor.alert.model import Reason, Symptoms
 from monitor.alert.receivers.base import Owner
-from monitor.facts.findings import Finding, Note, Severity
+from monitor.facts.findings import Finding, Severity
+from monitor.facts.text import Text
 from tests.alert.message.documents import EVIL, NOW, VOICES, notification, over, parcel, subject
 
 MARKUPS: dict[str, Tags] = {
@@ -67,9 +68,9 @@ def written(name: str, text: str, lang: str = "en") -> str:
         severity=Severity.WARNING,
         cause=text,
         labels=dict.fromkeys(("node", "gpu", "pod", "namespace", "job", "image", "service"), text) | {"user": "zhang"},
-        headline=Note(key="external", values={"text": text}),
-        evidence=(Note(key="disk-image.used", values={"image": text, "bytes": 1, "users": text}),),
-        advice=(Note(key="gpu-zombie.allocation.advice", values={"pod": text, "namespace": text}),),
+        headline=Text(key="external", values={"text": text}),
+        evidence=(Text(key="disk-image.used", values={"image": text, "bytes": 1, "users": text}),),
+        advice=(Text(key="gpu-zombie.allocation.advice", values={"pod": text, "namespace": text}),),
     )
     symptoms = (Symptoms(rule=text, count=1, examples=({"pod": text},)),)
     voice = Voice(lang=lang, page=VOICES["en"].page, cluster=text)
@@ -161,5 +162,5 @@ def test_titles(name: str, resolved: bool, expect: str) -> None:
 
 def _finding() -> Finding:
     return Finding(
-        rule="r", severity=Severity.CRITICAL, cause="c", labels={}, headline=Note(key="external", values={"text": "x"})
+        rule="r", severity=Severity.CRITICAL, cause="c", labels={}, headline=Text(key="external", values={"text": "x"})
     )

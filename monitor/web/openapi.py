@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import monitor
-from monitor.web.openapi_table import OPERATIONS, Operation, Parameter, Refusal
+from monitor.web.openapi_table import OPERATIONS, SCHEMA_NAMES, Operation, Parameter, Refusal
 from monitor.web.responses import json_answer
 
 REFERENCE = "#/components/schemas/{name}"
@@ -51,7 +51,7 @@ def document(wanted: Iterable[tuple[str, str]]) -> dict[str, Any]:
     chosen = set(wanted)
     operations = [each for each in OPERATIONS if (each.method, each.path) in chosen]
     types = [kind for each in operations for kind in (each.answer, each.body, *each.refusals.values()) if kind]
-    schemas, components = msgspec.json.schema_components([*types, Refusal], ref_template=REFERENCE)
+    schemas, components = _published(msgspec.json.schema_components([*types, Refusal], ref_template=REFERENCE))
     known = {repr(kind): schema for kind, schema in zip([*types, Refusal], schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for each in operations:
@@ -70,6 +70,20 @@ def document(wanted: Iterable[tuple[str, str]]) -> dict[str, Any]:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
+
+
+def _published(
+    schemas: tuple[tuple[dict[str, Any], ...], dict[str, Any]],
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Schemas under their published names, which stay the same when a class is renamed."""
+    encoded = msgspec.json.encode(schemas)
+    for name, published in SCHEMA_NAMES.items():
+        before, after = (f'"{REFERENCE.format(name=each)}"'.encode() for each in (name, published))
+        encoded = encoded.replace(before, after).replace(
+            f'"title":"{name}"'.encode(), f'"title":"{published}"'.encode()
+        )
+    parts, components = msgspec.json.decode(encoded)
+    return parts, {SCHEMA_NAMES.get(name, name): schema for name, schema in components.items()}
 
 
 @dataclass(frozen=True)

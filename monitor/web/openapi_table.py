@@ -32,6 +32,9 @@ from monitor.web.audit_api import MOST_ROWS as MOST_DEEDS
 from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, WantedRun, WantedScan
 from monitor.web.login import Me
 
+# Class -> its name among the components of the published document.
+SCHEMA_NAMES = {"Text": "Note"}
+
 
 class Refusal(Fact, frozen=True, kw_only=True):
     """Why something is not answered, in a sentence."""

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import monitor.detect
+import monitor.detect.rules
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
@@ -33,7 +33,8 @@ PLATFORMS = all_rules()
 TRAINING = pod("bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(up(container_id=TRAINER),))
 SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True))
 MODULES = [
-    importlib.import_module(f"monitor.detect.{each.name}") for each in pkgutil.iter_modules(monitor.detect.__path__)
+    importlib.import_module(f"monitor.detect.rules.{each.name}")
+    for each in pkgutil.iter_modules(monitor.detect.rules.__path__)
 ]
 ALL: tuple[Rule, ...] = tuple(module.RULE for module in MODULES if hasattr(module, "RULE"))
 # What fails is not made smaller, which would take minutes: facts are small already.

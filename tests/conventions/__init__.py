@@ -1,1 +1,1 @@
-"""Conventions of the source tree, checked: units in constants, unique class names, honest docstrings, idiomatic prose."""
+"""Conventions of the source tree: units in constants, unique class names, honest docstrings, idiomatic prose."""

@@ -10,14 +10,14 @@ from tests.conventions.sources import tree_of
 
 PREFIXES = ("MAX", "MIN")
 UNITS = frozenset(
-    # time and rates
-    "NANOSECONDS MICROSECONDS MILLISECONDS SECOND SECONDS MINUTE MINUTES HOUR HOURS DAY DAYS WEEK WEEKS YEAR "
-    # sizes, electricity, heat
-    "BITS BYTES KIB MIB GIB TIB HERTZ MEGAHERTZ WATTS MILLIWATTS CELSIUS PIXELS "
-    # shares and counts
-    "RATIO PERCENT FACTOR COUNT CHARS LINES COLUMNS ROWS WORKERS ATTEMPTS NODES PODS GPUS ITEMS POINTS "
-    # numbers that are names
-    "PORT VERSION CODE UID INODE".split()
+    (
+        "NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECOND", "SECONDS", "MINUTE", "MINUTES", "HOUR", "HOURS",
+        "DAY", "DAYS", "WEEK", "WEEKS", "YEAR",
+        "BITS", "BYTES", "KIB", "MIB", "GIB", "TIB", "HERTZ", "MEGAHERTZ", "WATTS", "MILLIWATTS", "CELSIUS", "PIXELS",
+        "RATIO", "PERCENT", "FACTOR", "COUNT", "CHARS", "LINES", "COLUMNS", "ROWS", "WORKERS", "ATTEMPTS", "NODES",
+        "PODS", "GPUS", "ITEMS", "POINTS",
+        "PORT", "VERSION", "CODE", "UID", "INODE",
+    )
 )  # fmt: skip
 
 
@@ -29,7 +29,8 @@ def has_unit(name: str) -> bool:
 def unitless(path: Path) -> Iterator[tuple[int, str]]:
     """Line and name of each constant of a module or class that is a number and does not say of what."""
     tree = tree_of(path)
-    scopes = [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    scopes: list[ast.Module | ast.ClassDef] = [tree]
+    scopes += [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     for scope in scopes:
         for statement in scope.body:
             for name, value in _assigned(statement):

@@ -32,6 +32,7 @@ from monitor.base.endpoint import Way
 from monitor.base.threads import Cancellation, with_deadline
 
 MAX_BODY = 64 * 1024
+PIECE_BYTES = 16 * 1024
 MAX_AFTER = 3600.0  # nobody is left alone for longer, whatever they ask for
 LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
@@ -51,11 +52,16 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer with a status of 200 to 299. The body is cut off after 64 KiB."""
+    """A reply. The body may be cut off."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    reason: str = field(default="", repr=False)
+
+    def header(self, name: str) -> str | None:
+        """Value of a header, whatever the case of its name."""
+        return next((value for key, value in self.headers.items() if key.lower() == name.lower()), None)
 
 
 def post_json(way: Way, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
@@ -101,9 +107,57 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(max(seconds, 0.0), MAX_AFTER)
 
 
+def exchange(
+    method: str,
+    endpoint: Way,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    max_bytes: int = MAX_BODY,
+    direct: bool = False,
+) -> Reply:
+    """One request and its reply, whatever its status; of the body, at most the first `max_bytes`.
+
+    Raise what `requests` and `urllib3` raise (an OSError), or TimeoutError if the body does not end in time. `direct`
+    ignores proxies and other settings of the environment. No redirect is followed.
+    """
+    deadline = time.monotonic() + endpoint.timeout
+    if not endpoint.verify_tls:  # chosen in the configuration: a warning per request adds nothing
+        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    with no_requests_logged(), requests.Session() as session:
+        session.trust_env = not direct
+        session.mount("http://", _Adapter())
+        session.mount("https://", _Adapter())
+        with session.request(
+            method,
+            endpoint.url,
+            data=body,
+            headers={"User-Agent": f"gpuwarden/{__version__}", "Connection": "close", **(headers or {})},
+            auth=_login_of(endpoint.url),
+            timeout=endpoint.timeout,
+            allow_redirects=False,
+            stream=True,
+            verify=endpoint.ca_file or True if endpoint.verify_tls else False,
+            proxies={"http": endpoint.proxy, "https": endpoint.proxy} if endpoint.proxy else None,
+        ) as response:
+            content = _read_body(response, max_bytes, deadline)
+            return Reply(response.status_code, dict(response.headers), content, response.reason or "")
+
+
+def _read_body(response: requests.Response, max_bytes: int, deadline: float) -> bytes:
+    content = bytearray()
+    for piece in response.iter_content(PIECE_BYTES):
+        content += piece
+        if len(content) >= max_bytes:
+            break
+        if time.monotonic() > deadline:
+            raise TimeoutError("the body does not end in time")
+    return bytes(content[:max_bytes])
+
+
 def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) -> Reply:
     try:
-        result = with_deadline(way.timeout, lambda line: _send(method, way, body, headers, line))
+        result = with_deadline(way.timeout, lambda cancellation: _send(method, way, body, headers, cancellation))
     except TimeoutError:
         result = _too_slow(way)
     # Raised here and not where it came to light: what urllib3 raised there names the whole address.
@@ -113,29 +167,11 @@ def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) 
 
 
 def _send(
-    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], line: Cancellation
+    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], cancellation: Cancellation
 ) -> Reply | RequestError:
-    _this_thread.line = line
-    if not way.verify_tls:  # somebody asked for it: once in the configuration is enough
-        urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+    _this_thread.cancellation = cancellation
     try:
-        with no_requests_logged(), requests.Session() as session:
-            session.mount("http://", _Adapter())
-            session.mount("https://", _Adapter())
-            with session.request(
-                method,
-                way.url,
-                data=body,
-                headers={**headers, "User-Agent": f"gpuwarden/{__version__}", "Connection": "close"},
-                auth=_login_of(way.url),
-                timeout=way.timeout,
-                allow_redirects=False,
-                stream=True,
-                verify=way.ca_file or True if way.verify_tls else False,
-                proxies={"http": way.proxy, "https": way.proxy} if way.proxy else None,
-            ) as response:
-                answer = response.raw.read(MAX_BODY, decode_content=True)
-                return _judge(way, Reply(response.status_code, dict(response.headers), answer))
+        return _judge(way, exchange(method, way, body, headers))
     except Exception as error:  # requests lets through what urllib3, ssl and idna raise: each is a failed request
         return _failure(way, error)
 
@@ -144,15 +180,14 @@ def _judge(way: Way, reply: Reply) -> Reply | RequestError:
     """Given an answer, return it if its status is one of success, and else what is wrong."""
     if reply.status < HTTPStatus.MULTIPLE_CHOICES:
         return reply
-    headers = {name.lower(): value for name, value in reply.headers.items()}
     if reply.status < HTTPStatus.BAD_REQUEST:
-        target = way.discreet(Way(headers.get("location", "")).host)
+        target = way.discreet(Way(reply.header("location") or "").host)
         return RequestError(
             f"{way.host} sends us elsewhere ({reply.status}, to {target}); the address itself must be right",
             retryable=False,
         )
     later = reply.status in LATER or reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    after = retry_after(headers.get("retry-after"), time.time()) if later else None
+    after = retry_after(reply.header("retry-after"), time.time()) if later else None
     return RequestError(f"{way.host} answered {_status(reply.status)}{_said(way, reply)}", retryable=later, after=after)
 
 
@@ -237,8 +272,11 @@ class _HeldHttps(HTTPSConnection):
 
 
 def _held(sock: socket.socket) -> socket.socket:
+    cancellation: Cancellation | None = getattr(_this_thread, "cancellation", None)
+    if cancellation is None:
+        return sock
     try:
-        _this_thread.line.hold(sock)
+        cancellation.hold(sock)
     except BaseException:
         sock.close()
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
+import http
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -12,15 +12,18 @@ import msgspec
 
 from monitor.base import logs
 from monitor.base.net import reached_at
+from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTimeoutError
 from monitor.config.root import Config
+from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import NoClusterError
 from monitor.present.findings import SaidFinding
 from monitor.queries.cluster import Questions, Why
 
-TIMEOUT = 10.0
-SETTLE = 15.0
+TIMEOUT_SECONDS = 10.0
+SETTLE_SECONDS = 15.0
+MAX_BODY_BYTES = 512 * 1024 * 1024
 T = TypeVar("T")
 
 
@@ -57,27 +60,30 @@ def why_now(config: Config, name: str, namespace: str | None, lang: str) -> Why:
 
 
 def call_daemon(
-    config: Config, method: str, path: str, form: type[T], payload: object = None, timeout: float = TIMEOUT
+    config: Config, method: str, path: str, form: type[T], payload: object = None, timeout: float = TIMEOUT_SECONDS
 ) -> T:
-    """Ask the daemon, or have it change something. Raise AskError in its words, NoDaemonError if there is none."""
-    listen, headers = config.daemon.listen, _headers(config) | {"Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=timeout)
+    """Send a request to the daemon, and return its answer. Raise AskError in its words, NoDaemonError if none runs."""
+    body = None if payload is None else msgspec.json.encode(payload)
     try:
-        connection.request(method, path, None if payload is None else msgspec.json.encode(payload), headers)
-        response = connection.getresponse()
-        body = response.read()
-        if response.status < http.HTTPStatus.MULTIPLE_CHOICES:
-            return msgspec.json.decode(body, type=form)
-        refusal = msgspec.json.decode(body, type=_Refusal).error
-    except TimeoutError:
-        raise AskError(f"the daemon on {listen} has not answered within {timeout:g} s") from None
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeError):
+        reply = _request(config, method, path, body, timeout)
+        if reply.status < http.HTTPStatus.MULTIPLE_CHOICES:
+            return msgspec.json.decode(reply.body, type=form)
+        refusal = msgspec.json.decode(reply.body, type=_Refusal).error
+    except PeerTimeoutError:
+        raise AskError(f"the daemon on {config.daemon.listen} has not answered within {timeout:g} s") from None
+    except (PeerError, msgspec.MsgspecError, UnicodeError):
         raise NoDaemonError(
-            f"no daemon answers on {listen}; alerts are its work: gpuwarden daemon (daemon.listen says where)"
+            f"no daemon answers on {config.daemon.listen}; alerts are its work: gpuwarden daemon "
+            "(daemon.listen says where)"
         ) from None
-    finally:
-        connection.close()
     raise AskError(f"the daemon says: {refusal}")
+
+
+def _request(config: Config, method: str, path: str, body: bytes | None, timeout: float) -> PeerReply:
+    listen = config.daemon.listen
+    headers = _headers(config) | {"Content-Type": "application/json"}
+    target = str(Listen(host=reached_at(listen.host), port=listen.port))
+    return PeerClient(timeout, MAX_BODY_BYTES).request(target, method, path, body, headers)
 
 
 class _Refusal(msgspec.Struct):
@@ -100,18 +106,12 @@ def _headers(config: Config) -> dict[str, str]:
 
 
 def _ask_daemon(config: Config, path: str, form: type[T]) -> T | None:
-    """Return the daemon's answer, or None if there is no daemon that has one: some other program may listen there."""
-    listen, headers = config.daemon.listen, _headers(config)
-    connection = http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=TIMEOUT)
+    """The daemon's answer, or None if no daemon has one: some other program may listen there."""
     try:
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        body = response.read()
-        return msgspec.json.decode(body, type=form) if response.status == http.HTTPStatus.OK else None
-    except (OSError, http.client.HTTPException, msgspec.MsgspecError, UnicodeError):
+        reply = _request(config, "GET", path, None, TIMEOUT_SECONDS)
+        return msgspec.json.decode(reply.body, type=form) if reply.status == http.HTTPStatus.OK else None
+    except (PeerError, msgspec.MsgspecError, UnicodeError):
         return None
-    finally:
-        connection.close()
 
 
 def _sentence(error: Exception) -> str:
@@ -134,7 +134,7 @@ def _questions(config: Config) -> Iterator[Questions]:
         cluster.kube.start()
     cluster.poller.start()
     try:
-        cluster.wait_settled(SETTLE)
+        cluster.wait_settled(SETTLE_SECONDS)
         yield Questions(cluster, config.daemon.gpu_resource)
     finally:
         cluster.stop()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from monitor.base.peer_http import PeerTls
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cluster.agents.client import AgentTls
 from monitor.config.types import SecretSection, Span
 
 
@@ -12,6 +12,6 @@ class ActingConfig(SecretSection):
 
     limit: Span = Access.limit
 
-    def access(self, token: str | None, tls: AgentTls | None) -> Access:
+    def access(self, token: str | None, tls: PeerTls | None) -> Access:
         """Return how agents are asked; `token` is used where none is given here. Raise ValueError if a file is gone."""
         return Access(self.read_token() or token, self.limit, tls)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
-from monitor.cluster.agents.client import AgentTls
+from monitor.base.peer_http import PeerTls
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.platforms import USER_LABELS, PlatformRule, check_rule
@@ -60,7 +60,7 @@ class AgentsConfig(SecretSection):
 
     def settings(self) -> PollSettings:
         """Return how agents are asked. Raise ValueError if the token's file is gone."""
-        tls = AgentTls(**self.tls.model_dump()) if self.tls else None
+        tls = PeerTls(**self.tls.model_dump()) if self.tls else None
         return PollSettings(interval=self.interval, limit=self.limit, crew=self.crew, token=self.read_token(), tls=tls)
 
 

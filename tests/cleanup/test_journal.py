@@ -142,7 +142,7 @@ def test_a_new_journal_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
 
 CHILD = """
 import sys, threading, time
-from monitor.cleanup.execute import Done, Executor
+from monitor.cleanup.execute.run_plan import Done, Executor
 from monitor.cleanup.journal import ItemState, Journal
 from monitor.cleanup.policy import Caps
 from tests.cleanup.support import item, plan, run

@@ -6,24 +6,19 @@ for by the id that it had.
 
 from __future__ import annotations
 
-import http.client
-import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import msgspec
 
-from monitor.base.threads import Cancellation, with_deadline
-from monitor.cluster.agents.client import AgentTls
+from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTls
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 
 ROUTE = "/v1/actions"
-MAX_BODY = 256 * 1024 * 1024  # the scan of a root with 100,000 units
+MAX_BODY_BYTES = 256 * 1024 * 1024  # the scan of a root with 100,000 units
 FIRST_LOOK, SLOWEST_LOOK = 0.05, 2.0
 PATIENCE = 60.0  # for how long an agent may be out of reach while it acts
 
@@ -34,7 +29,7 @@ class Access:
 
     token: str | None = field(default=None, repr=False)
     limit: float = 10.0
-    tls: AgentTls | None = None
+    tls: PeerTls | None = None
 
 
 class AgentSilentError(Exception):
@@ -71,9 +66,9 @@ class ActionClient:
         """Raise ValueError if a certificate or a key cannot be read."""
         self._access = access
         self._stopping = stopping
-        self._context = access.tls.context() if access.tls is not None else None
-        if self._context is not None:
-            self._context.sslsocket_class = ssl.SSLSocket  # the limit is kept here, and not by the socket
+        context = access.tls.context() if access.tls is not None else None
+        server_name = access.tls.server_name if access.tls is not None else None
+        self._client = PeerClient(access.limit, MAX_BODY_BYTES, context, server_name)
 
     def submit(self, target: str, request: ActionRequest) -> ActionFact:
         """Given host:port of an agent, have it act. Raise AgentRefusesError or AgentSilentError."""
@@ -117,52 +112,23 @@ class ActionClient:
         return fact
 
     def _fact(self, target: str, method: str, path: str, body: bytes | None = None) -> ActionFact:
-        status, headers, answer = self._call(target, method, path, body)
-        if status in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
+        try:
+            reply = self._client.request(target, method, path, body, self._headers())
+        except PeerError as error:
+            raise AgentSilentError(f"{target}: {error}") from None
+        if reply.status in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             try:
-                return msgspec.json.decode(answer, type=ActionFact)
+                return msgspec.json.decode(reply.body, type=ActionFact)
             except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
                 raise AgentSilentError(f"{target} answered with something else: {error}") from None
-        if status == HTTPStatus.NOT_FOUND:
+        if reply.status == HTTPStatus.NOT_FOUND:
             raise _UnknownError
         raise AgentRefusesError(
-            WORDS.get(status, "failed"), _said(target, status, answer), _seconds(headers.get("Retry-After"))
+            WORDS.get(reply.status, "failed"), _said(target, reply), _seconds(reply.headers.get("Retry-After"))
         )
 
-    def _call(
-        self, target: str, method: str, path: str, body: bytes | None
-    ) -> tuple[int, http.client.HTTPMessage, bytes]:
-        try:
-            return with_deadline(self._access.limit, lambda line: self._talk(line, target, method, path, body))
-        except TimeoutError:
-            why = f"no whole answer within {self._access.limit:g} s"
-        except ssl.SSLError as error:
-            why = f"TLS: {error.reason or 'failed'}"
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-        except (http.client.HTTPException, ValueError) as error:
-            why = f"what answered speaks no HTTP ({type(error).__name__})"
-        raise AgentSilentError(f"{target}: {why}")
-
-    def _talk(
-        self, line: Cancellation, target: str, method: str, path: str, body: bytes | None
-    ) -> tuple[int, http.client.HTTPMessage, bytes]:
-        with closing(http.client.HTTPConnection(target, timeout=self._access.limit)) as connection:
-            sock = socket.create_connection((connection.host, connection.port), self._access.limit)
-            line.hold(sock)
-            if self._context is not None:
-                name = self._access.tls.server_name if self._access.tls is not None else None
-                sock = self._context.wrap_socket(sock, server_hostname=name or connection.host)
-            connection.sock = sock
-            connection.request(method, path, body, self._headers())
-            with closing(connection.getresponse()) as response:
-                answer = response.read(MAX_BODY + 1)
-                if len(answer) > MAX_BODY or response.length:
-                    raise http.client.IncompleteRead(b"")
-                return response.status, response.headers, answer
-
     def _headers(self) -> dict[str, str]:
-        headers = {"Accept": "application/json", "Content-Type": "application/json", "Connection": "close"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if self._access.token is not None:
             headers["Authorization"] = f"Bearer {self._access.token}"
         return headers
@@ -175,12 +141,12 @@ class _UnknownError(AgentRefusesError):
         super().__init__("unknown", "the agent knows no such action: is it a version that acts?")
 
 
-def _said(target: str, status: int, answer: bytes) -> str:
+def _said(target: str, reply: PeerReply) -> str:
     try:
-        said = msgspec.json.decode(answer, type=_Refusal).error
+        said = msgspec.json.decode(reply.body, type=_Refusal).error
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         said = ""
-    return f"{target} answered {status}" + (f": {said[:300]}" if said else "")
+    return f"{target} answered {reply.status}" + (f": {said[:300]}" if said else "")
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -6,20 +6,20 @@ moment, so that what several questions bring fits together.
 
 from __future__ import annotations
 
-import time
+import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
-import requests
 
+from monitor.base.endpoint import Way
+from monitor.base.http import exchange
 from monitor.cluster.prometheus.query import Series
 from monitor.probes.tcp import network_error
 
 MAX_BODY = 256 * 1024 * 1024
-PIECE = 256 * 1024
 LONGEST_WORD = 300
 NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is what comes before /api/v1"
 
@@ -72,14 +72,6 @@ class MetricStore:
         self._url = f"{settings.url.rstrip('/')}/api/v1/query"
         self.name = urlsplit(settings.url).netloc
         self._decode = msgspec.json.Decoder(_Body).decode
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.verify = settings.ca_file or True
-        self._session.headers.update({"User-Agent": "gpuwarden"})
-
-    def close(self) -> None:
-        """Keep no connection."""
-        self._session.close()
 
     def query(self, expression: str, at: float) -> Answer:
         """Given a question and a moment, return the series. Raise StoreError."""
@@ -97,39 +89,28 @@ class MetricStore:
         return Answer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
-        deadline = time.monotonic() + self._settings.limit
-        with self._session.post(
-            self._url,
-            data=form,
-            headers=self._headers(),
-            auth=self._auth(),
-            timeout=self._settings.limit,
-            allow_redirects=False,
-            stream=True,
-        ) as response:
-            body = bytearray()
-            for piece in response.iter_content(PIECE):
-                body += piece
-                if time.monotonic() > deadline:
-                    raise TimeoutError("the answer does not come to an end")
-                if len(body) > MAX_BODY:
-                    raise StoreError(self._says(f"answers with more than {MAX_BODY >> 20} MiB"), too_much=True)
-            return response.status_code, bytes(body)
+        endpoint = Way(self._url, timeout=self._settings.limit, ca_file=self._settings.ca_file)
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **self._headers()}
+        reply = exchange("POST", endpoint, urlencode(form).encode(), headers, max_bytes=MAX_BODY + 1, direct=True)
+        if len(reply.body) > MAX_BODY:
+            raise StoreError(self._says(f"answers with more than {MAX_BODY >> 20} MiB"), too_much=True)
+        return reply.status, reply.body
 
     def _headers(self) -> dict[str, str]:
         try:
             token = self._settings.token()
         except ValueError as error:  # the token's file is gone
             raise StoreError(f"daemon.prometheus.token_file: {error}") from None
-        return {"Authorization": f"Bearer {token}"} if token else {}
-
-    def _auth(self) -> tuple[str, str] | None:
+        if token:
+            return {"Authorization": f"Bearer {token}"}
         if self._settings.username is None:
-            return None
+            return {}
         try:
-            return self._settings.username, self._settings.password() or ""
+            password = self._settings.password() or ""
         except ValueError as error:
             raise StoreError(f"daemon.prometheus.password_file: {error}") from None
+        login = f"{self._settings.username}:{password}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
     def _understood(self, status: int, body: bytes) -> _Body:
         """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from monitor.cluster.agents.client import AgentError, HttpFetch
+from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.cluster.agents.poller import Fetch, PollSettings
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
@@ -19,7 +19,7 @@ class FirstHand:
     def __init__(
         self, settings: PollSettings, agents: Callable[[], tuple[AgentFact, ...]], fetch: Fetch | None = None
     ) -> None:
-        self._http = HttpFetch(settings.limit, settings.token, settings.tls)
+        self._http = SnapshotClient(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._agents = agents
         self._decode = msgspec.json.Decoder(NodeSnapshot).decode

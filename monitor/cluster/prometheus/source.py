@@ -108,7 +108,6 @@ class PrometheusNodes:
                 log.exception("asking the metrics store")
             self._looked.set()
             self._stopping.wait(max(0.0, began + self._settings.interval - time.monotonic()))
-        self._store.close()
 
     def look(self) -> None:
         """Ask once, and note what is known after that."""

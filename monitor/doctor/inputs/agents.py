@@ -11,8 +11,9 @@ from functools import partial
 import msgspec
 
 import monitor
+from monitor.base.peer_http import PeerTls
 from monitor.base.threads import run_parallel
-from monitor.cluster.agents.client import AgentError, AgentTls, HttpFetch
+from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.doctor.checks.agents import AgentLook, AgentsFacts
 from monitor.doctor.context import Visit
 from monitor.facts.node import NodeSnapshot
@@ -35,7 +36,7 @@ def agents(visit: Visit) -> AgentsFacts:
     try:
         found, targets = _found(visit)
         token, tls = _secrets(visit)
-        fetch = HttpFetch(ASK_SECONDS, token, tls)
+        fetch = SnapshotClient(ASK_SECONDS, token, tls)
     except (_FindError, ValueError) as error:
         return AgentsFacts(unknown=str(error))
     outcomes = run_parallel([partial(_ask, fetch, target, node) for target, node in targets.items()], ALL_SECONDS, CREW)
@@ -47,7 +48,7 @@ def agents(visit: Visit) -> AgentsFacts:
     return replace(found, agents=tuple(looks))
 
 
-def _secrets(visit: Visit) -> tuple[str | None, AgentTls | None]:
+def _secrets(visit: Visit) -> tuple[str | None, PeerTls | None]:
     poll = visit.config.daemon.agents.settings()
     return poll.token or visit.config.agent.read_token(), poll.tls
 
@@ -111,7 +112,7 @@ def _list(visit: Visit, path: str, query: dict[str, str]) -> bytes:
         raise _FindError(f"{path.rpartition('/')[2]} cannot be listed: {error}") from error
 
 
-def _ask(fetch: HttpFetch, target: str, node: str | None) -> AgentLook:
+def _ask(fetch: SnapshotClient, target: str, node: str | None) -> AgentLook:
     before = time.time()
     try:
         body = fetch(target)

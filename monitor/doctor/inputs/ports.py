@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import errno
-import http.client
 import socket
 import ssl
 from collections.abc import Callable
 
 from monitor.base.net import reached_at
+from monitor.base.peer_http import PeerClient, PeerError, PeerReply
 from monitor.config.types import Listen
 from monitor.doctor.checks.ports import PortLook
 from monitor.doctor.context import Visit
 
 ASK_SECONDS = 2.0
+MAX_BODY_BYTES = 64 * 1024
 
 
 def ports(visit: Visit) -> tuple[PortLook, ...]:
@@ -42,29 +43,24 @@ def _look(setting: str, listen: Listen, ours: Callable[[Listen], bool]) -> PortL
 
 
 def _daemon(listen: Listen) -> bool:
-    answer = _health(http.client.HTTPConnection(reached_at(listen.host), listen.port, timeout=ASK_SECONDS))
-    return answer is not None and answer[1] == b"ok\n"
+    reply = _health(listen)
+    return reply is not None and reply.body == b"ok\n"
 
 
 def _agent(listen: Listen, *, tls: bool) -> bool:
-    host = reached_at(listen.host)
-    connection = http.client.HTTPConnection(host, listen.port, timeout=ASK_SECONDS)
+    context = None
     if tls:
         context = ssl.create_default_context()
         context.check_hostname = False  # nothing is told or believed: is it ours at all?
         context.verify_mode = ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(host, listen.port, timeout=ASK_SECONDS, context=context)
-    answer = _health(connection)
-    return answer is not None and answer[0].startswith("gpuwarden-agent")
+    reply = _health(listen, context)
+    return reply is not None and reply.headers.get("Server", "").startswith("gpuwarden-agent")
 
 
-def _health(connection: http.client.HTTPConnection) -> tuple[str, bytes] | None:
-    """Return who answers, and what; None if nobody does."""
+def _health(listen: Listen, context: ssl.SSLContext | None = None) -> PeerReply | None:
+    """Reply of the health endpoint; None if nothing of ours answers."""
+    target = str(Listen(host=reached_at(listen.host), port=listen.port))
     try:
-        connection.request("GET", "/healthz")
-        answer = connection.getresponse()
-        return answer.getheader("Server") or "", answer.read(64)
-    except (OSError, http.client.HTTPException):
+        return PeerClient(ASK_SECONDS, MAX_BODY_BYTES, context).request(target, "GET", "/healthz")
+    except PeerError:
         return None
-    finally:
-        connection.close()

@@ -94,8 +94,6 @@ def _scraping(config: PrometheusConfig) -> Reached:
         series = store.query(agents_up(config.selector), time.time()).series
     except StoreError as error:
         return Reached("Prometheus", store.name, "answer", str(error))
-    finally:
-        store.close()
     return Reached("Prometheus", store.name, None if series else "no-agents")
 
 

@@ -12,7 +12,8 @@ import requests
 
 from monitor.agent.server import AgentServer
 from monitor.agent.settings import TlsSettings
-from monitor.cluster.agents.client import AgentError, AgentTls, HttpFetch
+from monitor.base.peer_http import PeerTls
+from monitor.cluster.agents.client import AgentError, SnapshotClient
 from tests.support.certificates import Authority, authority
 from tests.support.snapshots import full_snapshot
 
@@ -48,17 +49,17 @@ def target(server: AgentServer) -> str:
     return f"{host}:{port}"
 
 
-def fetch(server: AgentServer, tls: AgentTls | None, limit: float = 5.0) -> bytes:
-    return HttpFetch(limit, None, tls)(target(server))
+def fetch(server: AgentServer, tls: PeerTls | None, limit: float = 5.0) -> bytes:
+    return SnapshotClient(limit, None, tls)(target(server))
 
 
 def test_who_has_what_is_asked_for_is_answered(server: AgentServer, ours: Authority) -> None:
     certificate, key = ours.sign("daemon", "DNS:daemon")
-    assert b"gpu-01" in fetch(server, AgentTls(ours.ca_file, certificate, key, "gpuwarden-agent"))
+    assert b"gpu-01" in fetch(server, PeerTls(ours.ca_file, certificate, key, "gpuwarden-agent"))
 
 
 def test_who_has_no_certificate(server: AgentServer, ours: Authority, mutual: bool) -> None:
-    tls = AgentTls(ours.ca_file, server_name="gpuwarden-agent")
+    tls = PeerTls(ours.ca_file, server_name="gpuwarden-agent")
     if not mutual:
         assert b"gpu-01" in fetch(server, tls)
         return
@@ -69,7 +70,7 @@ def test_who_has_no_certificate(server: AgentServer, ours: Authority, mutual: bo
 def test_who_has_a_certificate_of_somebody_else(
     server: AgentServer, ours: Authority, foreign: Authority, mutual: bool
 ) -> None:
-    tls = AgentTls(ours.ca_file, *foreign.sign("daemon", "DNS:daemon"), "gpuwarden-agent")
+    tls = PeerTls(ours.ca_file, *foreign.sign("daemon", "DNS:daemon"), "gpuwarden-agent")
     if not mutual:
         assert b"gpu-01" in fetch(server, tls)
         return
@@ -80,9 +81,9 @@ def test_who_has_a_certificate_of_somebody_else(
 def test_an_agent_that_is_not_known(server: AgentServer, ours: Authority, foreign: Authority) -> None:
     certificate, key = ours.sign("daemon", "DNS:daemon")
     with pytest.raises(AgentError, match="certificate verify failed"):
-        fetch(server, AgentTls(foreign.ca_file, certificate, key, "gpuwarden-agent"))
+        fetch(server, PeerTls(foreign.ca_file, certificate, key, "gpuwarden-agent"))
     with pytest.raises(AgentError, match="certificate verify failed"):
-        fetch(server, AgentTls(ours.ca_file, certificate, key))  # the certificate is not for 127.0.0.1
+        fetch(server, PeerTls(ours.ca_file, certificate, key))  # the certificate is not for 127.0.0.1
 
 
 def test_plain_http_is_not_answered(server: AgentServer) -> None:
@@ -95,7 +96,7 @@ def test_plain_http_is_not_answered(server: AgentServer) -> None:
 def test_one_that_does_not_shake_hands_holds_up_nobody(server: AgentServer, ours: Authority) -> None:
     with socket.create_connection(server.address):
         certificate, key = ours.sign("daemon", "DNS:daemon")
-        assert b"gpu-01" in fetch(server, AgentTls(ours.ca_file, certificate, key, "gpuwarden-agent"), 3.0)
+        assert b"gpu-01" in fetch(server, PeerTls(ours.ca_file, certificate, key, "gpuwarden-agent"), 3.0)
 
 
 def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:
@@ -103,7 +104,7 @@ def test_shaking_hands_counts_in_the_limit(ours: Authority) -> None:
         host, port = mute.getsockname()[:2]
         began = time.monotonic()
         with pytest.raises(AgentError, match=r"no whole answer within 0\.3 s"):
-            HttpFetch(0.3, None, AgentTls(ours.ca_file))(f"{host}:{port}")
+            SnapshotClient(0.3, None, PeerTls(ours.ca_file))(f"{host}:{port}")
         assert time.monotonic() - began < 0.6
 
 
@@ -113,4 +114,4 @@ def test_files_that_cannot_be_used(ours: Authority, tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"agent\.actions\.tls: a file cannot be used"):
         AgentServer("127.0.0.1", 0, None, full_snapshot, tls=tls)
     with pytest.raises(ValueError, match=r"daemon\.agents\.tls: a file cannot be used"):
-        HttpFetch(1.0, None, AgentTls(str(tmp_path / "none")))
+        SnapshotClient(1.0, None, PeerTls(str(tmp_path / "none")))

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from monitor.base.peer_http import PeerTls
 from monitor.cleanup.execute import agent_client
 from monitor.cleanup.execute.agent_client import Access, ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cluster.agents.client import AgentTls
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState
 from tests.cleanup.support import remove
 from tests.support import free_port
@@ -181,14 +181,14 @@ def test_tls_and_whom_it_trusts(tmp_path: Path) -> None:
     server.verify_mode = ssl.CERT_REQUIRED
     mine = ours.sign("daemon", "DNS:daemon")
     with agent((200, {}, fact(outcome="gone")), tls=server) as (target, _):
-        found = client(tls=AgentTls(ours.ca_file, *mine, "gpuwarden-agent")).ask(target, "act-1")
+        found = client(tls=PeerTls(ours.ca_file, *mine, "gpuwarden-agent")).ask(target, "act-1")
         assert found is not None
         assert found.outcome == "gone"
         for wrong in (
-            AgentTls(foreign.ca_file, *mine, "gpuwarden-agent"),
-            AgentTls(ours.ca_file, None, None, "gpuwarden-agent"),
-            AgentTls(ours.ca_file, *foreign.sign("daemon", "DNS:daemon"), "gpuwarden-agent"),
-            AgentTls(ours.ca_file, *mine, "another"),
+            PeerTls(foreign.ca_file, *mine, "gpuwarden-agent"),
+            PeerTls(ours.ca_file, None, None, "gpuwarden-agent"),
+            PeerTls(ours.ca_file, *foreign.sign("daemon", "DNS:daemon"), "gpuwarden-agent"),
+            PeerTls(ours.ca_file, *mine, "another"),
         ):
             with pytest.raises(AgentSilentError):
                 client(tls=wrong).ask(target, "act-1")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.cluster.agents.client import AgentError, HttpFetch
+from monitor.cluster.agents.client import AgentError, SnapshotClient
 from tests.support import need
 from tests.support.fake_agents import (
     Behaviour,
@@ -58,7 +58,7 @@ def test_an_answer_that_cannot_be_had(name: str, behave: Behaviour, limit: float
     with FakeAgent(behave) as agent:
         began = time.monotonic()
         with pytest.raises(AgentError) as refused:
-            HttpFetch(limit, None)(agent.target)
+            SnapshotClient(limit, None)(agent.target)
         assert str(refused.value) == words
         assert time.monotonic() - began < limit + 0.25
 
@@ -67,7 +67,7 @@ def test_connecting_counts_too() -> None:
     with full_house() as target:
         began = time.monotonic()
         with pytest.raises(AgentError, match=r"no whole answer within 0\.3 s"):
-            HttpFetch(0.3, None)(target)
+            SnapshotClient(0.3, None)(target)
         assert 0.25 < time.monotonic() - began < 0.55
 
 
@@ -81,21 +81,21 @@ def test_connecting_counts_too() -> None:
 )
 def test_nobody_there(target: str, words: str) -> None:
     with pytest.raises(AgentError, match=words):
-        HttpFetch(2, None)(target)
+        SnapshotClient(2, None)(target)
 
 
 def test_an_address_of_version_6() -> None:
     need(socket.has_ipv6 and "lo" in Path("/proc/net/if_inet6").read_text(), "IPv6 on loopback")
     with FakeAgent(reports("gpu-01"), host="::1") as agent:
         assert agent.target.startswith("[::1]:")
-        assert b"gpu-01" in HttpFetch(2, None)(agent.target)
+        assert b"gpu-01" in SnapshotClient(2, None)(agent.target)
 
 
 def test_a_redirect_is_not_followed() -> None:
     with FakeAgent(reports("elsewhere")) as other:
         away = answers(b"", 302, Location=f"http://{other.target}/v1/snapshot")
         with FakeAgent(away) as agent, pytest.raises(AgentError, match="answered 302 Found"):
-            HttpFetch(2, SECRET)(agent.target)
+            SnapshotClient(2, SECRET)(agent.target)
         assert other.asked == []
 
 
@@ -105,14 +105,14 @@ def test_proxies_of_the_environment_are_not_for_nodes(monkeypatch: pytest.Monkey
             monkeypatch.setenv(name, f"http://{proxy.target}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        assert b"gpu-01" in HttpFetch(2, None)(agent.target)
+        assert b"gpu-01" in SnapshotClient(2, None)(agent.target)
         assert proxy.asked == []
 
 
 def test_the_token_is_sent_to_the_agent() -> None:
     with FakeAgent(reports("gpu-01")) as agent:
-        HttpFetch(2, SECRET)(agent.target)
-        HttpFetch(2, None)(agent.target)
+        SnapshotClient(2, SECRET)(agent.target)
+        SnapshotClient(2, None)(agent.target)
     assert [headers.get("authorization") for headers in agent.headers] == [f"Bearer {SECRET}", None]
     assert set(agent.paths) == {"/v1/snapshot"}
 
@@ -126,8 +126,8 @@ def test_one_that_hangs_up_slowly_holds_up_nobody() -> None:
             go_on.wait(10)
             super().close()
 
-    fetch = HttpFetch(2, None)
-    thread = threading.Thread(target=fetch._hang_up, args=(Slow(),), daemon=True)
+    fetch = SnapshotClient(2, None)
+    thread = threading.Thread(target=fetch._client._hang_up, args=(Slow(),), daemon=True)
     thread.start()
     assert hanging_up.wait(5)
     try:

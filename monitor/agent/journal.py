@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 
 from monitor.base.clock import Clock
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 
 Value = str | int | float | bool | None
 
@@ -105,4 +105,4 @@ def _ends_whole(file: int) -> bool:
     return size == 0 or os.pread(file, 1, size - 1) == b"\n"
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

@@ -12,7 +12,7 @@ import monitor
 from monitor.agent.build import build_runner
 from monitor.agent.server import Actions, AgentServer, SwitchedOff
 from monitor.agent.settings import AgentSettings
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.signals import StopSignal
 from monitor.facts import ImageCacheFact, NodeSnapshot
 
@@ -29,7 +29,7 @@ class Reader:
         self._runner = build_runner(settings)
 
     def start(self) -> None:
-        know_types()  # before any collector's thread decodes something
+        warm_up_msgspec()  # before any collector's thread decodes something
         self._runner.start()
 
     def stop(self) -> None:

@@ -23,7 +23,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from monitor.agent.metrics import Exposition
 from monitor.agent.settings import TlsSettings
-from monitor.base.net import reached_at
+from monitor.base.net import connect_host
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 
@@ -249,7 +249,7 @@ class AgentServer:
         self._stopping = True
         host, port = self.address
         with contextlib.suppress(OSError):  # one last connection wakes the thread, so that it sees that it should end
-            socket.create_connection((reached_at(host), port), timeout=1).close()
+            socket.create_connection((connect_host(host), port), timeout=1).close()
         self._thread.join(1)
         self._server.server_close()
 

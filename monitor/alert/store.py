@@ -19,7 +19,7 @@ from monitor.alert.delivery.outbox import Outbox
 from monitor.alert.model import Alert, Notification, Phase, Reason, Told
 from monitor.alert.notify import Book, Decision
 from monitor.alert.silences import Silence
-from monitor.base.sqlite import Database, Row, Session
+from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 
@@ -199,7 +199,7 @@ class Store:
             session.run("DELETE FROM parcels WHERE id NOT IN (SELECT parcel FROM outbox WHERE parcel IS NOT NULL)")
 
 
-def _put_alert(session: Session, fingerprint: str, alert: Alert | None, now: float) -> None:
+def _put_alert(session: DatabaseSession, fingerprint: str, alert: Alert | None, now: float) -> None:
     """Write an alert, and into the history what happened to it."""
     if alert is None:
         session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
@@ -220,7 +220,7 @@ def _happened(before: Phase | None, after: Phase) -> What | None:
     return What.FIRED if after is Phase.FIRING else None
 
 
-def _put_told(session: Session, receiver: str, group: str, told: Told | None) -> None:
+def _put_told(session: DatabaseSession, receiver: str, group: str, told: Told | None) -> None:
     if told is None:
         session.run("DELETE FROM told WHERE receiver = ? AND topic = ?", (receiver, group))
     else:

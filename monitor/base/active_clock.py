@@ -1,32 +1,32 @@
-"""For how long this process has run, without the time in which it was stopped, frozen or had no core."""
+"""Running time of this process, without the time it was stopped, frozen or starved of CPU."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-BEAT = 0.5  # seconds between two beats, at most
-MISSED = 2.0  # what is between two beats beyond this was not lived
+TICK_SECONDS = 0.5  # at most between two ticks
+MAX_TICK_GAP_SECONDS = 2.0  # time between two ticks beyond this does not count
 
 
-class Lifetime:
-    """A clock that stands still while the process does. Somebody has to call beat() every BEAT seconds.
+class ActiveClock:
+    """A clock that stands still while the process does; its owner calls tick() every TICK_SECONDS.
 
-    A debugger, a frozen container or a machine that sleeps stops all threads, and the monotonic clock goes on: after
-    that everybody seems to have been silent for long. By this clock nobody was.
+    A debugger, a frozen container or a sleeping machine stops all threads while the monotonic clock continues, and
+    afterwards every agent would seem to have been silent for long.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._last = (0.0, monotonic())  # what was lived until the last beat, and when that was; replaced as a whole
+        self._last = (0.0, monotonic())  # active seconds at the last tick, and its time; replaced atomically
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         self._last = self._now()
 
     def seconds(self) -> float:
-        """Return how many seconds were lived."""
+        """Active seconds."""
         return self._now()[0]
 
     def _now(self) -> tuple[float, float]:
-        (lived, at), now = self._last, self._monotonic()
-        return lived + min(now - at, MISSED), now
+        (active, at), now = self._last, self._monotonic()
+        return active + min(now - at, MAX_TICK_GAP_SECONDS), now

@@ -1,4 +1,4 @@
-"""The clock as a parameter, so that tests pass time instead of waiting for it."""
+"""The clock as a parameter, so that tests control the time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the agent needs of the `time` module, which satisfies this."""
+    """The part of the `time` module that is used; the module itself satisfies it."""
 
     def time(self) -> float:
-        """Seconds since the epoch: what facts carry."""
+        """Seconds since the epoch, as in facts."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never jump: what limits and ages are measured with."""
+        """Seconds that never jump, for limits and ages."""
         ...

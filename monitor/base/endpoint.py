@@ -1,4 +1,4 @@
-"""The address of somebody outside, and keeping it to ourselves. Pure."""
+"""Addresses of outside services, and keeping their secrets out of messages."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import json
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-MAX_QUOTE = 160  # characters of somebody's answer that are repeated
-_LEAST_KEY = 6  # characters; what is shorter in an address is a word and no key ...
-_LONGEST_WORD = 15  # ... and so is what has no digit, up to this
+MAX_QUOTE_CHARS = 160  # of a reply that is quoted
+_MIN_KEY_CHARS = 6  # a shorter part of an address is a word, not a key ...
+_MAX_WORD_CHARS = 15  # ... and so is a part without digits, up to this length
 _HIDDEN = "***"
 
 
 @dataclass(frozen=True)
-class Way:
-    """How somebody is reached. `secrets` are those that are neither in the address nor in the proxy's."""
+class Endpoint:
+    """How a service is reached. `secrets` are those outside the URL and the proxy URL."""
 
     url: str = field(repr=False)
     timeout: float = 10.0
@@ -26,7 +26,7 @@ class Way:
 
     @property
     def host(self) -> str:
-        """Return the only part of the address that may be shown."""
+        """Host and port: the only part of the address that may be shown."""
         try:
             parts = urlsplit(self.url)
             host, port = parts.hostname or "", parts.port
@@ -35,12 +35,12 @@ class Way:
         host = f"[{host}]" if ":" in host else host
         return (f"{host}:{port}" if port else host) or "?"
 
-    def discreet(self, text: str) -> str:
-        """Given what somebody said, return it on one line, short, and without any of our secrets."""
+    def redact(self, text: str) -> str:
+        """Text from outside on one line, short, and without our secrets."""
         for secret in sorted(self._hidden(), key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)
         text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-        return text if len(text) <= MAX_QUOTE else text[: MAX_QUOTE - 1] + "…"
+        return text if len(text) <= MAX_QUOTE_CHARS else text[: MAX_QUOTE_CHARS - 1] + "…"
 
     def _hidden(self) -> set[str]:
         plain = {*self.secrets, *_secrets_in(self.url), *_secrets_in(self.proxy or "")} - {""}
@@ -48,7 +48,7 @@ class Way:
 
 
 def _secrets_in(url: str) -> set[str]:
-    """Given an address, return everything in it that may be a key."""
+    """Every part of an address that may be a key."""
     try:
         parts = urlsplit(url)
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
@@ -62,4 +62,4 @@ def _secrets_in(url: str) -> set[str]:
 
 
 def _may_be_key(word: str) -> bool:
-    return len(word) > _LONGEST_WORD or (len(word) >= _LEAST_KEY and any(c.isdigit() for c in word))
+    return len(word) > _MAX_WORD_CHARS or (len(word) >= _MIN_KEY_CHARS and any(c.isdigit() for c in word))

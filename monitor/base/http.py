@@ -1,8 +1,7 @@
-"""Requests to receivers of alerts; the only importer of `requests`.
+"""HTTP requests to outside services: receivers, Alertmanager, Harbor, probed services.
 
-A request has one time limit for everything, follows no redirect, verifies TLS, and ends in a Reply or in a
-RequestError that says whether trying again makes sense. Addresses of receivers are secrets: what is raised or logged
-names the host and nothing else of them.
+A request has one deadline for everything, follows no redirect, verifies TLS, and ends in a Reply or in a RequestError
+that says whether a retry makes sense. Addresses of receivers are secrets: errors and logs name only the host.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from monitor import __version__
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Cancellation, with_deadline
 
-MAX_BODY = 64 * 1024
+MAX_BODY_BYTES = 64 * 1024
 PIECE_BYTES = 16 * 1024
-MAX_AFTER = 3600.0  # nobody is left alone for longer, whatever they ask for
-LATER = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+MAX_RETRY_AFTER_SECONDS = 3600.0  # longer delays asked for by a server are shortened
+RETRYABLE_STATUSES = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class RequestError(Exception):
@@ -64,56 +63,56 @@ class Reply:
         return next((value for key, value in self.headers.items() if key.lower() == name.lower()), None)
 
 
-def post_json(way: Way, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
-    """Send this as JSON, and return the answer. Raise RequestError."""
+def post_json(way: Endpoint, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
+    """POST a value as JSON. Raise RequestError."""
     return post(way, as_json(payload), headers)
 
 
-def post(way: Way, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
-    """Send this, which is JSON, and return the answer. Raise RequestError."""
+def post(way: Endpoint, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
+    """POST a JSON body. Raise RequestError."""
     return _ask("POST", way, body, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
 
 
-def get(way: Way, headers: Mapping[str, str] | None = None) -> Reply:
-    """Ask, and return the answer. Raise RequestError."""
+def get(way: Endpoint, headers: Mapping[str, str] | None = None) -> Reply:
+    """GET. Raise RequestError."""
     return _ask("GET", way, None, headers or {})
 
 
 def as_json(payload: Any) -> bytes:
-    """Given JSON's own types, return them as bytes. Characters are not escaped: WeCom refuses those that are."""
+    """JSON without escaped characters, which WeCom rejects."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 @contextmanager
 def no_requests_logged() -> Iterator[None]:
-    """Keep urllib3 from logging addresses while something is sent, by whichever thread."""
+    """Keep urllib3 from logging addresses while a request is in progress on any thread."""
     with _lock:
-        _under_way.append(True)
+        _in_progress.append(True)
     try:
         yield
     finally:
         with _lock:
-            _under_way.pop()
+            _in_progress.pop()
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Given a Retry-After header, in seconds or as a date, return how many seconds that is. None: it says nothing."""
+    """Seconds of a Retry-After header, given in seconds or as a date; None if it has none."""
     if not value:
         return None
     try:
         seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
     except (ValueError, OverflowError):
         return None
-    return min(max(seconds, 0.0), MAX_AFTER)
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
 
 
 def exchange(
     method: str,
-    endpoint: Way,
+    endpoint: Endpoint,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
     *,
-    max_bytes: int = MAX_BODY,
+    max_bytes: int = MAX_BODY_BYTES,
     direct: bool = False,
 ) -> Reply:
     """One request and its reply, whatever its status; of the body, at most the first `max_bytes`.
@@ -155,19 +154,19 @@ def _read_body(response: requests.Response, max_bytes: int, deadline: float) -> 
     return bytes(content[:max_bytes])
 
 
-def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+def _ask(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply:
     try:
         result = with_deadline(way.timeout, lambda cancellation: _send(method, way, body, headers, cancellation))
     except TimeoutError:
         result = _too_slow(way)
-    # Raised here and not where it came to light: what urllib3 raised there names the whole address.
+    # Raised outside the except block: the exception of urllib3 in its context names the whole address.
     if isinstance(result, RequestError):
         raise result
     return result
 
 
 def _send(
-    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], cancellation: Cancellation
+    method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str], cancellation: Cancellation
 ) -> Reply | RequestError:
     _this_thread.cancellation = cancellation
     try:
@@ -176,17 +175,17 @@ def _send(
         return _failure(way, error)
 
 
-def _judge(way: Way, reply: Reply) -> Reply | RequestError:
-    """Given an answer, return it if its status is one of success, and else what is wrong."""
+def _judge(way: Endpoint, reply: Reply) -> Reply | RequestError:
+    """The reply if its status is a success, otherwise the error."""
     if reply.status < HTTPStatus.MULTIPLE_CHOICES:
         return reply
     if reply.status < HTTPStatus.BAD_REQUEST:
-        target = way.discreet(Way(reply.header("location") or "").host)
+        target = way.redact(Endpoint(reply.header("location") or "").host)
         return RequestError(
-            f"{way.host} sends us elsewhere ({reply.status}, to {target}); the address itself must be right",
+            f"{way.host} redirects ({reply.status}, to {target}); configure the final address",
             retryable=False,
         )
-    later = reply.status in LATER or reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    later = reply.status in RETRYABLE_STATUSES or reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     after = retry_after(reply.header("retry-after"), time.time()) if later else None
     return RequestError(f"{way.host} answered {_status(reply.status)}{_said(way, reply)}", retryable=later, after=after)
 
@@ -198,23 +197,23 @@ def _status(code: int) -> str:
         return str(code)
 
 
-def _said(way: Way, reply: Reply) -> str:
-    """Return what a refusal says for itself, if it is a few words and no page."""
+def _said(way: Endpoint, reply: Reply) -> str:
+    """Explanation in the body of an error reply, unless it is an HTML page."""
     text = reply.body.decode("utf-8", "replace").strip()
-    return f": {way.discreet(text)}" if text and not text.startswith("<") else ""
+    return f": {way.redact(text)}" if text and not text.startswith("<") else ""
 
 
-def _failure(way: Way, error: BaseException) -> RequestError:
-    """Given what was raised, return it in our words: those of the libraries repeat the address."""
+def _failure(way: Endpoint, error: BaseException) -> RequestError:
+    """RequestError for an exception of the libraries, whose own messages repeat the address."""
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            why = way.discreet(cause.verify_message)
+            why = way.redact(cause.verify_message)
             return RequestError(f"{way.host}: the certificate is not trusted ({why})", retryable=False)
     if any("Tunnel connection failed: 407" in str(cause) for cause in causes):
-        return RequestError(f"{way.host}: the proxy wants another login", retryable=False)
+        return RequestError(f"{way.host}: the proxy rejects the login", retryable=False)
     if isinstance(error, (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError)):
-        return RequestError("the address of the receiver is not one that can be used", retryable=False)
+        return RequestError("the address of the receiver is not valid", retryable=False)
     if any(isinstance(cause, (TimeoutError, requests.Timeout)) for cause in causes):
         return _too_slow(way)
     where = "the proxy" if isinstance(error, requests.exceptions.ProxyError) else way.host
@@ -226,9 +225,9 @@ def _in_words(causes: list[BaseException]) -> str:
         (socket.gaierror, "the name cannot be resolved"),
         (ConnectionRefusedError, "connection refused"),
         (ssl.SSLError, "TLS failed"),
-        (ConnectionError, "the connection was broken off"),
-        (urllib3.exceptions.ProtocolError, "the connection was broken off"),
-        (FileNotFoundError, "a file it needs is not there"),
+        (ConnectionError, "the connection was closed"),
+        (urllib3.exceptions.ProtocolError, "the connection was closed"),
+        (FileNotFoundError, "a required file is missing"),
     )
     for kind, said in words:
         if any(isinstance(cause, kind) for cause in causes):
@@ -236,12 +235,12 @@ def _in_words(causes: list[BaseException]) -> str:
     return next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), type(causes[0]).__name__)
 
 
-def _too_slow(way: Way) -> RequestError:
-    return RequestError(f"{way.host}: no whole answer within {way.timeout:g} s", retryable=True)
+def _too_slow(way: Endpoint) -> RequestError:
+    return RequestError(f"{way.host}: no complete answer within {way.timeout:g} s", retryable=True)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Return an exception and all that led to it, wherever the libraries have put that."""
+    """An exception and all its causes, wherever the libraries keep them."""
     found, todo = set[int](), [error]
     while todo:
         each = todo.pop(0)
@@ -254,7 +253,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _login_of(url: str) -> Any:
-    """Return the login that an address names; otherwise none, also where a .netrc has one for that host."""
+    """Login in the address; otherwise none, even if a .netrc has one for the host."""
     parts = urlsplit(url)
     if parts.username is None:
         return lambda request: request
@@ -295,7 +294,7 @@ _POOLS = {"http": _HttpPool, "https": _HttpsPool}
 
 
 class _Adapter(HTTPAdapter):
-    """Makes connections that can be broken off."""
+    """Creates connections that a Cancellation can break off."""
 
     def init_poolmanager(self, *args: Any, **more: Any) -> None:
         super().init_poolmanager(*args, **more)
@@ -308,15 +307,15 @@ class _Adapter(HTTPAdapter):
         return manager
 
 
-class _Discretion(logging.Filter):
-    """Keeps addresses out of the logs while receivers are asked. What others ask meanwhile goes unlogged, too."""
+class _RedactingFilter(logging.Filter):
+    """Keeps addresses out of the logs while requests are in progress, including those of other threads."""
 
-    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002  # which one it is does not matter
-        return not _under_way
+    def filter(self, record: logging.LogRecord) -> bool:  # noqa: ARG002  # independent of the record
+        return not _in_progress
 
 
 _this_thread = threading.local()
-_under_way: list[bool] = []  # one for each sending
+_in_progress: list[bool] = []  # one entry per request
 _lock = threading.Lock()
 for _name in ("connection", "connectionpool", "poolmanager", "response", "util.retry"):
-    logging.getLogger(f"urllib3.{_name}").addFilter(_Discretion())
+    logging.getLogger(f"urllib3.{_name}").addFilter(_RedactingFilter())

@@ -1,9 +1,9 @@
-"""Logs as logfmt lines on stderr: one line an event, for journald, `kubectl logs` and grep alike.
+"""Logs as logfmt lines on stderr: one line per event, for journald, `kubectl logs` and grep.
 
     ts=2026-11-16T02:31:47.123Z level=info logger=agent.runner msg="collector gpu failed" duration=1.2
 
-Whatever comes from outside is escaped, so that nobody can forge a line or reach the terminal of whoever reads it.
-The agent imports this: nothing heavy here.
+Text from outside is escaped, so that it can neither forge a line nor send control sequences to a terminal. The agent
+imports this module: keep it light.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import sys
 import time
 from typing import Any, TextIO
 
-CHATTY = ("apscheduler",)  # says every time that it ran what it was told to run
+CHATTY = ("apscheduler",)  # logs every run of a job at INFO
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
 
 
 def setup(level: str, stream: TextIO | None = None) -> None:
-    """Given debug, info, warning or error, send what is at least that to `stream` (stderr), and nowhere else."""
+    """Log records of at least `level` (debug, info, warning, error) to `stream` (stderr), and nowhere else."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(LogfmtFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -27,15 +27,15 @@ def setup(level: str, stream: TextIO | None = None) -> None:
 
 
 def log_fields(**fields: object) -> dict[str, dict[str, object]]:
-    """Return what to pass as `extra=` so that the line gets these as key=value."""
+    """Value for `extra=` that adds these key=value pairs to the line."""
     return {"fields": fields}
 
 
 class LogfmtFormatter(logging.Formatter):
-    """A record -> one logfmt line."""
+    """Formats a record as one logfmt line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Given a record, return its line. A field that is None was not known and is left out."""
+        """Line of a record. Fields that are None are left out."""
         pairs: dict[str, Any] = {
             "ts": self.formatTime(record),
             "level": record.levelname.lower(),
@@ -49,13 +49,13 @@ class LogfmtFormatter(logging.Formatter):
         return " ".join(f"{_key(key)}={_value(value)}" for key, value in pairs.items())
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802, ARG002  # theirs
-        """Return the time in UTC with milliseconds."""
+        """Time in UTC with milliseconds."""
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         return f"{seconds}.{int(record.msecs):03d}Z"
 
 
 def printable(text: str) -> str:
-    """Given any text, return it with control characters, line breaks and broken bytes written as escapes."""
+    """Text with control characters, line breaks and invalid bytes written as escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 

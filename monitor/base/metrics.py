@@ -1,4 +1,4 @@
-"""Small helpers to write metric families as tables, for the agent's metrics and for the daemon's."""
+"""Metric families described as tables, and their text format."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from prometheus_client.utils import floatToGoString
 
 T = TypeVar("T")
 Value = float | int | bool | None
-Row = tuple[str, str, Callable[[T], Value]]  # name, help, how to read it
-Things = Iterable[tuple[Sequence[str], T]]  # things with their label values
+Row = tuple[str, str, Callable[[T], Value]]  # name, help, reader of the value
+Subjects = Iterable[tuple[Sequence[str], T]]  # subjects with their label values
 
 
-class Name(NamedTuple):
-    """A metric as documentation lists it. Of a counter, the name is the one of its samples."""
+class MetricName(NamedTuple):
+    """A metric as listed in the documentation. A counter is listed by the name of its samples."""
 
     name: str
     kind: str
@@ -25,7 +25,7 @@ class Name(NamedTuple):
 
 
 def label(text: str | int | None) -> str:
-    """Return a label value: empty when unknown, always valid UTF-8 (a path or a process name need not be)."""
+    """Label value: empty if unknown, always valid UTF-8 (a path or process name need not be)."""
     if text is None:
         return ""
     text = str(text)
@@ -33,29 +33,29 @@ def label(text: str | int | None) -> str:
 
 
 def gauges(rows: Sequence[Row[T]], names: Sequence[str], things: Sequence[tuple[Sequence[str], T]]) -> Iterable[Metric]:
-    """Given a table of gauges and things with their label values, yield the families that have samples."""
+    """Gauge families that have samples, for subjects with their label values."""
     yield from _families(GaugeMetricFamily, rows, names, things)
 
 
 def counters(
     rows: Sequence[Row[T]], names: Sequence[str], things: Sequence[tuple[Sequence[str], T]]
 ) -> Iterable[Metric]:
-    """The same for counters; `_total` is added to the names."""
+    """Counter families that have samples; `_total` is added to the names."""
     yield from _families(CounterMetricFamily, rows, names, things)
 
 
 @dataclass(frozen=True)
-class Table(Generic[T]):
-    """Everything that is told of one kind of thing: the labels that name one, and what is read of it."""
+class MetricTable(Generic[T]):
+    """Metrics of one kind of subject: the labels that identify it, and the values read from it."""
 
     labels: tuple[str, ...]
     gauges: tuple[Row[T], ...] = ()
     counters: tuple[Row[T], ...] = ()
 
-    def families(self, things: Things[T]) -> Iterable[Metric]:
-        """Given things with their label values, yield the families. Of things with equal labels the first counts.
+    def families(self, things: Subjects[T]) -> Iterable[Metric]:
+        """Families of subjects with their label values. Of subjects with equal labels, the first counts.
 
-        An empty label is left out: to Prometheus that is the same, and in a large cluster most of the text.
+        Empty labels are omitted: they mean the same to Prometheus, and in a large cluster they are most of the text.
         """
         unlike: dict[Sequence[str], T] = {}
         for labels, thing in things:
@@ -68,17 +68,17 @@ class Table(Generic[T]):
         for name, text, read in self.counters:
             yield _family(Metric(name, text, "counter"), f"{name}_total", read, rows)
 
-    def names(self) -> Iterable[Name]:
-        """Yield the metrics of this table."""
-        yield from (Name(name, "gauge", text, self.labels) for name, text, _ in self.gauges)
-        yield from (Name(f"{name}_total", "counter", text, self.labels) for name, text, _ in self.counters)
+    def names(self) -> Iterable[MetricName]:
+        """Metrics of this table."""
+        yield from (MetricName(name, "gauge", text, self.labels) for name, text, _ in self.gauges)
+        yield from (MetricName(f"{name}_total", "counter", text, self.labels) for name, text, _ in self.counters)
 
 
 def text_of(families: Iterable[Metric]) -> bytes:
-    """Given gauges and counters, return those that have samples as Prometheus text.
+    """Prometheus text of the gauges and counters that have samples.
 
-    To the byte it is what the library's `generate_latest` writes, in half its time: with tens of thousands of
-    series writing is most of what a scrape costs.
+    Byte for byte the output of prometheus_client's `generate_latest` in half the time, which matters because writing
+    tens of thousands of series dominates the cost of a scrape.
     """
     parts = []
     for family in families:

@@ -1,7 +1,7 @@
-"""Has msgspec look at every type that is decoded before threads begin.
+"""Warms up msgspec before threads start.
 
-It does so when a type is first used, and that is not safe in several threads at once (0.22): one of them may read what
-another has only half written, and the process dies.
+msgspec 0.22 analyses a type on first use, and that is not thread-safe: a thread may read what another has only half
+written, and the process crashes.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterator
 import msgspec
 
 
-def know_types(module: str | None = None) -> int:
-    """Have every Struct that is defined so far looked at, or those of one module. Return how many there are.
+def warm_up_msgspec(module: str | None = None) -> int:
+    """Analyse every Struct defined so far, or those of one module, and return their number.
 
-    A module that is imported only when somebody needs it does so for itself: until it has, others wait for it.
+    A module that is imported lazily calls this for itself: the import lock keeps other threads waiting until then.
     """
     known = 0
-    for each in {each for each in structs(msgspec.Struct) if module in (None, each.__module__)}:
+    for each in {each for each in struct_types(msgspec.Struct) if module in (None, each.__module__)}:
         try:
             msgspec.json.Decoder(each)
-        except (TypeError, NameError):  # one that only other code can decode, or nobody ever does
+        except (TypeError, NameError):  # never decoded by itself
             continue
         known += 1
     return known
 
 
-def structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
-    """Return every kind of it."""
+def struct_types(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    """All subclasses, recursively."""
     for each in kind.__subclasses__():
         yield each
-        yield from structs(each)
+        yield from struct_types(each)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ipaddress
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain")
-_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # where one listens -> where one connects
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # listening address -> address to connect to
 
 
-def reached_at(host: str) -> str:
-    """Given the host that a server listens on, return the one to connect to: all addresses are no address."""
+def connect_host(host: str) -> str:
+    """Host to connect to for a server that listens on `host`, which may be a wildcard address."""
     return _EVERYWHERE.get(host, host)
 
 
-def everywhere(host: str) -> bool:
-    """Return whether a server that listens on this host listens on all addresses."""
+def is_wildcard(host: str) -> bool:
+    """Whether `host` is a wildcard address."""
     return host in _EVERYWHERE
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a name or an address means this machine."""
+    """Whether a name or address is a loopback address."""
     if host.lower() in _LOOPBACK_NAMES:
         return True
     try:

@@ -212,7 +212,7 @@ def _as_peer_error(timeout: float) -> Iterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise PeerTimeoutError(f"no whole answer within {timeout:g} s") from error
+        raise PeerTimeoutError(f"no complete answer within {timeout:g} s") from error
     except http.client.IncompleteRead as error:
         raise PeerError("broke off in the middle of the answer") from error
     except OSError as error:

@@ -1,20 +1,21 @@
-"""Keeps the C library from giving every thread a heap of its own: with many threads that is memory nobody uses."""
+"""Settings of this process."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 
-M_ARENA_MAX = -8  # of glibc's malloc.h
-FEW = 2
+MALLOPT_ARENA_MAX_CODE = -8  # M_ARENA_MAX of glibc's malloc.h
+ARENA_COUNT = 2
 
 
-def share_heaps() -> bool:
-    """Have all threads that begin from now on share a few heaps. Return whether that is done.
+def limit_malloc_arenas() -> bool:
+    """Limit malloc to a few arenas, and return whether that took effect.
 
-    Who sets MALLOC_ARENA_MAX has decided otherwise; a C library without this has no such heaps.
+    By default glibc gives each thread its own arena: with many threads, memory freed by one is not reused by others.
+    MALLOC_ARENA_MAX takes precedence; other C libraries have no arenas.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None or "MALLOC_ARENA_MAX" in os.environ:
         return False
-    return bool(mallopt(M_ARENA_MAX, FEW))
+    return bool(mallopt(MALLOPT_ARENA_MAX_CODE, ARENA_COUNT))

@@ -1,9 +1,8 @@
-"""A SQLite file that is there whatever happens to it: kill -9, a damaged disk, a full one. Alone imports sqlite3.
+"""A SQLite database that stays usable through kill -9, a damaged file and a full disk.
 
-What a transaction has written survives the end of the process and of the machine. A file that is damaged is moved
-aside and a new one begun. While the file cannot be written, everything goes on in memory with a copy of what could be
-read, and moves back as soon as the file can be written again. One process at a time uses a file: moving back
-replaces what is in it.
+A committed transaction survives the end of the process and of the machine. A damaged file is moved aside and a new one
+is created. While the file cannot be written, the database continues in memory with a copy of what could be read, and
+moves back as soon as the file is writable again. Only one process may use a file: moving back replaces its content.
 """
 
 from __future__ import annotations
@@ -18,15 +17,17 @@ from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
+from monitor.base.threads import spawn
+
 log = logging.getLogger(__name__)
 
 DatabaseError = sqlite3.Error
 Row = tuple[Any, ...]
 Values = Sequence[str | bytes | int | float | None]
 
-BUSY_TIMEOUT = 5.0  # how long somebody who looks into the file by hand may be in the way
-RETRY = 5.0  # how often it is tried to move back to the file
-SPARE = 1 << 20  # how much more than itself has to fit on the disk before it moves back: do not be the last straw
+BUSY_TIMEOUT_SECONDS = 5.0  # tolerated for an interactive sqlite3 session that holds a lock
+RETRY_SECONDS = 5.0  # between attempts to move back to the file
+SPARE_BYTES = 1 << 20  # must stay free on the disk after moving back
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 UNWRITABLE = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
@@ -34,19 +35,19 @@ UNWRITABLE = frozenset(
 
 
 class Database:
-    """One file, for use from any thread. `migrations` are the scripts that made its tables, the oldest first.
+    """One database file, usable from any thread. `migrations` are the schema scripts, oldest first.
 
-    `trouble` says in a sentence why the file is not written at the moment; None while all is well.
+    `trouble` says in one sentence why the file is currently not written; None while it is.
     """
 
-    def __init__(self, path: str, migrations: Sequence[str], retry: float = RETRY) -> None:
+    def __init__(self, path: str, migrations: Sequence[str], retry: float = RETRY_SECONDS) -> None:
         self._path = path
         self._migrations = migrations
         self._retry = retry
         self._lock = threading.RLock()
         self._closing = threading.Event()
-        self._identity: tuple[int, int] | None = None  # of the file; None in memory
-        self._unread = False  # whether a file lies there that nobody could read
+        self._identity: tuple[int, int] | None = None  # device and inode of the file; None while in memory
+        self._unread = False  # an unreadable file lies at the path
         self.trouble: str | None = None
         try:
             self._connection = self._open_file()
@@ -54,12 +55,12 @@ class Database:
             self._connection = self._retreat(str(error), None)
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        """Give a session all of whose statements take effect together, or none if the `with` ends with an exception."""
+    def transaction(self) -> Iterator[DatabaseSession]:
+        """A session whose statements take effect together, or not at all if the `with` block raises."""
         with self._lock:
             if self._identity and _identity(self._path) != self._identity:
                 self._connection = self._retreat("the file was removed", self._connection)
-            session = Session(self)
+            session = DatabaseSession(self)
             session.run("BEGIN IMMEDIATE")
             try:
                 yield session
@@ -69,24 +70,24 @@ class Database:
                 raise
 
     def select(self, query: str, values: Values = ()) -> list[Row]:
-        """Given a query that changes nothing, return its rows."""
+        """Rows of a read-only query."""
         with self._lock:
-            return Session(self).run(query, values)
+            return DatabaseSession(self).run(query, values)
 
     def close(self) -> None:
-        """Close. What could not be written until now is tried once more."""
+        """Close the database, after one last attempt to write what is only in memory."""
         self._closing.set()
         with self._lock:
             if self._identity is None and not self._move_back():
-                log.error("what happened since then is forgotten: %s", self.trouble)
+                log.error("changes since then are lost: %s", self.trouble)
             self._connection.close()
 
     def execute(self, statement: str, values: Values) -> list[Row]:
-        """Run one statement as it is. For sessions only."""
+        """Run one statement without retrying. Used by Session."""
         return self._connection.execute(statement, values).fetchall()
 
-    def give_way(self, error: DatabaseError) -> None:
-        """Given why a statement failed, go on in a new file or in memory. Raise the error where neither would help."""
+    def recover(self, error: DatabaseError) -> None:
+        """Continue in a new file or in memory after a failed statement. Re-raise the error if neither would help."""
         code = _code(error)
         if self._identity is None or code not in DAMAGED | UNWRITABLE:
             raise error
@@ -106,7 +107,7 @@ class Database:
             self._connection.execute("ROLLBACK")
 
     def _open_file(self) -> sqlite3.Connection:
-        """Return a connection to the file, which is made if need be, up to date. Raise DatabaseError or OSError."""
+        """Connection to the migrated file, created if missing. Raise DatabaseError or OSError."""
         try:
             return self._open_as_it_is()
         except _NewerError as error:
@@ -137,7 +138,9 @@ class Database:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > len(self._migrations):
-            raise _NewerError(f"it is of version {version}, and {len(self._migrations)} is the newest known here")
+            raise _NewerError(
+                f"its schema version is {version}; this program knows versions up to {len(self._migrations)}"
+            )
         for number, script in enumerate(self._migrations[version:], version + 1):
             try:
                 connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version = {number}; COMMIT")
@@ -147,15 +150,15 @@ class Database:
                 raise
 
     def _set_aside(self, kind: str, why: str) -> None:
-        """Move the file and what belongs to it out of the way. Raise OSError."""
+        """Move the file and its WAL aside. Raise OSError."""
         aside = f"{self._path}.{kind}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
         for suffix in ("-wal", "-shm", ""):
             with suppress(FileNotFoundError):
                 os.replace(self._path + suffix, aside + suffix)
-        log.error("%s cannot be used (%s); it is now %s, and a new one is begun", self._path, why, aside)
+        log.error("%s cannot be used (%s); moved to %s, starting with a new file", self._path, why, aside)
 
     def _retreat(self, why: str, source: sqlite3.Connection | None) -> sqlite3.Connection:
-        """Return a database in memory with what can be read of the file, and keep trying to move back."""
+        """In-memory database with what can be read of the file; starts retrying to move back."""
         memory = _connect(":memory:")
         self._unread = not (_copied(source, memory) if source else _rescued(self._path, memory))
         self._migrate(memory)
@@ -163,18 +166,18 @@ class Database:
             source.close()
         self._identity = None
         self.trouble = f"{self._path} cannot be written: {why}"
-        log.error("%s; going on in memory, a restart would forget what happens from now on", self.trouble)
-        threading.Thread(target=self._keep_trying, name="database", daemon=True).start()
+        log.error("%s; continuing in memory, changes from now on would not survive a restart", self.trouble)
+        spawn("database", self._retry_until_moved)
         return memory
 
-    def _keep_trying(self) -> None:
+    def _retry_until_moved(self) -> None:
         while not self._closing.wait(self._retry):
             with self._lock:
                 if self._closing.is_set() or self._move_back():
                     return
 
     def _move_back(self) -> bool:
-        """Return whether everything is in the file again."""
+        """Whether everything is in the file again."""
         try:
             if self._unread and os.path.exists(self._path):
                 self._set_aside("unread", "it could not be read")
@@ -189,29 +192,29 @@ class Database:
             return False
         self._connection.close()
         self._connection = file
-        log.info("%s can be written again, and nothing was lost", self._path)
+        log.info("%s is writable again; nothing was lost", self._path)
         self.trouble = None
         return True
 
     def _need_room(self) -> None:
-        """Raise OSError when the disk has no room for what is in memory, twice: in the log, and in the file."""
+        """Raise OSError unless the disk has room for the database twice: in the WAL and in the file."""
         pages, size = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
         directory = os.path.dirname(self._path) or "."
         os.makedirs(directory, mode=0o700, exist_ok=True)
         room = os.statvfs(directory)
-        if room.f_bavail * room.f_frsize < 2 * pages * size + SPARE:
+        if room.f_bavail * room.f_frsize < 2 * pages * size + SPARE_BYTES:
             raise OSError(f"{directory} is full")
 
 
-class Session:
-    """The statements of one transaction. When the file fails under it they are repeated where it goes on."""
+class DatabaseSession:
+    """The statements of one transaction, repeated in the new place if the file fails under it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._done: list[tuple[str, Values]] = []
 
     def run(self, statement: str, values: Values = ()) -> list[Row]:
-        """Run a statement with its values, and return the rows that it gives. Raise DatabaseError."""
+        """Rows of a statement. Raise DatabaseError."""
         try:
             rows = self._database.execute(statement, values)
         except DatabaseError as error:
@@ -220,19 +223,19 @@ class Session:
         return rows
 
     def _repeat(self, error: DatabaseError, statement: str, values: Values) -> list[Row]:
-        self._database.give_way(error)
+        self._database.recover(error)
         try:
             for earlier in self._done:
                 self._database.execute(*earlier)
             return self._database.execute(statement, values)
-        except DatabaseError as another:  # the new place may fail too; from memory there is no third
+        except DatabaseError as another:  # the new place may fail too; after memory there is none left
             return self._repeat(another, statement, values)
 
 
 def ask_file(path: str, mode: str, *statements: str) -> list[Row]:
-    """Given a file that others may be using, and how it is opened (`ro`, `rwc`), return the last statement's rows.
+    """Rows of the last statement, run on a file that another process may be using. Raise DatabaseError.
 
-    For who wants to know how a file fares without becoming its user. Raise DatabaseError.
+    `mode` is `ro` or `rwc`. For checks that must not take over the file.
     """
     rows: list[Row] = []
     with closing(_connect(f"file:{quote(path)}?mode={mode}", uri=True)) as file:
@@ -242,15 +245,15 @@ def ask_file(path: str, mode: str, *statements: str) -> list[Row]:
 
 
 class _NewerError(Exception):
-    """The file was written by a newer program."""
+    """The file has a newer schema than this program knows."""
 
 
 def _connect(path: str, uri: bool = False) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, uri=uri)
+    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
 
 
 def _code(error: DatabaseError) -> int:
-    """Given an error, return its primary code; -1 for what does not come from SQLite itself."""
+    """Primary error code; -1 if the error does not come from SQLite itself."""
     extended = getattr(error, "sqlite_errorcode", None)
     return -1 if extended is None else extended & 0xFF
 
@@ -262,7 +265,7 @@ def _damaged(found: str) -> DatabaseError:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Return which file lies at a path; None if none does."""
+    """Device and inode of the file at a path; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -271,7 +274,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def _copied(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
-    """Return whether all of one database could be put in the place of all of another, in one transaction."""
+    """Whether `source` could replace the whole content of `target`, in one transaction."""
     try:
         source.backup(target, progress=_do_not_wait)
     except DatabaseError:
@@ -281,21 +284,21 @@ def _copied(source: sqlite3.Connection, target: sqlite3.Connection) -> bool:
 
 def _do_not_wait(status: int, _remaining: int, _total: int) -> None:
     if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        raise sqlite3.OperationalError("somebody else is writing")
+        raise sqlite3.OperationalError("another process is writing")
 
 
 def _rescued(path: str, memory: sqlite3.Connection) -> bool:
-    """Return whether a file that cannot be opened to write could be read, or is not there at all.
+    """Whether a file that cannot be opened for writing could be copied into memory, or does not exist.
 
-    On a full disk the index of the log cannot be made, unless it is kept in this process alone (exclusive). On a
-    read-only one nobody can be excluded. Where there is no log, the file is all there is (immutable).
+    On a full disk the index of the WAL cannot be created, unless it is private to this process (EXCLUSIVE). On a
+    read-only disk exclusive locking fails. Without a WAL, the file alone is complete (immutable).
     """
     if not os.path.exists(path):
         return True
-    ways = [("", "EXCLUSIVE"), ("?mode=ro", "NORMAL")]
+    variants = [("", "EXCLUSIVE"), ("?mode=ro", "NORMAL")]
     if not os.path.exists(f"{path}-wal"):
-        ways.append(("?immutable=1", "NORMAL"))
-    for options, locking in ways:
+        variants.append(("?immutable=1", "NORMAL"))
+    for options, locking in variants:
         try:
             with closing(_connect(f"file:{quote(path)}{options}", uri=True)) as file:
                 file.execute(f"PRAGMA locking_mode = {locking}")

@@ -1,4 +1,4 @@
-"""A value that outlives the process: one JSON file in the state directory, always whole."""
+"""A value persisted as one JSON file in the state directory, replaced atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 class StateFile(Generic[T]):
-    """A struct of this form in a file of this name. `what` names its content in messages: "what was found before"."""
+    """A struct in a JSON file. `what` names its content in log messages."""
 
     def __init__(self, directory: str, name: str, form: type[T], what: str) -> None:
         self._directory = directory
@@ -23,18 +23,18 @@ class StateFile(Generic[T]):
         self._complained = False
 
     def load(self) -> T:
-        """Return what was saved; an empty value if there is nothing, or it cannot be understood."""
+        """The saved value; an empty one if there is none or it cannot be decoded."""
         try:
             with open(self._path, "rb") as file:
                 return msgspec.json.decode(file.read(), type=self._form)
         except FileNotFoundError:
             return self._form()
         except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            log.warning("%s cannot be read, %s is forgotten: %s", self._path, self._what, error)
+            log.warning("%s cannot be read, %s is lost: %s", self._path, self._what, error)
             return self._form()
 
     def save(self, value: T) -> None:
-        """Replace the file as a whole. That it cannot be written is said once, and is no reason to stop."""
+        """Replace the file. A failure is logged once and otherwise ignored."""
         temporary = f"{self._path}.new"
         try:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)
@@ -46,5 +46,5 @@ class StateFile(Generic[T]):
             self._complained = False
         except OSError as error:
             if not self._complained:
-                log.warning("%s cannot be written, a restart will forget %s: %s", self._path, self._what, error)
+                log.warning("%s cannot be written, %s will not survive a restart: %s", self._path, self._what, error)
             self._complained = True

@@ -1,4 +1,4 @@
-"""Texts that anybody may have written, made fit to be shown."""
+"""Untrusted text made presentable."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ MAX_LISTED_NAMES = 20  # a longer list of names would not be read
 
 
 def clean(text: str) -> str:
-    """Given any text, return it without what breaks a line, hides itself, or cannot be sent."""
+    """The text without control characters, line breaks and invisible characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def shorten(text: str, most: int) -> str:
-    """Given a text, return at most that many characters of it, with an ellipsis where some are missing."""
+    """At most `most` characters of the text, with an ellipsis if some are missing."""
     return text if len(text) <= most else text[: max(0, most - 1)].rstrip() + ELLIPSIS
 
 
 def unknown(kind: str, given: str, known: Iterable[str], prefix: str = "") -> str:
-    """Given a name that is not known, return that, with the nearest known name or, if they are few, all.
+    """Error text for an unknown name: with the closest known name or, if they are few, all of them.
 
-    A `prefix` that all names share is left out of the comparison: it would make them all look alike.
+    A `prefix` shared by all names is left out of the comparison, because it would make them all look similar.
     """
     names = sorted(known)
     nearest = difflib.get_close_matches(given, names, n=1)

@@ -1,4 +1,4 @@
-"""Durations, sizes and ratios as people write them: `30m`, `50GiB`, `80%`. Read here, and written here."""
+"""Parses and formats durations, sizes and ratios: `30m`, `50GiB`, `80%`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BYTES |= {f"{p}i": 1024**i for i, p in enumerate(("K", "M", "G", "T", "P"), 1)}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_LONGEST = 100 * 365 * 86400  # the system refuses to wait for longer than some centuries
-_LARGEST = 2**63 - 1
+_MAX_SECONDS = 100 * 365 * 86400  # waiting for several centuries overflows in the operating system
+_MAX_BYTES = 2**63 - 1
 _REPR = Repr()
 _REPR.maxstring = 120
 
 
 def quoted(value: object) -> str:
-    """Given a value out of a file, return how to name it in a message: never long, scalars as they are written."""
+    """A value from a file as quoted in messages: short, scalars as written."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, (list, tuple)):
@@ -32,7 +32,7 @@ def quoted(value: object) -> str:
 
 
 def parse_duration(value: object) -> float:
-    """Given `90`, `30s`, `1h30m` or `7d`, return seconds. Raise ValueError that says what to write."""
+    """Seconds of `90`, `30s`, `1h30m` or `7d`. Raise ValueError that says what to write."""
     seconds = -1.0
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         seconds = value
@@ -40,25 +40,25 @@ def parse_duration(value: object) -> float:
         parts = _DURATION.findall(value)
         if parts and "".join(number + unit for number, unit in parts) == value.replace(" ", ""):
             seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    if not 0 <= seconds <= _LONGEST:
+    if not 0 <= seconds <= _MAX_SECONDS:
         raise ValueError(f"{quoted(value)} is not a duration; write for example 30s, 15m, 1h30m or 7d")
     return float(seconds)
 
 
 def parse_size(value: object) -> int:
-    """Given `1024`, `50GiB` or `59GB`, return bytes. Raise ValueError that says what to write."""
+    """Bytes of `1024`, `50GiB` or `59GB`. Raise ValueError that says what to write."""
     size = -1.0
     if isinstance(value, int) and not isinstance(value, bool):
         size = value
     elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())) and match[2] in _BYTES:
         size = float(match[1]) * _BYTES[match[2]]
-    if not 0 <= size <= _LARGEST:
+    if not 0 <= size <= _MAX_BYTES:
         raise ValueError(f"{quoted(value)} is not a size; write for example 500MB, 50GiB or 2TiB")
     return round(size)
 
 
 def parse_ratio(value: object) -> float:
-    """Given `80%` or `0.8`, return 0.8. Raise ValueError that says what to write."""
+    """Ratio of `80%` or `0.8`. Raise ValueError that says what to write."""
     ratio = -1.0
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         ratio = value
@@ -70,22 +70,22 @@ def parse_ratio(value: object) -> float:
 
 
 def format_size(size: int) -> str:
-    """Given bytes, return `59.0 GiB`: one decimal, in the largest unit that leaves at least 1."""
+    """Bytes as `59.0 GiB`: one decimal, in the largest unit that gives at least 1."""
     if size < 1024:
         return f"{size} B"
     value = float(size)
     for unit in ("KiB", "MiB", "GiB", "TiB"):
         value /= 1024
-        if value < 1023.95:  # what rounds to 1024.0 is 1.0 of the next unit
+        if value < 1023.95:  # 1024.0 is shown as 1.0 of the next unit
             return f"{value:.1f} {unit}"
     return f"{value / 1024:.1f} PiB"
 
 
 def format_duration(seconds: float) -> str:
-    """Given seconds, return `350ms`, `2.5s`, `15m`, `1h30m` or `7d3h`: the two largest units that say something."""
+    """Seconds as `350ms`, `2.5s`, `15m`, `1h30m` or `7d3h`: the two largest non-zero units."""
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
-    if seconds < 59.95:  # what rounds to 60.0s is 1m
+    if seconds < 59.95:  # 60.0s is shown as 1m
         return f"{seconds:.1f}".removesuffix(".0") + "s"
     parts = []
     rest = round(seconds)
@@ -97,7 +97,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_ratio(ratio: float) -> str:
-    """Given 0.8, return `80%`."""
+    """0.8 as `80%`."""
     return f"{ratio * 100:.0f}%"
 
 

@@ -36,10 +36,10 @@ def hash_password(from_stdin: bool) -> None:
 def login_link(config_path: str | None) -> None:
     """Print a link by which a browser is signed in as admin, once and within an hour."""
     config = load_config(config_path)
-    from monitor.base.net import reached_at
+    from monitor.base.net import connect_host
     from monitor.cli.ask import call_daemon
     from monitor.config.types import Listen
 
     listen = config.daemon.listen
     made = asked(lambda: call_daemon(config, "POST", "/v1/login-link", dict[str, str], {}))
-    click.echo(f"http://{Listen(host=reached_at(listen.host), port=listen.port)}{made['path']}")
+    click.echo(f"http://{Listen(host=connect_host(listen.host), port=listen.port)}{made['path']}")

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from monitor.base import logs
-from monitor.base.net import reached_at
+from monitor.base.net import connect_host
 from monitor.base.peer_http import PeerClient, PeerError, PeerReply, PeerTimeoutError
 from monitor.config.root import Config
 from monitor.config.types import Listen
@@ -82,7 +82,7 @@ def call_daemon(
 def _request(config: Config, method: str, path: str, body: bytes | None, timeout: float) -> PeerReply:
     listen = config.daemon.listen
     headers = _headers(config) | {"Content-Type": "application/json"}
-    target = str(Listen(host=reached_at(listen.host), port=listen.port))
+    target = str(Listen(host=connect_host(listen.host), port=listen.port))
     return PeerClient(timeout, MAX_BODY_BYTES).request(target, method, path, body, headers)
 
 

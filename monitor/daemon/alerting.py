@@ -24,7 +24,7 @@ from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
 from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, Store
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.config.alerts import AlertsConfig
 from monitor.detect.meta.monitor import AFTER, OWN_RULES, Sight, with_own
 from monitor.detect.rules import RULES
@@ -225,7 +225,7 @@ def _foreign_silences(config: AlertsConfig) -> AlertmanagerSilences | None:
     if given is None:
         return None
     token = given.read_token()
-    way = Way(
+    way = Endpoint(
         url=given.url.get_secret_value(),
         timeout=SILENCES_LIMIT,
         ca_file=given.ca_file,
@@ -241,4 +241,4 @@ def _heartbeat(
     given = config.heartbeat
     if given is None:
         return None
-    return Heartbeat(Way(url=given.address, timeout=min(10.0, given.interval)), given.interval, looked_at, ours)
+    return Heartbeat(Endpoint(url=given.address, timeout=min(10.0, given.interval)), given.interval, looked_at, ours)

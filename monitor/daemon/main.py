@@ -16,9 +16,9 @@ from monitor.access.audit import FILE as AUDIT_FILE
 from monitor.access.audit import Audit
 from monitor.access.settings import AccessSettings
 from monitor.actions.service import Acts, Hands
-from monitor.base.msgspec_types import know_types
-from monitor.base.net import everywhere, is_loopback, reached_at
-from monitor.base.process import share_heaps
+from monitor.base.msgspec_types import warm_up_msgspec
+from monitor.base.net import connect_host, is_loopback, is_wildcard
+from monitor.base.process import limit_malloc_arenas
 from monitor.base.signals import StopSignal
 from monitor.cluster.live import LiveCluster
 from monitor.config import file as config_file
@@ -64,8 +64,8 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
     """
     from monitor.agent.main import start as start_agent  # here: the daemon alone does without
 
-    share_heaps()
-    know_types()
+    limit_malloc_arenas()
+    warm_up_msgspec()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
@@ -75,7 +75,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
         listening.close()
         raise StartError(why_not_listening(error, config.agent.listen, "agent.listen")) from None
     host, port = agent.address
-    cluster = follow(config, str(Listen(host=reached_at(host), port=port)))
+    cluster = follow(config, str(Listen(host=connect_host(host), port=port)))
     leading = one_of_several(config, cluster)
     alerting = alert_about(config, cluster, listening, leading)
     cleaning = clean_up(config, cluster, alerting)
@@ -100,8 +100,8 @@ def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...
 
     `out` is for who sits at this machine; `links` are shown on every page.
     """
-    share_heaps()
-    know_types()
+    limit_malloc_arenas()
+    warm_up_msgspec()
     stop = StopSignal()
     let_in = who_is_let_in(config)
     listening = open_socket(config.daemon.listen, "daemon.listen")
@@ -259,13 +259,13 @@ def announce(agent: RunningAgent, web: WebServer, out: TextIO) -> None:
 def page_url(address: tuple[str, int]) -> str:
     """Given where a server listens, return the address to type into a browser on this machine."""
     host, port = address
-    return f"http://{Listen(host=reached_at(host), port=port)}/"
+    return f"http://{Listen(host=connect_host(host), port=port)}/"
 
 
 def linked_url(listening: socket.socket) -> str:
     """Given where the page listens, return the address for links in messages, which are read on other machines."""
     host, port = listening.getsockname()[:2]
-    return f"http://{Listen(host=socket.gethostname() if everywhere(host) else host, port=port)}"
+    return f"http://{Listen(host=socket.gethostname() if is_wildcard(host) else host, port=port)}"
 
 
 def serve_until_stopped(stop: StopSignal, web: WebServer, *others: Callable[[], None]) -> int:

@@ -11,9 +11,9 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, exchange
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
@@ -78,7 +78,7 @@ def _follow(target: ServiceTarget, url: str, wanted: tuple[int, ...], deadline: 
     """Reply of a page, or of the page on the same host that it redirects to."""
     for _ in range(MAX_REDIRECTS):
         left = max(0.1, deadline - time.monotonic())
-        endpoint = Way(url, timeout=left, ca_file=target.ca_file, verify_tls=target.verify_tls)
+        endpoint = Endpoint(url, timeout=left, ca_file=target.ca_file, verify_tls=target.verify_tls)
         reply = exchange("GET", endpoint, max_bytes=MAX_BODY, direct=True)
         location = reply.header("location")
         onward = urljoin(url, location or "")
@@ -95,4 +95,4 @@ def _first_words(body: bytes) -> str:
     return "" if text.startswith("<") else text[:200]
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

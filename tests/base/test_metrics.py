@@ -9,7 +9,7 @@ from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from monitor.agent.metrics import PIECES
-from monitor.base.metrics import Table, label, text_of
+from monitor.base.metrics import MetricTable, label, text_of
 from tests.support.snapshots import full_snapshot
 
 HOSTILE = ("", " ", 'a"b', "a\\b", "a\nb", "\\n", '\\"', "\r\t\0", "名字", "{}=,", "\u2028", "a" * 10_000)
@@ -56,7 +56,7 @@ def test_a_family_without_samples_is_not_mentioned() -> None:
 
 
 def test_a_table_leaves_out_what_is_not_known() -> None:
-    table: Table[float | None] = Table(
+    table: MetricTable[float | None] = MetricTable(
         ("a", "b"), (("g", "Gauge.", lambda v: v),), (("c", "Counter.", lambda v: None if v is None else v + 1),)
     )
     things = [(("x", ""), 1.0), (("y", "z"), None), (("x", ""), 5.0)]

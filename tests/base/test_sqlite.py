@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.base.sqlite import SPARE, Database, DatabaseError, Row
+from monitor.base.sqlite import SPARE_BYTES, Database, DatabaseError, Row
 from tests.support import wait_until
 from tests.support.filesystems import fill, mounted, run
 
@@ -197,7 +197,7 @@ def test_it_does_not_take_the_last_room_of_a_disk(disk: Path) -> None:
         fill(disk)
         for _ in range(40):
             note(database, "x" * 1000)
-        os.truncate(disk / "full", (disk / "full").stat().st_size - SPARE)
+        os.truncate(disk / "full", (disk / "full").stat().st_size - SPARE_BYTES)
         assert not threading.Event().wait(0.2)  # long enough to try again a few times
         assert database.trouble is not None
         (disk / "full").unlink()
@@ -306,7 +306,7 @@ def test_a_file_that_is_removed_comes_back_with_all_it_held(path: Path) -> None:
 def test_somebody_who_writes_by_hand_is_waited_for_and_then_it_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("monitor.base.sqlite.BUSY_TIMEOUT", 0.1)
+    monkeypatch.setattr("monitor.base.sqlite.BUSY_TIMEOUT_SECONDS", 0.1)
     with opened(path) as database, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseError, match="locked"):

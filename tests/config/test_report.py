@@ -42,7 +42,7 @@ def test_an_alertmanager_is_not_sent_reports_unless_it_is_named(tmp_path: Path) 
 
 
 WRONG: list[tuple[str, str, str]] = [
-    ("no schedule", "{cron: 0 9 * *}", "daemon.report.cron: '0 9 * *' is no schedule"),
+    ("no schedule", "{cron: 0 9 * *}", "daemon.report.cron: '0 9 * *' is not a schedule"),
     ("nobody", "{cron: 0 9 * * mon, receivers: [othe]}", "'othe': unknown receiver; did you mean 'other'?"),
     ("no such table", "{cron: 0 9 * * mon, by: card}", "daemon.report.by: 'card' is not one of"),
     ("longer than it is remembered", "{cron: 0 9 * * mon, since: 401d}", "at most 400d"),

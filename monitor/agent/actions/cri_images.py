@@ -24,7 +24,7 @@ from monitor.agent.runtime.containerd_native import AlreadyThereError, Container
 from monitor.agent.runtime.cri_channel import CriChannel
 from monitor.agent.runtime.proto import containerd_pb2 as native
 from monitor.agent.runtime.proto import cri_pb2 as pb
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
 _TIMEOUT = 120.0
@@ -193,4 +193,4 @@ def _message(record: Record) -> native.Image:
     return native.Image(name=record.name, labels=record.labels, target=target)
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

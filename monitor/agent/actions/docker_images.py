@@ -20,7 +20,7 @@ from monitor.agent.actions.runtime_images import Hold, Ledger, guarded
 from monitor.agent.runtime.api import ConflictError, GoneError
 from monitor.agent.runtime.docker_json import decode
 from monitor.agent.runtime.unix_http import UnixHttp
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
 _TIMEOUT = 120.0  # removing 60 GB of small files takes its time
@@ -129,4 +129,4 @@ def _guards(hold: Hold) -> tuple[str, ...]:
     return tuple(f"{repository}:{hold.guard}" for repository in repositories)
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

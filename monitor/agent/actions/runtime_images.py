@@ -9,7 +9,7 @@ import msgspec
 
 from monitor.agent.actions.outcome import Refusal
 from monitor.agent.journal import Journal
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
 HOLD = "hold-image"  # how the journal calls it
@@ -105,4 +105,4 @@ def guarded(
     return refusal
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

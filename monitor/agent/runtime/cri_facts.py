@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.agent.runtime.api import pod_user
 from monitor.agent.runtime.proto import cri_pb2 as pb
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact
 
 _STATES = {
@@ -164,4 +164,4 @@ def _seconds(nanoseconds: int) -> float | None:
     return nanoseconds / 1e9 if nanoseconds > 0 else None
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

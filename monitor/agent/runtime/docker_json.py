@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from monitor.agent.runtime.api import EngineError, pod_user
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ContainerFact, ImageFact, RuntimeUsageFact, VolumeFact
 
 log = logging.getLogger(__name__)
@@ -270,4 +270,4 @@ def _known(number: int | None) -> int | None:
     return None if number is None or number < 0 else number
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

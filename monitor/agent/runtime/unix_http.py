@@ -10,7 +10,7 @@ import msgspec
 
 from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
 from monitor.agent.runtime.dial import dial, explained
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 
 _FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 
@@ -94,4 +94,4 @@ def _message(body: bytes) -> str:
         return body[:200].decode("utf-8", "replace").strip()
 
 
-know_types(__name__)
+warm_up_msgspec(__name__)

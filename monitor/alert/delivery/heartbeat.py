@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from monitor.base import http
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        way: Way,
+        way: Endpoint,
         interval: float,
         looked_at: Callable[[], float | None],
         ours: Callable[[], bool] = lambda: True,

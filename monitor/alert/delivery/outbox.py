@@ -17,7 +17,7 @@ from monitor.alert.delivery.backoff import Health, after_failure, after_parking,
 from monitor.alert.delivery.batching import Waiting, may_merge, merge
 from monitor.alert.delivery.schedule import OpenParcel, Queue
 from monitor.alert.model import Notification
-from monitor.base.sqlite import Database, Row, Session
+from monitor.base.sqlite import Database, DatabaseSession, Row
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, session: Session, notification: Notification) -> None:
+    def add(self, session: DatabaseSession, notification: Notification) -> None:
         """Put a notification into the outbox. What still waits to be told about its group becomes one with it."""
         values = (notification.receiver, notification.group)
         query = "SELECT place, body FROM outbox WHERE receiver = ? AND topic = ? AND parcel IS NULL ORDER BY place DESC"
@@ -173,19 +173,19 @@ class Outbox:
         count: int = self._database.select(query, (receiver,))[0][0]
         return count
 
-    def _try(self, session: Session, receiver: str, parcel: str, now: float) -> None:
+    def _try(self, session: DatabaseSession, receiver: str, parcel: str, now: float) -> None:
         """Written before the request: it counts against the limit of the receiver even if this process ends now."""
         session.run("UPDATE parcels SET attempts = attempts + 1, tried_at = ? WHERE id = ?", (now, parcel))
         session.run("INSERT INTO attempts VALUES (?, ?, ?, 1)", (receiver, parcel, now))
         session.run("DELETE FROM attempts WHERE receiver = ? AND at < ?", (receiver, now - KEEP_ATTEMPTS))
 
 
-def _waiting(session: Session, receiver: str) -> list[Waiting]:
+def _waiting(session: DatabaseSession, receiver: str) -> list[Waiting]:
     query = "SELECT place, body FROM outbox WHERE receiver = ? AND parcel IS NULL ORDER BY place"
     return [Waiting(place, _decode(body)) for place, body in session.run(query, (receiver,))]
 
 
-def _claim(session: Session, receiver: str, places: Sequence[int], now: float) -> str:
+def _claim(session: DatabaseSession, receiver: str, places: Sequence[int], now: float) -> str:
     """Make a parcel, and return its id: the same for the same content, and another for every other."""
     content = hashlib.sha256(repr(receiver).encode())
     for place in places:
@@ -201,7 +201,7 @@ def _claim(session: Session, receiver: str, places: Sequence[int], now: float) -
     return parcel
 
 
-def _open_parcels(session: Session, receiver: str) -> tuple[OpenParcel, ...]:
+def _open_parcels(session: DatabaseSession, receiver: str) -> tuple[OpenParcel, ...]:
     query = """
         SELECT id, attempts, failures, tried_at, next_at FROM parcels WHERE receiver = ? AND state = 'open'
         ORDER BY tried_at
@@ -209,7 +209,7 @@ def _open_parcels(session: Session, receiver: str) -> tuple[OpenParcel, ...]:
     return tuple(_open_parcel(session, receiver, row) for row in session.run(query, (receiver,)))
 
 
-def _open_parcel(session: Session, receiver: str, row: Row) -> OpenParcel:
+def _open_parcel(session: DatabaseSession, receiver: str, row: Row) -> OpenParcel:
     parcel, attempts, failures, tried_at, next_at = row
     bodies = session.run("SELECT body FROM outbox WHERE parcel = ? ORDER BY position", (parcel,))
     return OpenParcel(
@@ -223,23 +223,23 @@ def _open_parcel(session: Session, receiver: str, row: Row) -> OpenParcel:
     )
 
 
-def _close(session: Session, parcel: str, state: State, word: str, now: float) -> None:
+def _close(session: DatabaseSession, parcel: str, state: State, word: str, now: float) -> None:
     values = (state, now, word, parcel)
     session.run("UPDATE parcels SET state = ?, done_at = ?, word = ? WHERE id = ?", values)
     _end_attempt(session, parcel, now)
 
 
-def _end_attempt(session: Session, parcel: str, now: float) -> None:
+def _end_attempt(session: DatabaseSession, parcel: str, now: float) -> None:
     """Count an attempt from its end: the receiver's own clock saw it some time before that."""
     session.run("UPDATE attempts SET at = max(at, ?), under_way = 0 WHERE parcel = ? AND under_way = 1", (now, parcel))
 
 
-def _health(session: Session, receiver: str) -> Health:
+def _health(session: DatabaseSession, receiver: str) -> Health:
     rows = session.run("SELECT body FROM health WHERE receiver = ?", (receiver,))
     return msgspec.json.decode(rows[0][0], type=Health) if rows else Health(receiver=receiver)
 
 
-def _put_health(session: Session, health: Health) -> None:
+def _put_health(session: DatabaseSession, health: Health) -> None:
     body = msgspec.json.encode(health)
     session.run("INSERT OR REPLACE INTO health VALUES (?, ?)", (health.receiver, body))
 

@@ -11,7 +11,7 @@ import msgspec
 from monitor.alert.message.document import Letter, Line
 from monitor.alert.message.formats.base import Markup, Owners
 from monitor.alert.receivers.base import DeliveryError
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, as_json
 
 ROOM_FOR_THE_REST = 2000  # bytes of a body that are not the text
@@ -31,7 +31,7 @@ class Codes:
     permanent: frozenset[int]
     patience: Mapping[int, float]
 
-    def code(self, way: Way, reply: Reply) -> tuple[int, str]:
+    def code(self, way: Endpoint, reply: Reply) -> tuple[int, str]:
         """Return the code of an answer, 0 for success, and the bot's words. Raise DeliveryError: it has none."""
         try:
             body = msgspec.json.decode(reply.body, type=dict[str, Any])
@@ -41,9 +41,9 @@ class Codes:
         if not codes:  # the page of a proxy, or of a network that wants a login first
             raise DeliveryError(f"{way.host} answered {reply.status}, but not as a bot does", retryable=True)
         said = next((str(body[field]) for field in self.words if body.get(field)), "")
-        return next((code for code in codes if code), 0), way.discreet(said)
+        return next((code for code in codes if code), 0), way.redact(said)
 
-    def accepted(self, way: Way, reply: Reply) -> str:
+    def accepted(self, way: Endpoint, reply: Reply) -> str:
         """Return the bot's own answer. Raise DeliveryError if it did not take the message."""
         code, said = self.code(way, reply)
         answer = f"{code} {said}".rstrip()

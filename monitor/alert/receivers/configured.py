@@ -10,7 +10,7 @@ from monitor.alert.message.formats.base import Markup, fit, holds
 from monitor.alert.message.template import render_template
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import Pace, ReceiverSettings
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 
 ID_HEADER = "X-Gpuwarden-Id"
 EVERYBODY = "all"
@@ -37,9 +37,9 @@ class Configured:
         return self.settings.pace or self.usual_pace
 
 
-def way_of(settings: ReceiverSettings) -> Way:
+def way_of(settings: ReceiverSettings) -> Endpoint:
     """Given the settings of a receiver, return how it is reached."""
-    return Way(
+    return Endpoint(
         url=settings.url,
         timeout=settings.timeout,
         proxy=settings.proxy,

@@ -16,7 +16,7 @@ from monitor.alert.message.formats.base import clean, shorten
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
 from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Cancellation, with_deadline
 
 LIMIT = 60_000  # bytes of a text; nobody reads more
@@ -35,7 +35,9 @@ class Mail(Configured):
             raise ValueError(f"receiver {settings.name} has no mail settings")
         self._mail = settings.mail
         secrets = (settings.mail.password,) if settings.mail.password else ()
-        self._way = Way(f"smtp://{settings.mail.host}:{settings.mail.port}", timeout=settings.timeout, secrets=secrets)
+        self._way = Endpoint(
+            f"smtp://{settings.mail.host}:{settings.mail.port}", timeout=settings.timeout, secrets=secrets
+        )
         self._plain = Writer(self, plain.MARKUP)
         self._html = Writer(self, html.MARKUP)
 
@@ -124,10 +126,10 @@ class Mail(Configured):
         """Return that nobody was accepted. As long as one of them may be later, it is tried again."""
         answers = "; ".join(f"{to}: {code} {self._said(said)}" for to, (code, said) in recipients.items())
         final = all(code >= PERMANENT for code, _ in recipients.values())
-        return DeliveryError(f"{self._way.host} takes no mail for {self._way.discreet(answers)}", retryable=not final)
+        return DeliveryError(f"{self._way.host} takes no mail for {self._way.redact(answers)}", retryable=not final)
 
     def _said(self, words: bytes | str) -> str:
-        return self._way.discreet(words.decode("utf-8", "replace") if isinstance(words, bytes) else words)
+        return self._way.redact(words.decode("utf-8", "replace") if isinstance(words, bytes) else words)
 
 
 def _word(text: str) -> str:

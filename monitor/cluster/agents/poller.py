@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.base.active_clock import BEAT, Lifetime
+from monitor.base.active_clock import TICK_SECONDS, ActiveClock
 from monitor.base.peer_http import PeerTls
 from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.facts.agents import AgentFact
@@ -82,7 +82,7 @@ class AgentPoller:
         self._prompt: _Lane = queue.SimpleQueue()
         self._slow: _Lane = queue.SimpleQueue()
         self._changed = threading.Condition()
-        self._lifetime = Lifetime()
+        self._lifetime = ActiveClock()
         self._stopping = False
 
     @property
@@ -160,12 +160,12 @@ class AgentPoller:
                 except Exception:  # a source of targets that fails leaves the ones we have
                     log.exception("finding agents")
                 look_at = time.monotonic() + min(LOOK_FOR_TARGETS, self._settings.interval)
-            self._lifetime.beat()
+            self._lifetime.tick()
             with self._changed:
                 self._hand_out(time.monotonic())
                 next_at = min(look_at, self._due[0][0]) if self._due else look_at
                 if not self._stopping:
-                    self._changed.wait(min(BEAT, max(0.0, next_at - time.monotonic())))
+                    self._changed.wait(min(TICK_SECONDS, max(0.0, next_at - time.monotonic())))
 
     def _hand_out(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:

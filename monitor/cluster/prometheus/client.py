@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import exchange
 from monitor.cluster.prometheus.query import Series
 from monitor.probes.tcp import network_error
@@ -89,7 +89,7 @@ class MetricStore:
         return Answer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
-        endpoint = Way(self._url, timeout=self._settings.limit, ca_file=self._settings.ca_file)
+        endpoint = Endpoint(self._url, timeout=self._settings.limit, ca_file=self._settings.ca_file)
         headers = {"Content-Type": "application/x-www-form-urlencoded", **self._headers()}
         reply = exchange("POST", endpoint, urlencode(form).encode(), headers, max_bytes=MAX_BODY + 1, direct=True)
         if len(reply.body) > MAX_BODY:

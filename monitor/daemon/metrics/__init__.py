@@ -16,12 +16,12 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import Name, Table, text_of
+from monitor.base.metrics import MetricName, MetricTable, text_of
 from monitor.daemon.metrics import alerts, cleanup, cluster, findings, own, pods
 
 log = logging.getLogger(__name__)
 
-FAILURES: Table[int] = Table(
+FAILURES: MetricTable[int] = MetricTable(
     ("area",),
     counters=(("gpuwarden_exposition_failures", "Scrapes from which an area is missing.", lambda count: count),),
 )
@@ -70,7 +70,7 @@ class Exposition:
             return b""
 
 
-def catalogue() -> tuple[Name, ...]:
+def catalogue() -> tuple[MetricName, ...]:
     """Return every metric of our own that the daemon may expose, by area and in their order."""
-    tables: tuple[Table[Any], ...] = tuple(table for module in MODULES for table in module.TABLES)
+    tables: tuple[MetricTable[Any], ...] = tuple(table for module in MODULES for table in module.TABLES)
     return tuple(name for table in (*tables, FAILURES) for name in table.names())

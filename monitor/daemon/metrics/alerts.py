@@ -10,24 +10,24 @@ from prometheus_client.core import Metric
 from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Phase
 from monitor.alert.muted import Shown
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import Severity
 
 STATES = ("pending", "firing", "silenced", "maintenance", "inhibited")
 
-ALERTS: Table[int] = Table(
+ALERTS: MetricTable[int] = MetricTable(
     ("severity", "state"), (("gpuwarden_alerts", "Alerts that are not over.", lambda count: count),)
 )
-MESSAGES: Table[int] = Table(
+MESSAGES: MetricTable[int] = MetricTable(
     ("receiver", "state"),
     (("gpuwarden_outbox_messages", "Messages that wait, or were refused for good.", lambda count: count),),
 )
-DELIVERIES: Table[int] = Table(
+DELIVERIES: MetricTable[int] = MetricTable(
     ("receiver", "outcome"),
     counters=(("gpuwarden_deliveries", "Attempts to deliver, since the start of the process.", lambda count: count),),
 )
-RECEIVERS: Table[Traffic] = Table(
+RECEIVERS: MetricTable[Traffic] = MetricTable(
     ("receiver",),
     (
         ("gpuwarden_delivery_seconds", "How old the last message was when it was delivered.", lambda t: t.took),

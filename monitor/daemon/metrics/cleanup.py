@@ -6,23 +6,23 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.cleanup.totals import Cleaned
 from monitor.daemon.metrics.label_values import short
 
-RUNS: Table[int] = Table(
+RUNS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
     counters=(("gpuwarden_cleanup_runs", "Runs by how they ended, since the start of the process.", lambda n: n),),
 )
-ITEMS: Table[int] = Table(
+ITEMS: MetricTable[int] = MetricTable(
     ("policy", "outcome"),
     counters=(("gpuwarden_cleanup_items", "Items by what became of them, since the start.", lambda n: n),),
 )
-FREED: Table[int] = Table(
+FREED: MetricTable[int] = MetricTable(
     ("policy",),
     counters=(("gpuwarden_cleanup_freed_bytes", "Bytes freed by runs that ended, since the start.", lambda n: n),),
 )
-LAST: Table[float] = Table(
+LAST: MetricTable[float] = MetricTable(
     ("policy",), (("gpuwarden_cleanup_last_run_seconds", "When the last run began (Unix time).", lambda at: at),)
 )
 TABLES = (RUNS, ITEMS, FREED, LAST)

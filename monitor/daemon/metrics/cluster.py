@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.cluster import (
     ClusterView,
@@ -23,10 +23,10 @@ from monitor.facts.cluster import (
 
 NOBODY = Holder()
 
-SOURCES: Table[SourceView] = Table(
+SOURCES: MetricTable[SourceView] = MetricTable(
     ("source",), (("gpuwarden_source_up", "Whether a part of the world can be seen.", lambda s: s.ok),)
 )
-NODES: Table[NodeView] = Table(
+NODES: MetricTable[NodeView] = MetricTable(
     ("node",),
     (
         ("gpuwarden_node_ready", "Whether Kubernetes says that the node is ready.", lambda n: n.ready),
@@ -40,16 +40,18 @@ NODES: Table[NodeView] = Table(
          lambda n: n.free),
     ),
 )  # fmt: skip
-GPUS: Table[int] = Table(("node", "model", "state"), (("gpuwarden_gpus", "Cards in a state.", lambda count: count),))
-GPU_STATE: Table[GpuView] = Table(
+GPUS: MetricTable[int] = MetricTable(
+    ("node", "model", "state"), (("gpuwarden_gpus", "Cards in a state.", lambda count: count),)
+)
+GPU_STATE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid", "model", "state", "namespace", "pod", "user", "workload", "queue"),
     (("gpuwarden_gpu_state", "The state that the card is in, and who holds it first.", lambda _: 1),),
 )
-GPU_SINCE: Table[GpuView] = Table(
+GPU_SINCE: MetricTable[GpuView] = MetricTable(
     ("node", "gpu", "uuid"),
     (("gpuwarden_gpu_state_since_seconds", "Since when the card is in its state (Unix time).", lambda g: g.since),),
 )
-FREE: Table[FreeView] = Table(
+FREE: MetricTable[FreeView] = MetricTable(
     ("model",),
     (
         ("gpuwarden_free_gpus", "Free cards of the model.", lambda f: f.free),
@@ -57,7 +59,7 @@ FREE: Table[FreeView] = Table(
          lambda f: f.largest_on_one_node),
     ),
 )  # fmt: skip
-QUEUES: Table[QueueView] = Table(
+QUEUES: MetricTable[QueueView] = MetricTable(
     ("queue",),
     (
         ("gpuwarden_queue_used_gpus", "GPUs that the queue's pods have.", lambda q: q.used),
@@ -66,7 +68,7 @@ QUEUES: Table[QueueView] = Table(
         ("gpuwarden_queue_free_gpus", "GPUs that the queue may still take.", lambda q: q.free),
     ),
 )
-USERS: Table[UsageView] = Table(
+USERS: MetricTable[UsageView] = MetricTable(
     ("user",),
     (
         ("gpuwarden_user_gpus", "GPUs that the user's pods have.", lambda u: u.gpus),
@@ -78,7 +80,7 @@ USERS: Table[UsageView] = Table(
         ("gpuwarden_user_disk_bytes", "Logs and writable layers of the user's pods.", lambda u: u.disk_bytes),
     ),
 )
-PODS: Table[PodView] = Table(
+PODS: MetricTable[PodView] = MetricTable(
     ("namespace", "pod", "node", "user", "workload", "queue", "phase"),
     (("gpuwarden_pod_requested_gpus", "GPUs that the pod has asked for.", lambda p: p.requested_gpus),),
 )

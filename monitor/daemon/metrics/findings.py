@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prometheus_client.core import Metric
 
 from monitor.alert.labels import labels_of
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.services import ServiceFact
@@ -17,7 +17,7 @@ from monitor.facts.services import ServiceFact
 # Prometheus has a label `job` of its own: a training job is a workload here.
 SUBJECT = tuple("workload" if name == "job" else name for name in LABELS)
 
-FINDING: Table[Finding] = Table(
+FINDING: MetricTable[Finding] = MetricTable(
     ("alertname", "rule", "severity", "cause", *SUBJECT, "explained", "held"),
     (
         ("gpuwarden_finding", "Something that is wrong; explained by something else, or held without fresh facts.",
@@ -25,10 +25,10 @@ FINDING: Table[Finding] = Table(
         ("gpuwarden_finding_since_seconds", "Since when it is wrong (Unix time).", lambda f: f.since),
     ),
 )  # fmt: skip
-FINDINGS: Table[int] = Table(
+FINDINGS: MetricTable[int] = MetricTable(
     ("rule", "severity"), (("gpuwarden_findings", "Findings of each rule that is looked for.", lambda count: count),)
 )
-SERVICES: Table[ServiceFact] = Table(
+SERVICES: MetricTable[ServiceFact] = MetricTable(
     ("service",),
     (
         ("gpuwarden_service_up", "Whether the service is well.", lambda s: s.ok),

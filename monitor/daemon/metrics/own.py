@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 
 
@@ -26,8 +26,8 @@ class Own:
     lease_held: bool | None = None
 
 
-INFO: Table[Own] = Table(("version",), (("gpuwarden_daemon_info", "The daemon.", lambda _: 1),))
-OWN: Table[Own] = Table(
+INFO: MetricTable[Own] = MetricTable(("version",), (("gpuwarden_daemon_info", "The daemon.", lambda _: 1),))
+OWN: MetricTable[Own] = MetricTable(
     (),
     (
         ("gpuwarden_view_age_seconds", "How old the view of the cluster is.", lambda o: max(0.0, o.now - o.view_at)),

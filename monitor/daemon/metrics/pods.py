@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.base.metrics import Table
+from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.daemon.pod_health import Unwell, UnwellPod
 
-PODS: Table[UnwellPod] = Table(
+PODS: MetricTable[UnwellPod] = MetricTable(
     ("namespace", "pod", "user", "workload", "queue", "status", "cause"),
     (("gpuwarden_pod_explained", "A pod that is not well, and why.", lambda _: 1),),
 )
-COUNTS: Table[int] = Table(
+COUNTS: MetricTable[int] = MetricTable(
     ("status", "cause"), (("gpuwarden_pods_explained", "Pods that are not well, by the reason.", lambda count: count),)
 )
-BEYOND: Table[int] = Table(
+BEYOND: MetricTable[int] = MetricTable(
     (), (("gpuwarden_pods_not_explained", "Pods beyond the number or time that there is for them.", lambda n: n),)
 )
 TABLES = (PODS, COUNTS, BEYOND)

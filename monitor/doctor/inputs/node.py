@@ -7,7 +7,7 @@ import os
 import socket
 import stat
 
-from monitor.base.net import reached_at
+from monitor.base.net import connect_host
 from monitor.config.agent import PathsConfig
 from monitor.doctor.checks.node import CapabilityFacts, CgroupFacts, KernelLogFacts, ProcessFacts
 from monitor.doctor.checks.nvml import NvmlFacts
@@ -39,7 +39,7 @@ def agent_could_run(visit: Visit) -> bool:
 def _agent_listens(visit: Visit) -> bool:
     listen = visit.config.agent.listen
     try:
-        socket.create_connection((reached_at(listen.host), listen.port), timeout=1.0).close()
+        socket.create_connection((connect_host(listen.host), listen.port), timeout=1.0).close()
     except OSError:
         return False
     return True

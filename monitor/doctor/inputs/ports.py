@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from monitor.base.net import reached_at
+from monitor.base.net import connect_host
 from monitor.base.peer_http import PeerClient, PeerError, PeerReply
 from monitor.config.types import Listen
 from monitor.doctor.checks.ports import PortLook
@@ -59,7 +59,7 @@ def _agent(listen: Listen, *, tls: bool) -> bool:
 
 def _health(listen: Listen, context: ssl.SSLContext | None = None) -> PeerReply | None:
     """Reply of the health endpoint; None if nothing of ours answers."""
-    target = str(Listen(host=reached_at(listen.host), port=listen.port))
+    target = str(Listen(host=connect_host(listen.host), port=listen.port))
     try:
         return PeerClient(ASK_SECONDS, MAX_BODY_BYTES, context).request(target, "GET", "/healthz")
     except PeerError:

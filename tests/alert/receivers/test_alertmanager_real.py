@@ -16,7 +16,7 @@ from monitor.alert.labels import labels_of
 from monitor.alert.model import Phase, Reason, Subject
 from monitor.alert.receivers.alertmanager import Alertmanager
 from monitor.alert.silences import silenced
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.facts.findings import Severity
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support import wait_until
@@ -166,7 +166,7 @@ def test_what_it_refuses_is_not_tried_again(lab: Lab) -> None:
 
 
 def test_its_silences_are_read_and_respected(lab: Lab) -> None:
-    asking = AlertmanagerSilences(Way(lab.alertmanager.url))
+    asking = AlertmanagerSilences(Endpoint(lab.alertmanager.url))
     asking.ask()
     assert not asking.silences
     now = time.time()

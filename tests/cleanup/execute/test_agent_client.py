@@ -149,7 +149,7 @@ def test_the_limit_is_on_the_whole(name: str, behave: Callable[[socket.socket], 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         began = time.monotonic()
-        with pytest.raises(AgentSilentError, match=r"no whole answer within 0\.3 s"):
+        with pytest.raises(AgentSilentError, match=r"no complete answer within 0\.3 s"):
             client(0.3).ask(f"127.0.0.1:{listening.getsockname()[1]}", "act-1")
         assert time.monotonic() - began < 1.0
         thread.join(5)

@@ -33,10 +33,10 @@ SECRET = "s3cret-t0ken"
 @pytest.mark.parametrize(
     ("name", "behave", "limit", "words"),
     [
-        ("says nothing", says_nothing, 0.3, "no whole answer within 0.3 s"),
-        ("trickles its headers", trickles_headers, 0.3, "no whole answer within 0.3 s"),
-        ("trickles its body", trickles, 0.3, "no whole answer within 0.3 s"),
-        ("trickles chunks", trickles_chunks, 0.3, "no whole answer within 0.3 s"),
+        ("says nothing", says_nothing, 0.3, "no complete answer within 0.3 s"),
+        ("trickles its headers", trickles_headers, 0.3, "no complete answer within 0.3 s"),
+        ("trickles its body", trickles, 0.3, "no complete answer within 0.3 s"),
+        ("trickles chunks", trickles_chunks, 0.3, "no complete answer within 0.3 s"),
         ("announces 9 MiB", sends(1, Content_Length=9 * 1024**2), 5, "sent more than 8 MiB"),
         ("sends 9 MiB unannounced", sends(9), 5, "sent more than 8 MiB"),
         ("sends 9 MiB in chunks", sends_chunks(9), 5, "sent more than 8 MiB"),
@@ -66,7 +66,7 @@ def test_an_answer_that_cannot_be_had(name: str, behave: Behaviour, limit: float
 def test_connecting_counts_too() -> None:
     with full_house() as target:
         began = time.monotonic()
-        with pytest.raises(AgentError, match=r"no whole answer within 0\.3 s"):
+        with pytest.raises(AgentError, match=r"no complete answer within 0\.3 s"):
             SnapshotClient(0.3, None)(target)
         assert 0.25 < time.monotonic() - began < 0.55
 

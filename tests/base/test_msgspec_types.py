@@ -12,7 +12,7 @@ import pytest
 RACE = """
 import sys, threading, msgspec
 from typing import Optional
-from monitor.base.msgspec_types import know_types
+from monitor.base.msgspec_types import warm_up_msgspec
 sys.setswitchinterval(1e-6)
 class Inner(msgspec.Struct):
     a: int = 0
@@ -21,7 +21,7 @@ kinds = [
     for n in range(300)
 ]
 if sys.argv[1] == "known":
-    assert know_types() >= len(kinds)
+    assert warm_up_msgspec() >= len(kinds)
 for kind in kinds:
     gate = threading.Barrier(4)
     def work():
@@ -35,12 +35,12 @@ for kind in kinds:
 LATE = """
 import importlib, pkgutil
 import msgspec, {start}
-from monitor.base.msgspec_types import structs
-early = set(structs(msgspec.Struct))
+from monitor.base.msgspec_types import struct_types
+early = set(struct_types(msgspec.Struct))
 for found in pkgutil.walk_packages(monitor.__path__, "monitor."):
     if found.name.startswith({parts!r}) and not found.name.endswith("__main__"):
         importlib.import_module(found.name)
-print(*sorted({{each.__module__ for each in set(structs(msgspec.Struct)) - early}}))
+print(*sorted({{each.__module__ for each in set(struct_types(msgspec.Struct)) - early}}))
 """
 DAEMON = (
     "monitor.facts",
@@ -71,4 +71,4 @@ def test_what_is_imported_later_makes_its_types_known_itself(start: str, parts: 
     late = [name for name in done.stdout.split() if name.startswith(parts)]
     assert late, "nothing is imported late: this test looks at nothing"
     sources = {name: Path(name.replace(".", "/") + ".py").read_text(encoding="utf-8") for name in late}
-    assert [name for name, text in sources.items() if not text.endswith("\nknow_types(__name__)\n")] == []
+    assert [name for name, text in sources.items() if not text.endswith("\nwarm_up_msgspec(__name__)\n")] == []

@@ -9,9 +9,9 @@ import pytest
 
 PROGRAM = """
 import ctypes, sys, threading
-from monitor.base.process import share_heaps
+from monitor.base.process import limit_malloc_arenas
 if sys.argv[1] == "shared":
-    assert share_heaps()
+    assert limit_malloc_arenas()
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
 gate = threading.Barrier(17)

@@ -265,7 +265,7 @@ def test_a_disk_that_becomes_read_only_and_stays_so_until_the_end(disk: Path, ca
     read_only(disk)
     with opened(path) as database:
         note(database, "lost")
-    assert "forgotten" in caplog.text
+    assert "changes since then are lost" in caplog.text
     writable(disk)
     assert in_file(path) == ["before"]
 

@@ -30,7 +30,7 @@ def test_nobody_was_silent_while_it_was_paused(tmp_path: Path) -> None:
         log = tmp_path / "log"
         with running(["sh", "-c", f"exec {shlex.join(command('daemon'))} 2>{log}"], environ) as process:
             url = f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}"
-            wait_until(lambda: _answers(url) and "nodes=1" in _said(log), 20, "it has looked")
+            wait_until(lambda: _answers(url) and "nodes=1" in _said(log), 120, "it has looked")
             time.sleep(1.0)
             process.send_signal(signal.SIGSTOP)
             time.sleep(PAUSE)
@@ -38,7 +38,7 @@ def test_nobody_was_silent_while_it_was_paused(tmp_path: Path) -> None:
             time.sleep(2.0)
             assert "found agent-silent" not in _said(log)
             agent.behave = says_nothing
-            wait_until(lambda: "found agent-silent" in _said(log), 30, "it is silent now")
+            wait_until(lambda: "found agent-silent" in _said(log), 120, "it is silent now")
 
 
 def _answers(url: str) -> bool:

@@ -19,7 +19,7 @@ from tests.lab.ports import Ports
 from tests.lab.process import MARK, Process, is_running, marked, spawn, stop, this_process
 from tests.lab.state import State, load, save
 from tests.lab.teardown import tear_down
-from tests.support import need
+from tests.support import need, wait_until
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_recorded_processes_and_the_directory_go(layout: Layout) -> None:
     recorded = sleeper(layout, mark=False)
     save(lab_state(kubelet=recorded), layout.state)
     tear_down(layout)
-    assert not is_running(recorded)
+    wait_until(lambda: not is_running(recorded), 60, "the process has exited")
     assert not layout.root.exists()
 
 
@@ -59,7 +59,7 @@ def test_after_a_crash_the_marks_are_enough(layout: Layout, content: str | None)
         layout.state.write_text(content)
     process = sleeper(layout)
     tear_down(layout)
-    assert not is_running(process)
+    wait_until(lambda: not is_running(process), 60, "the process has exited")
     assert not layout.root.exists()
 
 
@@ -137,7 +137,7 @@ def test_a_lab_that_runs_is_not_taken_over_a_crashed_one_is_cleared(
     else:
         clear(layout)
     assert layout.root.exists() == refused
-    assert is_running(process) == refused
+    wait_until(lambda: is_running(process) == refused, 60, "the process of a cleared lab has exited")
 
 
 def test_a_directory_that_is_not_a_labs_is_left_alone(layout: Layout) -> None:

@@ -14,6 +14,7 @@ MINUTES, NODES = 5, 1000
 
 
 @pytest.mark.e2e
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_nothing_grows_and_nothing_is_late(tmp_path: Path) -> None:
     course = run(Plan(MINUTES, NODES), tmp_path)

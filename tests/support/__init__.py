@@ -1,4 +1,4 @@
-"""What several tests need: real components or a clear word why not, and waiting without sleeping blindly."""
+"""Shared by tests: real components or a clear reason why not, and waiting for conditions instead of sleeping."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ def need(condition: bool, what: str) -> None:
     pytest.skip(f"needs {what}")
 
 
+MIN_WAIT_SECONDS = 60.0  # a busy machine may take this long for anything
+
+
 def wait_until(predicate: Callable[[], object], timeout: float, what: str) -> None:
-    """Return as soon as `predicate` is true. Fail the test when it is not within `timeout` seconds."""
+    """Return as soon as `predicate` is true. Fail the test after `timeout` seconds, and at least MIN_WAIT_SECONDS."""
+    timeout = max(timeout, MIN_WAIT_SECONDS)
     deadline = time.monotonic() + timeout
     while not predicate():
         if time.monotonic() > deadline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ _MARKERS = re.compile(
     | of\ which
     | so\ (?:many|much)\b[^.;:]{0,40}\ as\b
     | any\ more
-    | (?<!there\ )(?<!that\ )is\ no(?!\ (?:longer|more\ than|less\ than|such))\ (?!one\b)
+    | (?<!there\ )is\ no\ (?!longer\b|more\ than\b|less\ than\b|later\ than\b|one\b)
     | this\ lasts
     | for\ want\ of
     )""",
@@ -33,6 +34,13 @@ def of_python(path: Path) -> Iterator[tuple[int, str]]:
     """Line and marker, for the docstrings and comments of a file."""
     for line, text in (*docstrings(tree_of(path)), *comments(path)):
         yield from ((line, marker) for marker in markers(text))
+
+
+def of_strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and marker, for the string literals of a file."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from ((node.lineno, marker) for marker in markers(node.value))
 
 
 def of_text(path: Path) -> Iterator[tuple[int, str]]:

@@ -42,14 +42,18 @@ def agent(_data: Path) -> Work:
     import msgspec
 
     from monitor.agent.build import build_runner
-    from monitor.agent.guard import Guard
-    from monitor.agent.metrics import Exposition
+    from monitor.agent.guard import HungCallGuard
+    from monitor.agent.metrics import AgentMetrics
     from monitor.config.file import load
     from monitor.facts import NodeSnapshot
 
     # The profiler follows one thread: what an agent leaves alone when it hangs is called here like anything else.
-    Guard.call = lambda *given: given[2]()  # type: ignore[method-assign]  # as said above
-    settings, exposition, encode = load(None, os.environ).agent_settings(), Exposition(), msgspec.json.Encoder().encode
+    HungCallGuard.call = lambda *given: given[2]()  # type: ignore[method-assign]  # as said above
+    settings, exposition, encode = (
+        load(None, os.environ).agent_settings(),
+        AgentMetrics(),
+        msgspec.json.Encoder().encode,
+    )
     runner = build_runner(settings)
 
     def minute() -> None:

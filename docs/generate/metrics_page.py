@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from docs.generate.tables import code, intro, table, word
-from monitor.agent.metrics import PIECES
+from monitor.agent.metrics import GROUPS
 from monitor.base.metrics import MetricName
 from monitor.daemon import metrics as exposition
 from tests.support.snapshots import full_snapshot
@@ -43,7 +43,7 @@ def _line(name: MetricName, lang: str) -> tuple[str, ...]:
 def agent_areas() -> Iterator[tuple[str, list[MetricName]]]:
     """Yield the areas of the agent, each with its metrics as they are on a node where everything is known."""
     snapshot = full_snapshot()
-    for _, render in PIECES:
+    for _, render in GROUPS:
         yield render.__module__.rpartition(".")[2], [_name(family) for family in render(snapshot) if family.samples]
 
 

@@ -23,7 +23,7 @@ from monitor.agent.collectors.probes import ProbesCollector
 from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.collectors.shm import ShmCollector
 from monitor.agent.collectors.xid import XidCollector
-from monitor.agent.runner import Runner, Worker
+from monitor.agent.runner import CollectorRunner, CollectorWorker
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
 
@@ -66,9 +66,9 @@ COLLECTORS: tuple[tuple[Factory, tuple[str, ...]], ...] = (
 )
 
 
-def build_runner(settings: AgentSettings) -> Runner:
+def build_runner(settings: AgentSettings) -> CollectorRunner:
     """Given settings, return a runner with every enabled collector, not started yet."""
-    workers: dict[str, Worker] = {}
+    workers: dict[str, CollectorWorker] = {}
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
     sources = Sources(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
     for factory, after in COLLECTORS:
@@ -76,5 +76,5 @@ def build_runner(settings: AgentSettings) -> Runner:
         schedule = settings.collectors[collector.name]
         if schedule.enabled:
             waits_for = [workers[name] for name in after if name in workers]
-            workers[collector.name] = Worker(collector, schedule, after=waits_for)
-    return Runner(tuple(workers.values()))
+            workers[collector.name] = CollectorWorker(collector, schedule, after=waits_for)
+    return CollectorRunner(tuple(workers.values()))

@@ -1,8 +1,8 @@
-"""Calls that may never return: statvfs on a dead NAS, a name look-up, a stat through a hung FUSE daemon.
+"""Calls that may never return: statvfs on a dead NAS, a name lookup, a stat through a hung FUSE daemon.
 
-Such a call cannot be interrupted, only left behind. `Guard` runs calls one after the other on a lane (a daemon thread)
-and, when one is over its limit, leaves that lane to it and takes a new one. A key whose call was left behind is not
-called again until that call has come back, so there are never more threads than one plus the keys that hang.
+Such a call cannot be interrupted, only abandoned. `HungCallGuard` runs calls one after the other on a worker thread
+and, when one exceeds its timeout, abandons that thread and starts another. A key with an abandoned call is not called
+again until that call has returned, so there are never more threads than hung keys plus one.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from monitor.base.clock import Clock
+from monitor.base.threads import spawn
 
 T = TypeVar("T")
 
@@ -26,8 +28,8 @@ class HungError(Exception):
         self.since = since
 
 
-class _Call:
-    """One call and, in time, its outcome."""
+class _GuardedCall:
+    """A call and, once it has ended, its outcome."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
@@ -38,61 +40,64 @@ class _Call:
     def run(self) -> None:
         try:
             self.value = self.function()
-        except BaseException as error:  # handed to the caller, whatever it is
+        except BaseException as error:  # raised to the caller, whatever it is
             self.error = error
         finally:
             self.ended.set()
 
 
-class Guard:
-    """Runs calls under a time limit. Used from one thread at a time."""
+_CallQueue = queue.SimpleQueue[_GuardedCall | None]
+
+
+class HungCallGuard:
+    """Runs calls with a timeout. Used from one thread at a time."""
 
     def __init__(self, name: str, clock: Clock = time) -> None:
         self._name = name
         self._clock = clock
-        self._lane: queue.SimpleQueue[_Call | None] | None = None
-        self._left_behind: dict[str, tuple[_Call, float]] = {}
+        self._worker: _CallQueue | None = None
+        self._abandoned: dict[str, tuple[_GuardedCall, float]] = {}
 
-    def call(self, key: str, function: Callable[[], T], limit: float) -> T:
-        """Given a call, return its value or raise its error. Raise HungError while one for this key is out."""
-        behind = self._left_behind.get(key)
-        if behind is not None:
-            if not behind[0].ended.is_set():
-                raise HungError(behind[1])
-            del self._left_behind[key]
-        call, started = _Call(function), self._clock.time()
+    def call(self, key: str, function: Callable[[], T], timeout: float) -> T:
+        """Result of `function`. Raise what it raises, or HungError while a call for this key has not returned."""
+        abandoned = self._abandoned.get(key)
+        if abandoned is not None:
+            if not abandoned[0].ended.is_set():
+                raise HungError(abandoned[1])
+            del self._abandoned[key]
+        call, started = _GuardedCall(function), self._clock.time()
         self._submit(call)
-        if not call.ended.wait(limit):
-            self._left_behind = {other: left for other, left in self._left_behind.items() if not left[0].ended.is_set()}
-            self._left_behind[key] = (call, started)
-            self._leave_lane()
+        if not call.ended.wait(timeout):
+            self._abandoned = {other: hung for other, hung in self._abandoned.items() if not hung[0].ended.is_set()}
+            self._abandoned[key] = (call, started)
+            self._release_worker()
             raise HungError(started)
         if call.error is not None:
             raise call.error
-        return call.value  # type: ignore[no-any-return]  # _Call is not generic: one lane serves all types
+        return call.value  # type: ignore[no-any-return]  # _GuardedCall is not generic: one worker serves all types
 
     def hung(self) -> dict[str, float]:
-        """Return the keys whose call has not come back, with since when."""
-        return {key: since for key, (call, since) in self._left_behind.items() if not call.ended.is_set()}
+        """Keys whose call has not returned, with the time of the call."""
+        return {key: since for key, (call, since) in self._abandoned.items() if not call.ended.is_set()}
 
     def close(self) -> None:
-        """End the idle lane. Lanes left behind end by themselves when their call returns."""
-        self._leave_lane()
+        """End the idle worker. Abandoned workers end when their call returns."""
+        self._release_worker()
 
-    def _submit(self, call: _Call) -> None:
-        if self._lane is None:
-            lane: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-            threading.Thread(target=_drive, args=(lane,), name=f"guard-{self._name}", daemon=True).start()
-            self._lane = lane  # only now: were there no thread to be had, calls on it would seem to hang for ever
-        self._lane.put(call)
+    def _submit(self, call: _GuardedCall) -> None:
+        if self._worker is None:
+            worker: _CallQueue = queue.SimpleQueue()
+            spawn(f"guard-{self._name}", partial(_run_calls, worker))
+            self._worker = worker  # only now: without a thread, calls on it would appear to hang forever
+        self._worker.put(call)
 
-    def _leave_lane(self) -> None:
-        """Tell the lane to end after what it is doing now, and use another one for the next call."""
-        if self._lane is not None:
-            self._lane.put(None)
-            self._lane = None
+    def _release_worker(self) -> None:
+        """Let the worker end after its current call, and start another for the next call."""
+        if self._worker is not None:
+            self._worker.put(None)
+            self._worker = None
 
 
-def _drive(lane: queue.SimpleQueue[_Call | None]) -> None:
-    while (call := lane.get()) is not None:
+def _run_calls(calls: _CallQueue) -> None:
+    while (call := calls.get()) is not None:
         call.run()

@@ -1,7 +1,7 @@
-"""The kernel log as /dev/kmsg gives it: one record a read, from the oldest that the kernel still has.
+"""The kernel log as read from /dev/kmsg: one record per read, oldest first.
 
-A record is `priority,sequence,microseconds since boot,flags;message`, then lines that begin with a space. Anybody who
-may write to /dev/kmsg can put a message there, but only the kernel itself can do so with facility 0.
+A record is `priority,sequence,microseconds since boot,flags;message`, then lines that begin with a space. Every process
+that may write to /dev/kmsg can add messages, but only the kernel can use facility 0.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import NamedTuple
 
 from monitor.base.clock import Clock
 
-_RECORD_SIZE = 16384  # a read into less than a record needs fails, and would fail for ever
-_MOST_READS = 200_000  # several times the largest log: a kernel that writes faster than this reads must not hold us
-_FACILITY_SHIFT = 3
-_MICROSECONDS = 1_000_000
-_MOST_DIGITS = 20  # of 64 bits
+_RECORD_BYTES = 16384  # a read into a buffer smaller than the record fails, and would fail forever
+_MAX_READS = 200_000  # several times the largest log: a kernel that writes faster than we read must not block us
+_FACILITY_SHIFT_BITS = 3
+_MICROSECONDS_PER_SECOND = 1_000_000
+_MAX_DIGITS = 20  # of a 64-bit number
 
 
 class KernelMessage(NamedTuple):
-    """A message of the kernel, and when it was written by the wall clock."""
+    """A kernel message and the wall-clock time it was written."""
 
     at: float
     text: str
 
 
-class Record(NamedTuple):
-    """A record of the kernel's own."""
+class KernelRecord(NamedTuple):
+    """A record written by the kernel itself."""
 
     sequence: int
     since_boot: float
@@ -37,18 +37,18 @@ class Record(NamedTuple):
 
 
 class KernelLog:
-    """Reads those messages of the kernel that contain `word`, each once."""
+    """Reads the kernel messages that contain `substring`, each once."""
 
     def __init__(
         self,
         path: str,
-        word: str,
+        substring: str,
         booted_at: float | None = None,
         clock: Clock = time,
         read: Callable[[int, int], bytes] = os.read,
     ) -> None:
         self._path = path
-        self._word = word.encode()
+        self._substring = substring.encode()
         self._clock = clock
         self._read_file = read
         self._booted_at = clock.time() - clock.monotonic() if booted_at is None else booted_at
@@ -58,13 +58,15 @@ class KernelLog:
         self._last_sequence = -1
 
     def read(self) -> list[KernelMessage]:
-        """Return what is new. Raise OSError when the log cannot be read."""
+        """New messages. Raise OSError if the log cannot be read."""
         if self._file is None:
             self._file = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         records = [parsed for line in self._lines(self._file) if (parsed := parse_record(line)) is not None]
-        new = [record for record in records if record.sequence > self._last_sequence]  # else read before a failure
+        new = [
+            record for record in records if record.sequence > self._last_sequence
+        ]  # the others were read before an error
         now = self._clock.time()
-        # The log's clock drifts from the wall clock by seconds a day. What is new was written since the last time.
+        # The log's clock drifts from the wall clock by seconds per day; a new message was written since the last read.
         messages = [
             KernelMessage(min(max(self._booted_at + record.since_boot, self._read_until), now), record.text)
             for record in new
@@ -79,14 +81,14 @@ class KernelLog:
             self._file = None
 
     def _lines(self, file: int) -> Iterator[str]:
-        """Yield every line with the word in it. A plain file gives many records a read, or half of one."""
-        for _ in range(_MOST_READS):
+        """Lines that contain the substring. A regular file returns many records per read, or half of one."""
+        for _ in range(_MAX_READS):
             try:
-                content = self._read_file(file, _RECORD_SIZE)
+                content = self._read_file(file, _RECORD_BYTES)
             except BlockingIOError:
                 return
             except OSError as error:
-                if error.errno == errno.EPIPE:  # the kernel has overwritten what came next; go on with what it has
+                if error.errno == errno.EPIPE:  # the kernel has overwritten the next records; continue with the oldest
                     continue
                 self.close()
                 raise
@@ -94,22 +96,22 @@ class KernelLog:
                 return
             *lines, self._rest = (self._rest + content).split(b"\n")
             for line in lines:
-                if self._word in line:
+                if self._substring in line:
                     yield line.decode("utf-8", "replace")
 
 
-def parse_record(line: str) -> Record | None:
-    """Given a line, return the record that it begins, or None when it begins none of the kernel's own."""
+def parse_record(line: str) -> KernelRecord | None:
+    """Record that begins on this line; None if there is none, or another process wrote it."""
     head, _, text = line.partition(";")
     fields = head.split(",")
     if len(fields) < 4 or not all(_is_number(field) for field in fields[:3]):
         return None
     priority, sequence, microseconds = (int(field) for field in fields[:3])
-    if priority >> _FACILITY_SHIFT != 0:
+    if priority >> _FACILITY_SHIFT_BITS != 0:
         return None
-    # A message of several lines is one record, with its line breaks escaped.
-    return Record(sequence, microseconds / _MICROSECONDS, text.replace("\\x0a", "\n"))
+    # A message of several lines is one record with escaped line breaks.
+    return KernelRecord(sequence, microseconds / _MICROSECONDS_PER_SECOND, text.replace("\\x0a", "\n"))
 
 
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and len(text) <= _MOST_DIGITS
+    return text.isdecimal() and len(text) <= _MAX_DIGITS

@@ -1,6 +1,6 @@
-"""One look at one registry, in the stages in which a pull would fail: name, connection, TLS, `GET /v2/`.
+"""One attempt to reach a registry, in the stages in which a pull would fail: DNS, TCP, TLS, `GET /v2/`.
 
-No proxy, no credentials, no redirect followed: what is asked is whether this node reaches this registry.
+No proxy, credentials or redirects: the question is whether this node reaches this registry.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     import ssl
 
 _Address = tuple[Any, Any, int, str, Any]  # as getaddrinfo returns them
-_HEAD_SIZE = 64 * 1024
-# A registry that wants a login is a registry that answers.
-_ANSWERS = (200, 401)
+_MAX_HEAD_BYTES = 64 * 1024
+_RECEIVE_BYTES = 4096
+_OK_STATUSES = (200, 401)  # a registry that wants a login is reachable
 _UNREACHABLE = frozenset(
     (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN, errno.EADDRNOTAVAIL, errno.EPERM)
 )
-# X509_V_ERR_* of OpenSSL. Not valid yet is the same trouble as expired: the dates, or this node's clock.
+# X509_V_ERR_* of OpenSSL. "Not yet valid" has the same causes as expired: the dates, or this node's clock.
 _VERIFY_CAUSES = {9: "tls-expired", 10: "tls-expired", 62: "tls-hostname", 64: "tls-hostname"} | dict.fromkeys(
     (2, 18, 19, 20, 21), "tls-untrusted"
 )
 
 
 class _ProbeError(Exception):
-    """The stage under way failed, for this cause."""
+    """The current stage failed."""
 
     def __init__(self, cause: str, error: str, status: int | None = None) -> None:
         super().__init__(error)
@@ -42,18 +42,18 @@ class _ProbeError(Exception):
 
 
 class TlsContext:
-    """What a registry's certificate is checked against; loaded again when the files on disk have changed."""
+    """Trusted authorities for a registry, reloaded when the files on disk change."""
 
     def __init__(self, target: RegistryTarget) -> None:
         self._target = target
         self._loaded: tuple[object, ssl.SSLContext] | None = None
 
     def get(self) -> ssl.SSLContext:
-        """Return the context. Raise _ProbeError when the configured CA file cannot be used."""
-        import ssl  # 4 MiB that a node without such registries need not spend
+        """SSL context. Raise _ProbeError if the configured CA file cannot be used."""
+        import ssl  # 4 MiB that a node without HTTPS registries saves
 
-        places = ssl.get_default_verify_paths()
-        version = [_version(path) for path in (self._target.ca_file, places.cafile, places.capath)]
+        defaults = ssl.get_default_verify_paths()
+        version = [_version(path) for path in (self._target.ca_file, defaults.cafile, defaults.capath)]
         if self._loaded is None or self._loaded[0] != version:
             context = ssl.create_default_context()
             if self._target.ca_file is not None:
@@ -66,10 +66,10 @@ class TlsContext:
 
 
 def _trust(context: ssl.SSLContext, ca_file: str) -> None:
-    """Trust `ca_file` beside the system's authorities, as container runtimes do. Raise _ProbeError."""
+    """Trust `ca_file` in addition to the system's authorities, as container runtimes do. Raise _ProbeError."""
     try:
         context.load_verify_locations(ca_file)
-    except OSError as error:  # ssl.SSLError is one too
+    except OSError as error:  # includes ssl.SSLError
         raise _ProbeError("tls-other", f"{ca_file}: {error.strerror or error}") from error
 
 
@@ -81,8 +81,8 @@ def _version(path: str | None) -> object:
     return stat and (stat.st_ino, stat.st_mtime_ns, stat.st_size)
 
 
-class Probe:
-    """One attempt. `stage` says at any time how far it has come, also to those who have given up on it."""
+class RegistryProbe:
+    """One attempt. `stage` is its progress, which stays readable if the attempt hangs."""
 
     def __init__(self, target: RegistryTarget, timeout: float, tls: TlsContext, clock: Clock = time) -> None:
         self.target = without_credentials(target.url)
@@ -90,13 +90,13 @@ class Probe:
         self.address: str | None = None
         self._tls = tls
         self._clock = clock
-        self._began = clock.monotonic()
-        self._deadline = self._began + timeout
+        self._started = clock.monotonic()
+        self._deadline = self._started + timeout
 
     def run(self) -> ProbeFact:
-        """Return how far it came. Name look-ups know no time limit: only the rest ends within the timeout."""
+        """Outcome of the attempt. Everything but the name lookup ends within the timeout."""
         try:
-            status = self._try()
+            status = self._attempt()
         except _ProbeError as failure:
             return self.failed(failure.cause, str(failure), failure.status)
         return ProbeFact(
@@ -105,11 +105,11 @@ class Probe:
             at=self._clock.time(),
             status=status,
             address=self.address,
-            duration_seconds=self._clock.monotonic() - self._began,
+            duration_seconds=self._clock.monotonic() - self._started,
         )
 
     def failed(self, cause: str, error: str, status: int | None = None) -> ProbeFact:
-        """Return the fact that the stage under way failed for this cause."""
+        """Failure of the current stage."""
         return ProbeFact(
             target=self.target,
             ok=False,
@@ -119,10 +119,10 @@ class Probe:
             status=status,
             error=error,
             address=self.address,
-            duration_seconds=self._clock.monotonic() - self._began,
+            duration_seconds=self._clock.monotonic() - self._started,
         )
 
-    def _try(self) -> int:
+    def _attempt(self) -> int:
         url = urlsplit(self.target)
         addresses = _resolve(url)
         self.stage = "tcp"
@@ -137,12 +137,12 @@ class Probe:
             connection.close()
 
     def _connect(self, addresses: list[_Address]) -> tuple[socket.socket, _Address]:
-        """Given addresses, return a connection to the first that accepts one. Raise the last one's failure."""
+        """Connection to the first address that accepts one. Raise the failure of the last."""
         failure = _ProbeError("dns", "the name has no address")
         for tried, address in enumerate(addresses):
             self.address = address[-1][0]
             try:
-                # One that swallows packets must leave time for those that follow.
+                # An address that drops packets must leave time for the following ones.
                 return _dial(address, self._remaining() / (len(addresses) - tried)), address
             except OSError as error:
                 failure = _network_failure(error)
@@ -164,44 +164,44 @@ class Probe:
             raise _network_failure(error) from error
 
     def _speaks_plain_http(self, address: _Address, url: SplitResult) -> bool:
-        """Tell whether the server that does not understand TLS understands HTTP. OpenSSL's words for it vary."""
+        """Whether a server that does not speak TLS speaks HTTP. OpenSSL's message for that varies."""
         try:
             with _dial(address, self._remaining()) as connection:
-                return self._ask(connection, url).startswith(b"HTTP/")
+                return self._request(connection, url).startswith(b"HTTP/")
         except (OSError, _ProbeError):
             return False
 
     def _get(self, connection: socket.socket, url: SplitResult) -> int:
-        """Return the status of `GET /v2/`. Raise _ProbeError unless it is one of a registry that answers."""
+        """Status of `GET /v2/`. Raise _ProbeError unless it is that of a working registry."""
         try:
-            line = self._ask(connection, url)
+            line = self._request(connection, url)
         except OSError as error:
             raise _network_failure(error) from error
         version, _, rest = line.decode("latin-1").partition(" ")
         code = rest[:3]
         if not version.startswith("HTTP/") or not (code.isascii() and code.isdecimal()):
-            raise _ProbeError("http-other" if line else "reset", f"not an HTTP answer: {line[:80]!r}")
-        if int(code) not in _ANSWERS:
+            raise _ProbeError("http-other" if line else "reset", f"not an HTTP response: {line[:80]!r}")
+        if int(code) not in _OK_STATUSES:
             raise _ProbeError("http-status", rest.strip(), int(code))
         return int(code)
 
-    def _ask(self, connection: socket.socket, url: SplitResult) -> bytes:
-        """Send the request and return the first line of the answer, or what came of it before the other side closed."""
+    def _request(self, connection: socket.socket, url: SplitResult) -> bytes:
+        """First line of the response, or what arrived of it before the server closed the connection."""
         host = url.netloc.encode("idna").decode("ascii")
         request = f"GET /v2/ HTTP/1.1\r\nHost: {host}\r\nUser-Agent: gpuwarden\r\nConnection: close\r\n\r\n"
         connection.settimeout(self._remaining())
         connection.sendall(request.encode("ascii"))
-        answer = b""
-        while b"\n" not in answer and len(answer) < _HEAD_SIZE:
+        response = b""
+        while b"\n" not in response and len(response) < _MAX_HEAD_BYTES:
             connection.settimeout(self._remaining())
-            received = connection.recv(4096)
+            received = connection.recv(_RECEIVE_BYTES)
             if not received:
                 break
-            answer += received
-        return answer.partition(b"\n")[0]
+            response += received
+        return response.partition(b"\n")[0]
 
     def _remaining(self) -> float:
-        """Return the seconds left. Raise _ProbeError when there are none."""
+        """Seconds left. Raise _ProbeError if there are none."""
         remaining = self._deadline - self._clock.monotonic()
         if remaining <= 0:
             raise _ProbeError("timeout", "no answer in time")
@@ -209,19 +209,18 @@ class Probe:
 
 
 def without_credentials(url: str) -> str:
-    """Given a URL, return it without a user and password, which are neither sent nor shown."""
+    """URL without user and password, which are neither sent nor shown."""
     scheme, separator, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
     return scheme + separator + authority.rpartition("@")[2] + slash + path
 
 
 def _dial(address: _Address, timeout: float) -> socket.socket:
-    """Given an address, return a connection to it. Raise OSError."""
-    family, kind, protocol, _, place = address
+    family, kind, protocol, _, target = address
     connection = socket.socket(family, kind, protocol)
     try:
         connection.settimeout(timeout)
-        connection.connect(place)
+        connection.connect(target)
     except OSError:
         connection.close()
         raise
@@ -229,18 +228,18 @@ def _dial(address: _Address, timeout: float) -> socket.socket:
 
 
 def _resolve(url: SplitResult) -> list[_Address]:
-    """Given a URL, return the addresses of its host. Raise _ProbeError when there are none."""
+    """Addresses of the URL's host. Raise _ProbeError if there are none."""
     try:
         port = url.port or (443 if url.scheme == "https" else 80)
         return socket.getaddrinfo(url.hostname, port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise _ProbeError("dns", f"{url.hostname}: {error.strerror}") from error
-    except ValueError as error:  # a name that no DNS could hold, a port that is none
+    except ValueError as error:  # an impossible name or port
         raise _ProbeError("dns", f"{url.netloc}: {error}") from error
 
 
 def _network_failure(error: OSError) -> _ProbeError:
-    """Given what the network or TLS said, return the failure that it means."""
+    """Failure for an error of the network or of TLS."""
     text = error.strerror or str(error)
     if isinstance(error, TimeoutError):
         return _ProbeError("timeout", "no answer in time")
@@ -248,6 +247,6 @@ def _network_failure(error: OSError) -> _ProbeError:
         return _ProbeError("refused", text)
     if isinstance(error, ConnectionError):
         return _ProbeError("reset", text)
-    if hasattr(error, "library"):  # an ssl.SSLError: its errno is not one of the system's
+    if hasattr(error, "library"):  # an ssl.SSLError: its errno is not the system's
         return _ProbeError("reset" if "EOF" in text else "tls-other", text)
     return _ProbeError("unreachable" if error.errno in _UNREACHABLE else "other", text)

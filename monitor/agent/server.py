@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.agent.settings import TlsSettings
 from monitor.base.net import connect_host
 from monitor.facts import NodeSnapshot
@@ -85,7 +85,7 @@ class Pages:
     def __init__(self, snapshot: Callable[[], NodeSnapshot], token: str | None) -> None:
         self._snapshot = snapshot
         self._token = token.encode() if token else None
-        self._exposition = Exposition()
+        self._exposition = AgentMetrics()
         self._encode = msgspec.json.Encoder().encode
 
     def answer(self, path: str, authorization: str) -> Reply:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.sim.http import Request, Server, answer
 from monitor.sim.node import SimNode
 from monitor.sim.snapshot import snapshot
@@ -22,7 +22,7 @@ class Agents:
 
     def __init__(self, nodes: Mapping[str, SimNode], act: Act, now: Callable[[], float] = time.time) -> None:
         self._by_address = {node.address: node for node in nodes.values()}
-        self._expositions = {address: Exposition() for address in self._by_address}
+        self._expositions = {address: AgentMetrics() for address in self._by_address}
         self._act = act
         self._now = now
         self._encode = msgspec.json.Encoder().encode

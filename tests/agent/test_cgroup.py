@@ -1,4 +1,4 @@
-"""Whose process it is, for the cgroup names of every runtime, driver and nesting that we know of."""
+"""Owner of a process, for the cgroup names of every known runtime, driver and nesting."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.agent.cgroup import Owner, parse_owner, read_owner
+from monitor.agent.cgroup import ContainerOwner, parse_owner, read_owner
 from tests.agent.children import child
 
 C1 = "2cc65c162ca1388b6b8d5ccfb701d22fc96675ccf8b2f1590c490c2c4039547f"
@@ -66,58 +66,58 @@ IN_A_POD = {
 OTHERS = {
     "static pod": (
         f"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{STATIC}.slice/crio-{C1}.scope",
-        Owner(C1, STATIC),
+        ContainerOwner(C1, STATIC),
     ),
-    "static pod, cgroupfs": (f"3:pids:/kubepods/burstable/pod{STATIC}/{C1}", Owner(C1, STATIC)),
-    "the pod's own cgroup": (f"0::{BESTEFFORT}", Owner(None, UID)),
-    "the pod's own cgroup, removed": (f"0::{BESTEFFORT} (deleted)", Owner(None, UID)),
-    "kata: a machine, not a container": (f"0::/kubepods/pod{UID}/kata_{C1}", Owner(None, UID)),
-    "cri-o's watcher, in the pod": (f"0::{BESTEFFORT}/crio-conmon-{C1}.scope", Owner(None, UID)),
-    "cri-o's watcher, cgroupfs": (f"0::/kubepods/pod{UID}/crio-conmon-{C1}", Owner(None, UID)),
-    "cri-o's watcher, outside": (f"0::/system.slice/crio-conmon-{C1}.scope", Owner(None, None)),
-    "same pod, seen from its other container": (f"0::/../cri-containerd-{C1}.scope", Owner(C1, None)),
-    "docker": (f"12:pids:/docker/{C1}", Owner(C1, None)),
-    "docker, systemd": (f"0::/system.slice/docker-{C1}.scope", Owner(C1, None)),
-    "docker, cgroup parent": (f"12:pids:/batch/jobs/{C1}", Owner(C1, None)),
-    "docker, foreign namespace": (f"0::/../{C1}", Owner(C1, None)),
-    "docker in docker: the node's own container": (f"12:pids:/docker/{C1}/docker/{C2}", Owner(C1, None)),
-    "nerdctl": (f"0::/default/{C1}", Owner(C1, None)),
-    "nerdctl, systemd": (f"0::/system.slice/nerdctl-{C1}.scope", Owner(C1, None)),
-    "containerd without a pod": (f"5:memory:/k8s.io/{C1}", Owner(C1, None)),
-    "podman": (f"0::/machine.slice/libpod-{C1}.scope/container", Owner(C1, None)),
+    "static pod, cgroupfs": (f"3:pids:/kubepods/burstable/pod{STATIC}/{C1}", ContainerOwner(C1, STATIC)),
+    "the pod's own cgroup": (f"0::{BESTEFFORT}", ContainerOwner(None, UID)),
+    "the pod's own cgroup, removed": (f"0::{BESTEFFORT} (deleted)", ContainerOwner(None, UID)),
+    "kata: a machine, not a container": (f"0::/kubepods/pod{UID}/kata_{C1}", ContainerOwner(None, UID)),
+    "cri-o's watcher, in the pod": (f"0::{BESTEFFORT}/crio-conmon-{C1}.scope", ContainerOwner(None, UID)),
+    "cri-o's watcher, cgroupfs": (f"0::/kubepods/pod{UID}/crio-conmon-{C1}", ContainerOwner(None, UID)),
+    "cri-o's watcher, outside": (f"0::/system.slice/crio-conmon-{C1}.scope", ContainerOwner(None, None)),
+    "same pod, seen from its other container": (f"0::/../cri-containerd-{C1}.scope", ContainerOwner(C1, None)),
+    "docker": (f"12:pids:/docker/{C1}", ContainerOwner(C1, None)),
+    "docker, systemd": (f"0::/system.slice/docker-{C1}.scope", ContainerOwner(C1, None)),
+    "docker, cgroup parent": (f"12:pids:/batch/jobs/{C1}", ContainerOwner(C1, None)),
+    "docker, foreign namespace": (f"0::/../{C1}", ContainerOwner(C1, None)),
+    "docker in docker: the node's own container": (f"12:pids:/docker/{C1}/docker/{C2}", ContainerOwner(C1, None)),
+    "nerdctl": (f"0::/default/{C1}", ContainerOwner(C1, None)),
+    "nerdctl, systemd": (f"0::/system.slice/nerdctl-{C1}.scope", ContainerOwner(C1, None)),
+    "containerd without a pod": (f"5:memory:/k8s.io/{C1}", ContainerOwner(C1, None)),
+    "podman": (f"0::/machine.slice/libpod-{C1}.scope/container", ContainerOwner(C1, None)),
     "podman, rootless": (
         f"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{C1}.scope/container",
-        Owner(C1, None),
+        ContainerOwner(C1, None),
     ),
-    "podman, cgroupfs": (f"13:pids:/libpod_parent/libpod-{C1}", Owner(C1, None)),
-    "podman pod": (f"0::/machine.slice/machine-libpod_pod_{C2}.slice/libpod-{C1}.scope", Owner(C1, None)),
-    "podman pod, cgroupfs": (f"13:pids:/libpod_parent/{C2}/libpod-{C1}", Owner(C1, None)),
-    "podman's watcher": (f"0::/machine.slice/libpod-conmon-{C1}.scope", Owner(None, None)),
-    "init": ("0::/init.scope", Owner(None, None)),
-    "root": ("0::/", Owner(None, None)),
-    "login": ("0::/user.slice/user-0.slice/session-1.scope", Owner(None, None)),
-    "systemd-run": ("0::/system.slice/run-r0c1f6d3f5f3f4b6db8e5a2b7a5d6c7e8.scope", Owner(None, None)),
-    "kubelet itself": ("0::/system.slice/kubelet.service", Owner(None, None)),
-    "slurm": ("4:memory:/slurm/uid_1000/job_77/step_0/task_0", Owner(None, None)),
-    "lxc": ("0::/lxc.payload.train/init.scope", Owner(None, None)),
-    "kubepods without a pod": ("0::/kubepods.slice/kubepods-burstable.slice", Owner(None, None)),
-    "a pod's uid cut short": ("0::/kubepods/pod045b1e35-7f13", Owner(None, None)),
-    "32 hex, but dashes elsewhere": (f"0::/kubepods/pod{UID[::-1]}", Owner(None, None)),
-    "someone's slice that ends like a pod's": (f"0::/lab-pod{UID_}.slice", Owner(None, None)),
-    "63 digits are no id": (f"0::/docker/{C1[:-1]}", Owner(None, None)),
-    "65 digits are no id": (f"0::/docker/{C1}0", Owner(None, None)),
-    "64 letters are no id": (f"0::/docker/{'x' * 64}", Owner(None, None)),
-    "nothing": ("", Owner(None, None)),
+    "podman, cgroupfs": (f"13:pids:/libpod_parent/libpod-{C1}", ContainerOwner(C1, None)),
+    "podman pod": (f"0::/machine.slice/machine-libpod_pod_{C2}.slice/libpod-{C1}.scope", ContainerOwner(C1, None)),
+    "podman pod, cgroupfs": (f"13:pids:/libpod_parent/{C2}/libpod-{C1}", ContainerOwner(C1, None)),
+    "podman's watcher": (f"0::/machine.slice/libpod-conmon-{C1}.scope", ContainerOwner(None, None)),
+    "init": ("0::/init.scope", ContainerOwner(None, None)),
+    "root": ("0::/", ContainerOwner(None, None)),
+    "login": ("0::/user.slice/user-0.slice/session-1.scope", ContainerOwner(None, None)),
+    "systemd-run": ("0::/system.slice/run-r0c1f6d3f5f3f4b6db8e5a2b7a5d6c7e8.scope", ContainerOwner(None, None)),
+    "kubelet itself": ("0::/system.slice/kubelet.service", ContainerOwner(None, None)),
+    "slurm": ("4:memory:/slurm/uid_1000/job_77/step_0/task_0", ContainerOwner(None, None)),
+    "lxc": ("0::/lxc.payload.train/init.scope", ContainerOwner(None, None)),
+    "kubepods without a pod": ("0::/kubepods.slice/kubepods-burstable.slice", ContainerOwner(None, None)),
+    "a pod's uid cut short": ("0::/kubepods/pod045b1e35-7f13", ContainerOwner(None, None)),
+    "32 hex, but dashes elsewhere": (f"0::/kubepods/pod{UID[::-1]}", ContainerOwner(None, None)),
+    "someone's slice that ends like a pod's": (f"0::/lab-pod{UID_}.slice", ContainerOwner(None, None)),
+    "63 digits are no id": (f"0::/docker/{C1[:-1]}", ContainerOwner(None, None)),
+    "65 digits are no id": (f"0::/docker/{C1}0", ContainerOwner(None, None)),
+    "64 letters are no id": (f"0::/docker/{'x' * 64}", ContainerOwner(None, None)),
+    "nothing": ("", ContainerOwner(None, None)),
 }
 
 
 @pytest.mark.parametrize("line", IN_A_POD.values(), ids=IN_A_POD)
 def test_container_of_a_pod(line: str) -> None:
-    assert parse_owner(line + "\n") == Owner(C1, UID)
+    assert parse_owner(line + "\n") == ContainerOwner(C1, UID)
 
 
 @pytest.mark.parametrize(("line", "owner"), OTHERS.values(), ids=OTHERS)
-def test_other_cgroups(line: str, owner: Owner) -> None:
+def test_other_cgroups(line: str, owner: ContainerOwner) -> None:
     assert parse_owner(line + "\n") == owner
 
 
@@ -126,38 +126,40 @@ def test_other_cgroups(line: str, owner: Owner) -> None:
     [
         pytest.param(
             ["12:devices:/", "11:rdma:/", f"10:pids:/kubepods/pod{UID}/{C1}", "1:name=systemd:/", "0::/"],
-            Owner(C1, UID),
+            ContainerOwner(C1, UID),
             id="most controllers at the root",
         ),
         pytest.param(
             [f"5:cpu:/docker/{C2}", f"4:memory:/kubepods/pod{UID}/{C1}"],
-            Owner(C1, UID),
+            ContainerOwner(C1, UID),
             id="one names a container, a later one the pod too",
         ),
         pytest.param(
             [f"5:cpu:/kubepods/pod{UID}", f"4:memory:/kubepods/pod{UID}/{C1}"],
-            Owner(C1, UID),
+            ContainerOwner(C1, UID),
             id="one names the pod, a later one the container too",
         ),
         pytest.param(
             [f"5:cpu:/kubepods/pod{UID}", f"4:memory:/docker/{C2}"],
-            Owner(None, UID),
+            ContainerOwner(None, UID),
             id="two that disagree: the pod",
         ),
         pytest.param(
             [f"5:cpu:/docker/{C2}", f"4:memory:/kubepods/pod{UID}", "0::/init.scope"],
-            Owner(None, UID),
+            ContainerOwner(None, UID),
             id="two that disagree, the other way round",
         ),
         pytest.param(
             ["9:name=systemd:/init.scope", f"5:cpu:/docker/{C1}", "4:memory:/user.slice"],
-            Owner(C1, None),
+            ContainerOwner(C1, None),
             id="a container on one line only",
         ),
-        pytest.param(["0::/a\x0bb\u2028c", f"5:cpu:/docker/{C1}"], Owner(C1, None), id="odd characters in a name"),
+        pytest.param(
+            ["0::/a\x0bb\u2028c", f"5:cpu:/docker/{C1}"], ContainerOwner(C1, None), id="odd characters in a name"
+        ),
     ],
 )
-def test_of_many_lines_the_best_counts(lines: list[str], owner: Owner) -> None:
+def test_of_many_lines_the_best_counts(lines: list[str], owner: ContainerOwner) -> None:
     assert parse_owner("\n".join(lines)) == owner
 
 
@@ -182,4 +184,4 @@ def test_of_a_real_process() -> None:
 def test_what_is_no_text_is_read_too(tmp_path: Path) -> None:
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "cgroup").write_bytes(b"0::/\xff\xfe/docker/" + C1.encode() + b"\n")
-    assert read_owner(str(tmp_path), 7) == Owner(C1, None)
+    assert read_owner(str(tmp_path), 7) == ContainerOwner(C1, None)

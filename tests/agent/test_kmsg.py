@@ -1,4 +1,4 @@
-"""The kernel log: a file with records as /dev/kmsg gives them, and this machine's own /dev/kmsg."""
+"""The kernel log: a file with records of /dev/kmsg, and /dev/kmsg of this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.kmsg import KernelLog, KernelMessage, Record, parse_record
+from monitor.agent.kmsg import KernelLog, KernelMessage, KernelRecord, parse_record
 from tests.support import need
 from tests.support.clock import FakeClock
 
@@ -18,11 +18,11 @@ BOOTED_AT = NOW - 10_000
 FORGED = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, name=forged, GPU has fallen off the bus."
 
 RECORDS = [
-    ("of the kernel", "4,1280,5000000,-;NVRM: hello", Record(1280, 5.0, "NVRM: hello")),
-    ("with more fields than we know", "6,7,1,-,caller=T1;NVRM: x", Record(7, 1e-6, "NVRM: x")),
-    ("a fragment", "4,8,2000000,c;NVRM: begins", Record(8, 2.0, "NVRM: begins")),
-    ("with a semicolon in it", "4,8,2000000,-;a;b", Record(8, 2.0, "a;b")),
-    ("of several lines", "4,8,2000000,-;NVRM: a\\x0aNVRM: b", Record(8, 2.0, "NVRM: a\nNVRM: b")),
+    ("of the kernel", "4,1280,5000000,-;NVRM: hello", KernelRecord(1280, 5.0, "NVRM: hello")),
+    ("with more fields than we know", "6,7,1,-,caller=T1;NVRM: x", KernelRecord(7, 1e-6, "NVRM: x")),
+    ("a fragment", "4,8,2000000,c;NVRM: begins", KernelRecord(8, 2.0, "NVRM: begins")),
+    ("with a semicolon in it", "4,8,2000000,-;a;b", KernelRecord(8, 2.0, "a;b")),
+    ("of several lines", "4,8,2000000,-;NVRM: a\\x0aNVRM: b", KernelRecord(8, 2.0, "NVRM: a\nNVRM: b")),
     ("of a user (facility 1)", "12,1280,5000000,-;NVRM: hello", None),
     ("of a service (facility 3)", "28,1280,5000000,-;NVRM: hello", None),
     ("not a record", "NVRM: hello", None),
@@ -34,7 +34,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize(("line", "expect"), [row[1:] for row in RECORDS], ids=[row[0] for row in RECORDS])
-def test_records(line: str, expect: Record | None) -> None:
+def test_records(line: str, expect: KernelRecord | None) -> None:
     assert parse_record(line) == expect
 
 
@@ -126,9 +126,9 @@ def test_the_real_log_is_read_to_its_end_and_what_a_user_writes_is_not_the_kerne
     tail = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.lseek(tail, 0, os.SEEK_END)
-        # Priority <2> asks for facility 0, the kernel's own. A record is shown once its line is complete.
+        # Priority <2> requests facility 0, the kernel. A record appears once its line is complete.
         Path("/dev/kmsg").write_text(f"<2>{FORGED}\n")
-        assert FORGED in os.read(tail, 8192).decode()  # it is there to be read
+        assert FORGED in os.read(tail, 8192).decode()  # it is in the log
     finally:
         os.close(tail)
     assert FORGED not in [message.text for message in everything.read()]

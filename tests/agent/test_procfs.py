@@ -1,4 +1,4 @@
-"""Processes, mostly real ones of this machine."""
+"""Processes, mostly real ones on this machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from monitor.agent.procfs import BootTime, ProcessStat, parse_stat, read_boot_ti
 from tests.agent.children import child
 from tests.support import need, wait_until
 
-NOBODY = 65534
+NOBODY_UID = 65534
 PR_SET_DUMPABLE, PR_SET_NAME = 4, 15
-# The fields behind the name, as Linux 6.1 wrote them for a sleeping process.
+# The fields after the name, recorded on Linux 6.1 from a sleeping process.
 REST = b"1 1 1 0 -1 4194560 99 0 0 0 7 9 0 0 20 0 1 0 102406 3133440 359 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0"
 
 
@@ -63,11 +63,11 @@ def test_the_start_time_is_the_same_each_time() -> None:
 
 def test_states() -> None:
     with child() as pid:
-        wait_until(lambda: _state(pid) == "S", 5, "the child sleeps")
+        wait_until(lambda: _state(pid) == "S", 30, "the child sleeps")
         os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: _state(pid) == "T", 5, "the child is stopped")
+        wait_until(lambda: _state(pid) == "T", 30, "the child is stopped")
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: _state(pid) == "Z", 5, "the child is a zombie")
+        wait_until(lambda: _state(pid) == "Z", 30, "the child is a zombie")
 
 
 def _state(pid: int) -> str | None:
@@ -80,14 +80,14 @@ def test_the_user_is_known_even_when_the_process_is_not_dumpable(dumpable: bool)
     need(os.geteuid() == 0, "root")
 
     become_nobody = (
-        f"os.setresuid(0, {NOBODY}, 0); ctypes.CDLL(None).prctl({PR_SET_DUMPABLE}, {int(dumpable)}, 0, 0, 0)"
+        f"os.setresuid(0, {NOBODY_UID}, 0); ctypes.CDLL(None).prctl({PR_SET_DUMPABLE}, {int(dumpable)}, 0, 0, 0)"
     )
     with child(become_nobody) as pid:
         owner_of_files = os.stat(f"/proc/{pid}/stat").st_uid
         process = read_process("/proc", pid)
-    assert owner_of_files == (NOBODY if dumpable else 0), "the case that this test is about"
+    assert owner_of_files == (NOBODY_UID if dumpable else 0), "the case that this test is about"
     assert process is not None
-    assert process.uid == NOBODY
+    assert process.uid == NOBODY_UID
 
 
 def test_none_when_there_is_no_such_process() -> None:
@@ -98,7 +98,7 @@ def test_none_when_there_is_no_such_process() -> None:
 
 def test_none_when_it_exits_between_open_and_read(tmp_path: Path) -> None:
     (tmp_path / "stat").write_text("btime 1\n")
-    (tmp_path / "7").mkdir()  # the directory is still there, its files are not
+    (tmp_path / "7").mkdir()  # the directory still exists, its files do not
     assert read_process(str(tmp_path), 7) is None
 
 
@@ -109,7 +109,7 @@ def test_no_proc_at_all_is_not_mistaken_for_no_process(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stat", [b"", b"7", b"7 (x", b"7 (x)", b"7 (x) S 1 2", b"x (y) S " + REST])
 def test_what_is_no_stat_is_refused(stat: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  # whatever the message: the caller must not get a process
+    with pytest.raises(ValueError):  # noqa: PT011  # with any message
         parse_stat(stat, 0, 0.0)
 
 
@@ -134,8 +134,8 @@ def test_the_boot_time_follows_a_clock_that_is_set(tmp_path: Path) -> None:
     boot = BootTime(lambda: offset)
     stat = tmp_path / "stat"
 
-    def booted_at(kernel_says: int) -> float:
-        stat.write_text(f"cpu 1 2 3\nbtime {kernel_says}\nprocesses 5\n")
+    def booted_at(btime: int) -> float:
+        stat.write_text(f"cpu 1 2 3\nbtime {btime}\nprocesses 5\n")
         return boot.booted_at(str(tmp_path))
 
     assert booted_at(1000) == 1000

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from monitor.agent.metrics import PIECES
+from monitor.agent.metrics import GROUPS
 from monitor.base.metrics import MetricTable, label, text_of
 from tests.support.snapshots import full_snapshot
 
@@ -43,7 +43,7 @@ def odd() -> Iterable[Metric]:
     [
         [*odd()],
         [*ProcessCollector(registry=None).collect()],
-        [family for _, render in PIECES for family in render(full_snapshot())],
+        [family for _, render in GROUPS for family in render(full_snapshot())],
     ],
     ids=["odd", "process", "agent"],
 )

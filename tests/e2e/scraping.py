@@ -25,7 +25,7 @@ import yaml
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from dashboards.expressions import expressions
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.config.types import Listen
 from monitor.sim.demo import settings
 from monitor.sim.outages import OUTAGES
@@ -175,7 +175,7 @@ def begin_outages(story: Story) -> None:
 @contextmanager
 def full_agent(port: int) -> Iterator[str]:
     """Serve the metrics of a node on which everything is known, and give the address."""
-    text = Exposition().render(snapshot("gpu-99"))
+    text = AgentMetrics().render(snapshot("gpu-99"))
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

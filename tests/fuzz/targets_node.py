@@ -16,7 +16,7 @@ from monitor.agent.actions.api import understand
 from monitor.agent.actions.auth import RefusedError
 from monitor.agent.cgroup import parse_owner
 from monitor.agent.collectors.container_usage import locate
-from monitor.agent.collectors.xid import merge, parse_uuid, parse_xid
+from monitor.agent.collectors.xid import merge_events, parse_uuid, parse_xid
 from monitor.agent.datasets import mounts
 from monitor.agent.kmsg import KernelMessage, parse_record
 from monitor.agent.kubelet import pod_resources, podresources_pb2
@@ -79,8 +79,8 @@ def proc_stat(data: bytes) -> None:
 def mount_table(data: bytes) -> None:
     """/proc/<pid>/mountinfo of the node and of containers, and the fdinfo that names a mount."""
     with contextlib.suppress(ValueError):
-        for mount in mountinfo.parse(data):
-            assert mountinfo.label(mount.point).isprintable() or mount.point
+        for mount in mountinfo.parse_mountinfo(data):
+            assert mountinfo.decoded(mount.point).isprintable() or mount.point
     with contextlib.suppress(ValueError):
         list(mounts.parse(data))
     with contextlib.suppress(OSError):
@@ -95,7 +95,7 @@ def kernel_log(data: bytes) -> None:
         text = record.text if record is not None else line
         event = parse_xid(KernelMessage(record.since_boot if record is not None else 0.0, text))
         parse_uuid(text)
-        facts = merge(facts, [event] if event is not None else [])
+        facts = merge_events(facts, [event] if event is not None else [])
     msgspec.json.decode(msgspec.json.encode(facts), type=XidFacts)  # what the daemon would not take is no fact
 
 
@@ -123,10 +123,10 @@ def kubelet_config(data: bytes) -> None:
 def docker(data: bytes) -> None:
     """Answers of a Docker engine: names, labels and commands are those of whoever made the container."""
     with contextlib.suppress(EngineError):
-        for row in docker_json.Items(docker_json.ContainerRow).decode(data):
+        for row in docker_json.ListDecoder(docker_json.ContainerRow).decode(data):
             msgspec.json.encode(docker_json.container_fact(row))
     with contextlib.suppress(EngineError):
-        images = docker_json.Items(docker_json.ImageRow).decode(data)
+        images = docker_json.ListDecoder(docker_json.ImageRow).decode(data)
         shared = docker_json.shared_sizes(images)
         for image in images:
             msgspec.json.encode(docker_json.image_fact(image, shared.get(image.id), ()))
@@ -135,8 +135,8 @@ def docker(data: bytes) -> None:
         msgspec.json.encode(docker_json.container_fact(docker_json.ContainerRow(id="x"), inspection))
     with contextlib.suppress(EngineError):
         usage = docker_json.decode(data, docker_json.DiskUsage)
-        docker_json.Items(docker_json.VolumeRow).decode(usage.volumes)
-        docker_json.Items(docker_json.BuildCacheRow).decode(usage.build_cache)
+        docker_json.ListDecoder(docker_json.VolumeRow).decode(usage.volumes)
+        docker_json.ListDecoder(docker_json.BuildCacheRow).decode(usage.build_cache)
 
 
 def cri(data: bytes) -> None:
@@ -146,11 +146,11 @@ def cri(data: bytes) -> None:
         one = messages["Container"].FromString(data)
         pod = messages["PodSandbox"].FromString(data)
         image = messages["Image"].FromString(data)
-        msgspec.json.encode(cri_facts.container_fact("containerd", cri_facts.InPod(one, pod)))
+        msgspec.json.encode(cri_facts.container_fact("containerd", cri_facts.PodContainer(one, pod)))
         msgspec.json.encode(cri_facts.image_fact(image, (), None))
-        cri_facts.users([image], [one])
+        cri_facts.containers_by_image([image], [one])
     with contextlib.suppress(DecodeError):
-        cri_facts.configuration({"config": data.decode("utf-8", "replace")}, ())
+        cri_facts.root_and_sandbox_image({"config": data.decode("utf-8", "replace")}, ())
 
 
 def action(data: bytes) -> None:

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition as AgentExposition
+from monitor.agent.metrics import AgentMetrics as AgentExposition
 from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown

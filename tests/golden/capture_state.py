@@ -16,7 +16,7 @@ import msgspec
 from monitor.access import audit
 from monitor.agent.actions.auth import UsedIds
 from monitor.agent.actions.build import JOURNAL, USED
-from monitor.agent.collectors.images import ImagesCollector, Seen
+from monitor.agent.collectors.images import ImagesCollector, ImageUse
 from monitor.agent.journal import Journal as AgentJournal
 from monitor.agent.runtime import Runtimes
 from monitor.alert import store as alert_store
@@ -95,7 +95,7 @@ def agent_files() -> str:
     """Return the state files of an agent: memory of images, journal, ids of actions that were used."""
     with _folder() as folder:
         images = ImagesCollector(Runtimes("", ()), lambda: None, str(folder))
-        images._file.save({"docker": {"sha256:1": Seen(AT - 900, AT - 60), "sha256:2": Seen(AT - 9)}})
+        images._file.save({"docker": {"sha256:1": ImageUse(AT - 900, AT - 60), "sha256:2": ImageUse(AT - 9)}})
         book = AgentJournal(str(folder / JOURNAL), _Clock())
         book.done(book.intend("remove-image", {"image": "sha256:1", "bytes": GIB}), "removed", {"freed": GIB})
         UsedIds(str(folder / USED), AT).add("a1", AT + 60, AT)

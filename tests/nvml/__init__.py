@@ -1,7 +1,7 @@
-"""Cards without a machine that has any: a driver library written in C, and the file that tells it what to say.
+"""Fake GPUs: a driver library written in C, and the file that controls it.
 
-The library is called by the real vendor binding, in this process or in any other one (`environment`). Everything can
-change while a program runs: cards get busy, get lost, the driver hangs, goes, and comes back.
+The real vendor binding calls the library, in this process or in any other (`environment`). Everything can change while
+a program runs: GPUs get busy or lost; the driver hangs, is unloaded and comes back.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SONAME = "libnvidia-ml.so.1"
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
 TEXTS = {"uuid", "name", "pci", "serial"}
 NUMBERS = frozenset(re.findall(r"\bX\((\w+), \d+\)", (SOURCES / "fake.h").read_text(encoding="ascii")))
-NO_INSTANCE = 0xFFFFFFFF
-NOT_AVAILABLE = 0xFFFFFFFFFFFFFFFF  # the vendor's word for memory that it cannot tell
+NO_INSTANCE_CODE = 0xFFFFFFFF
+NOT_AVAILABLE = 0xFFFFFFFFFFFFFFFF  # the vendor's value for unknown memory
 KINDS = {"compute": "c", "graphics": "g", "mps": "m"}
 HANG, NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, UNKNOWN = -1, 3, 4, 13, 999
 
 
 def build(target_dir: Path | None = None) -> Path:
-    """Compile the library, unless that was done already, and return its path."""
+    """Path of the library, which is compiled if necessary."""
     sources = sorted(SOURCES.glob("*.[ch]"))
     content = b"".join(source.read_bytes() for source in sources) + " ".join(FLAGS).encode()
     target_dir = target_dir or Path(tempfile.gettempdir()) / f"gpuwarden-nvml-{os.getuid()}"
@@ -42,12 +42,12 @@ def build(target_dir: Path | None = None) -> Path:
         fresh = library.with_name(f"{SONAME}.{os.getpid()}")
         c_files = [str(source) for source in sources if source.suffix == ".c"]
         subprocess.run(["gcc", *FLAGS, f"-Wl,-soname,{SONAME}", "-o", str(fresh), *c_files], check=True)
-        fresh.rename(library)  # another run may be building the same one: either is right
+        fresh.rename(library)  # another run may build the same one: either will do
     return library
 
 
 class FakeNvml:
-    """The control file. Every method takes effect at once, for every program that uses it."""
+    """The control file. Every method takes effect at once in every program that uses it."""
 
     def __init__(self, control: Path, gpus: int = 8) -> None:
         self.control = control
@@ -58,15 +58,15 @@ class FakeNvml:
         self._set(("gpus",), f"gpus {gpus}")
 
     def environment(self) -> dict[str, str]:
-        """Return what another program needs in its environment to find these cards."""
+        """Environment variables for another program that uses these GPUs."""
         return {"LD_LIBRARY_PATH": str(build().parent), "FAKE_NVML_CONTROL": str(self.control)}
 
     def gpus(self, count: int) -> None:
-        """Set how many cards there are. As with the real driver, that shows after the next initialisation."""
+        """Set the number of GPUs. As with the real driver, it takes effect at the next initialisation."""
         self._set(("gpus",), f"gpus {count}")
 
     def gpu(self, index: int, **values: int | str) -> None:
-        """Set any of the keys in `fake.h` of one card, for example `gpu(0, util=55, name="NVIDIA H100 80GB HBM3")`."""
+        """Set any of the keys in `fake.h` of one GPU, for example `gpu(0, util=55, name="NVIDIA H100 80GB HBM3")`."""
         unknown = set(values) - NUMBERS - TEXTS
         assert not unknown, f"no such keys: {sorted(unknown)}"
         self._lines |= {("gpu", index, key): f"gpu {index} {key} {value}" for key, value in values.items()}
@@ -83,14 +83,14 @@ class FakeNvml:
         replay: int = 0,
         recovery: int = 0,
     ) -> None:
-        """Set state and error counts of one NVLink; how many there are is `gpu(0, links=18)`."""
+        """Set state and error counts of one NVLink; `gpu(0, links=18)` sets their number."""
         counts = f"{int(active)} {flit} {data} {replay} {recovery}"
         self._set(("link", gpu, link), f"link {gpu} {link} {counts}")
 
     def mig(
         self, gpu: int, gpu_instance: int, compute_instance: int, profile: str, *, total: int, used: int = 0
     ) -> str:
-        """Split a card, or one more part off it, and return the uuid of the instance."""
+        """Add a MIG instance to a GPU, and return its UUID."""
         uuid = f"MIG-{gpu:08x}-0000-5000-8000-{gpu_instance:06x}{compute_instance:06x}"
         self._lines["gpu", gpu, "mig_mode"] = f"gpu {gpu} mig_mode 1"
         ids = f"{gpu} {gpu_instance} {compute_instance}"
@@ -107,10 +107,10 @@ class FakeNvml:
         memory: int = 1 << 30,
         kind: str = "compute",
         *,
-        gpu_instance: int = NO_INSTANCE,
-        compute_instance: int = NO_INSTANCE,
+        gpu_instance: int = NO_INSTANCE_CODE,
+        compute_instance: int = NO_INSTANCE_CODE,
     ) -> None:
-        """Let a process hold a card."""
+        """Let a process hold a GPU."""
         ids = f"{gpu_instance} {compute_instance}"
         self._set(("process", gpu, pid, kind), f"process {gpu} {pid} {memory} {KINDS[kind]} {ids}")
 
@@ -118,7 +118,7 @@ class FakeNvml:
         self._unset("process", gpu, pid, kind)
 
     def samples(self, gpu: int, samples: Iterable[tuple[int, int]]) -> None:
-        """Set the driver's utilisation samples of a card: timestamps in microseconds, and percent."""
+        """Set the utilization samples of a GPU: timestamps in microseconds, and percent."""
         for timestamp, percent in samples:
             self._lines["sample", gpu, timestamp] = f"sample {gpu} {timestamp} {percent}"
         self._write()
@@ -129,34 +129,34 @@ class FakeNvml:
         self._set(("xid", self._xids), f"xid {self._xids} {gpu} {code}")
 
     def lose(self, gpu: int) -> None:
-        """Let a card fall off the bus: still counted, no longer answering."""
+        """Let a GPU fall off the bus: still counted, no longer responding."""
         self.gpu(gpu, lost=1)
 
     def find(self, gpu: int) -> None:
-        """Let a lost or removed card be there again."""
+        """Bring a lost or removed GPU back."""
         self.gpu(gpu, lost=0, absent=0)
 
     def remove(self, gpu: int) -> None:
-        """Take a card out: after the next initialisation it is not even counted."""
+        """Remove a GPU: after the next initialisation it is no longer counted."""
         self.gpu(gpu, absent=1)
 
     def hang(self, call: str = "*") -> None:
-        """Let this call, or all, block until `release`."""
+        """Let this call, or all calls, block until `release`."""
         self.answer(call, HANG)
 
     def unsupported(self, call: str, gpu: int = -1) -> None:
         self.answer(call, NOT_SUPPORTED, gpu)
 
     def missing_function(self, call: str) -> None:
-        """Let a call be one that this driver is too old for."""
+        """Let the driver be too old for a call."""
         self.answer(call, FUNCTION_NOT_FOUND)
 
     def answer(self, call: str, code: int, gpu: int = -1) -> None:
-        """Let a call (of one card, or of all) answer with this error code."""
+        """Let a call (for one GPU, or for all) return this error code."""
         self._set(("answer", call, gpu), f"answer {call} {code} {gpu}")
 
     def release(self) -> None:
-        """End all that `hang`, `unsupported`, `missing_function` and `answer` began."""
+        """Undo `hang`, `unsupported`, `missing_function` and `answer`."""
         self._lines = {key: line for key, line in self._lines.items() if key[0] != "answer"}
         self._write()
 
@@ -164,13 +164,13 @@ class FakeNvml:
         self._set(("driver", "missing"), "driver missing 1")
 
     def load_driver(self) -> None:
-        """Load the driver again. Everything that was got from it before is void."""
+        """Load the driver again, which invalidates everything obtained from it before."""
         self._generation += 1
         self._lines.pop(("driver", "missing"), None)
         self._set(("driver", "generation"), f"driver generation {self._generation}")
 
     def reload_driver(self, *, answers: int = 1) -> None:
-        """Replace the driver under a running program, whose calls then answer with this error until it starts anew."""
+        """Replace the driver under a running program, whose calls return this error until it reinitialises."""
         self._lines["driver", "reload_code"] = f"driver reload_code {answers}"
         self.load_driver()
 
@@ -183,9 +183,9 @@ class FakeNvml:
         self._write()
 
     def _write(self) -> None:
-        """Replace the file as a whole: no reader ever sees half of it.
+        """Replace the file atomically.
 
-        The kernel's own time stamps are a few milliseconds apart, and a reader has to notice every change.
+        The kernel's timestamps are a few milliseconds apart, but a reader has to notice every change.
         """
         fresh = self.control.with_name(f"{self.control.name}.new")
         content = "\n".join(self._lines.values()) + "\n"
@@ -196,7 +196,7 @@ class FakeNvml:
 
 
 class InProcessNvml(FakeNvml):
-    """Cards that programs in this very process see."""
+    """Fake GPUs of this process."""
 
     def __init__(self, control: Path, library: ctypes.CDLL) -> None:
         super().__init__(control)
@@ -204,5 +204,5 @@ class InProcessNvml(FakeNvml):
         library.fakeNvmlReset(str(control).encode())
 
     def calls(self, call: str) -> int:
-        """Return how often the driver was asked this since the test began."""
+        """Number of calls of this function since the test began."""
         return int(self._library.fakeNvmlCalls(call.encode()))

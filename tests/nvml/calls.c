@@ -1,4 +1,4 @@
-/* The library itself, and what it says of a card in one number or one text. */
+/* Initialisation, and calls that return one number or one text of a GPU. */
 #include "fake.h"
 
 #include <stdio.h>
@@ -139,7 +139,7 @@ EXPORT int nvmlDeviceGetPciInfo_v3(struct device *device, struct pci *out) {
     return SUCCESS;
 }
 
-/* Calls that answer one number of the table. */
+/* Calls that return one number of the table. */
 #define NUMBER_CALL(call, key) \
     EXPORT int call(struct device *device, unsigned *out) { \
         CALL(device); \

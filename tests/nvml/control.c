@@ -1,14 +1,14 @@
-/* The control file: read again whenever it was replaced, so that cards change while a program runs.
+/* The control file: read again whenever it is replaced, so that GPUs can change while a program runs.
  *
  *   driver version 535.104.05 | driver cuda 12020 | driver missing 1 | driver generation 2 | driver reload_code 999
- *   gpus 8                                 cards, all alike unless said otherwise
+ *   gpus 8                                 number of GPUs, all alike by default
  *   gpu 0 util 55                          a key of NUMBERS, or uuid, name, pci, serial
  *   link 0 17 <active> <flit> <data> <replay> <recovery>
  *   mig 0 <gpu instance> <compute instance> <total> <used> <uuid> <profile>
  *   process 0 <pid> <memory> c|g|m <gpu instance> <compute instance>
  *   sample 0 <timestamp in microseconds> <percent>
- *   xid <sequence> <gpu> <code>            an event for those who registered before
- *   answer <call or *> <code> <gpu or -1>  the call answers that error, or hangs if the code is -1
+ *   xid <sequence> <gpu> <code>            an event for earlier subscribers
+ *   answer <call or *> <code> <gpu or -1>  the call returns this error, or hangs if the code is -1
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -141,7 +141,7 @@ static const struct rule *rule_for(const char *call, int gpu) {
     return NULL;
 }
 
-/* Return with the lock held and the table fresh, after the time that the file wants this call to hang. */
+/* Return with the lock held and the table current, after blocking for as long as the file makes this call hang. */
 static int enter(int *slot, const char *call, int gpu) {
     for (int first = 1;; first = 0) {
         pthread_mutex_lock(&lock);
@@ -180,7 +180,7 @@ void fake_end(int *held) {
     pthread_mutex_unlock(&lock);
 }
 
-/* As in the real one: only the first of several initialisations looks for the driver and counts its cards. */
+/* Like the real driver: only the first of several initialisations looks for the driver and counts its GPUs. */
 int fake_initialise(int *slot, const char *call) {
     int code = enter(slot, call, NO_CARD);
     if (!code && state.driver_missing) code = DRIVER_NOT_LOADED;
@@ -231,7 +231,7 @@ uint64_t fake_now_us(void) {
     return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* For tests in one process: start from nothing, under another control file. */
+/* For tests in one process: reset, with another control file. */
 EXPORT void fakeNvmlReset(const char *path) {
     pthread_mutex_lock(&lock);
     snprintf(control, sizeof control, "%s", path);

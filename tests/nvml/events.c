@@ -1,4 +1,4 @@
-/* XIDs as events: a set hears of what is in the control file with a higher sequence number than when it was made. */
+/* XID events: a set receives the events of the control file that are newer than the set. */
 #include "fake.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ EXPORT int nvmlDeviceRegisterEvents(struct device *device, unsigned long long ty
     return SUCCESS;
 }
 
-/* One look. A lost card that is listened to spoils it for all, as it does in the real one. */
+/* One poll. Like in the real driver, one lost GPU makes the whole set fail. */
 static int hear(struct event_set *set, struct event *out) {
     SYSTEM_CALL;
     for (int i = 0; i < fake_card_count(); i++)

@@ -1,5 +1,5 @@
-/* A driver library for tests: libnvidia-ml.so.1 as the vendor's Python binding and other programs call it, with cards
- * that exist in a text file only. See __init__.py for who writes that file, and control.c for what it may say. */
+/* A driver library for tests: libnvidia-ml.so.1 as the vendor's Python binding and other programs call it, with GPUs
+ * from a text file. __init__.py writes that file, control.c describes its format. */
 #ifndef FAKE_NVML_H
 #define FAKE_NVML_H
 
@@ -16,7 +16,7 @@ enum {
     DRIVER_NOT_LOADED = 9, TIMEOUT = 10, GPU_IS_LOST = 15, ARGUMENT_VERSION_MISMATCH = 25, UNKNOWN = 999,
 };
 
-/* What `gpu <index> <key> <number>` may set, and what a card has unless told otherwise. */
+/* Keys of `gpu <index> <key> <number>`, with their defaults. */
 #define NUMBERS(X) \
     X(util, 0) X(memory_util, 0) X(memory_total, 85899345920) X(memory_used, 0) X(memory_reserved, 0) \
     X(temperature, 34) X(power_mw, 62000) X(power_limit_mw, 400000) X(power_instant_mw, 61000) \
@@ -57,13 +57,13 @@ struct state {
     struct mig mig[MAX_MIGS];
     struct sample sample[MAX_SAMPLES];
     struct xid xid[MAX_XIDS];
-    struct rule rule[MAX_RULES]; /* code HANG blocks, any other is the answer */
+    struct rule rule[MAX_RULES]; /* code HANG blocks, any other is returned */
     int gpus, processes, migs, samples, xids, rules;
     char driver_version[TEXT];
     int cuda_version, driver_missing, generation, reload_code;
 };
 
-/* What a caller holds. One of a MIG instance has its uuid; the card's is empty. */
+/* A handle. That of a MIG instance has its uuid, that of a GPU an empty one. */
 struct device { int gpu; char mig[TEXT]; };
 
 enum { HANG = -1, NO_CARD = -1 };
@@ -82,7 +82,7 @@ uint64_t fake_now_us(void);
 
 static inline uint64_t number(const struct device *device, enum number key) { return state.gpu[device->gpu].number[key]; }
 
-/* Opens every call: waits while the file says that it hangs, answers what the file says, else holds the table. */
+/* Opens every call: blocks or returns an error if the file says so, else locks the table. */
 #define CALL_WITH(device, needed) \
     static int slot = -1; \
     int refused = fake_begin(&slot, __func__, device, needed); \

@@ -1,4 +1,4 @@
-/* What wears out or breaks: ECC, row remaps, retired pages, NVLinks; and fields, which answer many of them in one call. */
+/* Health: ECC, row remaps, retired pages, NVLinks; and fields, which return many of them in one call. */
 #include "fake.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct field {
     union { double real; unsigned small; unsigned long long large; } value;
 };
 
-/* The eight ECC counters lie in the table as [life][kind][place]. */
+/* The eight ECC counters are in the table as [lifetime][kind][location]. */
 static enum number ecc_key(unsigned kind, unsigned life, unsigned location) {
     return N_volatile_corrected_sram + life * 4 + kind * 2 + (location == DRAM);
 }

@@ -1,4 +1,4 @@
-/* Who is on a card: processes, MIG instances, and the driver's own samples of how busy they keep it. */
+/* Use of a GPU: processes, MIG instances, and utilization samples. */
 #include "fake.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ EXPORT int nvmlDeviceGetProcessUtilization(struct device *device, struct process
     return !have ? NOT_FOUND : have > room ? INSUFFICIENT_SIZE : SUCCESS;
 }
 
-/* Samples that the file names, or else one every sixth of a second with the card's present utilisation. */
+/* Samples from the file, else one every sixth of a second with the GPU's current utilization. */
 static unsigned collect_samples(struct device *device, unsigned long long last_seen, unsigned room, struct sample_out *out) {
     unsigned have = 0;
     int named = 0;

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.alert.receivers.base import MailSettings
 from monitor.alert.receivers.registry import KINDS
 from monitor.base.logs import LogfmtFormatter
@@ -125,7 +125,7 @@ def test_in_metrics_it_is_one_label_and_adds_no_series() -> None:
 
 
 def _samples(snapshot: NodeSnapshot) -> list[Any]:
-    text = Exposition().render(snapshot).decode()
+    text = AgentMetrics().render(snapshot).decode()
     return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
 
 

@@ -20,7 +20,7 @@ import msgspec
 from monitor.agent.actions.outcome import Refusal
 from monitor.agent.actions.runtime_images import Hold, Ledger, Record, guarded
 from monitor.agent.runtime.api import EngineError, GoneError, NotServedError
-from monitor.agent.runtime.containerd_native import AlreadyThereError, Containerd
+from monitor.agent.runtime.containerd_native import AlreadyExistsError, Containerd
 from monitor.agent.runtime.cri_channel import CriChannel
 from monitor.agent.runtime.proto import containerd_pb2 as native
 from monitor.agent.runtime.proto import cri_pb2 as pb
@@ -57,7 +57,7 @@ class CriImages:
         self._name = name
         self._settle = settle
         self._channel = CriChannel(socket)
-        self._channel.meet()
+        self._channel.negotiate()
 
     def labels(self, image: ImageFact) -> dict[str, str]:
         request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image.id), verbose=True)
@@ -107,7 +107,7 @@ class CriImages:
             for record in hold.records:
                 try:
                     containerd.create_image(_message(record))
-                except AlreadyThereError:
+                except AlreadyExistsError:
                     continue
             self._wait_for(hold.image_id)
             containerd.delete_lease(hold.guard, collect=False)

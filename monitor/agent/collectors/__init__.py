@@ -1,8 +1,4 @@
-"""Collectors, one file each. A collector reads one kind of thing and returns facts; it keeps no thread and no schedule.
-
-May import: monitor.facts and, of monitor.agent: nvml, procfs, cgroup, guard, clock, settings, runtime.
-May not import: the runner, the server.
-"""
+"""Collectors, one per file. A collector reads one part of the node and returns facts; the runner schedules it."""
 
 from __future__ import annotations
 
@@ -10,17 +6,17 @@ from typing import Protocol
 
 
 class AbsentError(Exception):
-    """There is nothing to read on this node (no driver, no such socket), and that is not a fault."""
+    """The node does not have what the collector reads (no driver, no socket), which is not a fault."""
 
 
 class Collector(Protocol):
-    """Something that can be read. `name` is the part of the snapshot that it fills.
+    """Reads one part of the snapshot, which has its `name`.
 
-    One that reads several things may also have a `trouble`: which of them the last reading is without, and why.
+    A collector that reads several sources may also have a `warning`: why the last result is incomplete.
     """
 
     name: str
 
     def collect(self) -> object:
-        """Return this part of the snapshot. Raise AbsentError if the node has none; raise anything else if broken."""
+        """Part of the snapshot. Raise AbsentError if the node does not have it, anything else on failure."""
         ...

@@ -10,20 +10,20 @@ from monitor.facts import ContainerFact
 
 
 class ContainersCollector:
-    """Reads which containers there are. `patience` is how long each of several runtimes may take."""
+    """Lists containers. On a node with several runtimes, each has `timeout` seconds."""
 
     name = "containers"
 
-    def __init__(self, runtimes: Runtimes, patience: float = 5.0) -> None:
-        self._survey = Survey(self.name, runtimes, patience)
+    def __init__(self, runtimes: Runtimes, timeout: float = 5.0) -> None:
+        self._survey = Survey(self.name, runtimes, timeout)
 
     @property
-    def trouble(self) -> str | None:
-        """Return which runtime the last reading is without, and why, or None if it is complete."""
-        return self._survey.trouble
+    def warning(self) -> str | None:
+        """Why the last result is incomplete, if it is."""
+        return self._survey.warning
 
     def collect(self) -> tuple[ContainerFact, ...]:
-        answers = self._survey.ask(lambda runtime: runtime.containers())
-        if not answers:
-            raise AbsentError("this node has no container runtime that can be asked")
-        return tuple(chain.from_iterable(answers))
+        results = self._survey.query(lambda runtime: runtime.containers())
+        if not results:
+            raise AbsentError("no container runtime on this node")
+        return tuple(chain.from_iterable(results))

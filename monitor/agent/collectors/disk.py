@@ -1,4 +1,4 @@
-"""Disks: how full every real filesystem of the node is, and what it serves."""
+"""Disks: usage of every real filesystem of the node, and what it is used for."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from monitor.agent.guard import Guard, HungError
-from monitor.agent.mountinfo import Mount, Mounts, MountTable, below, label, on_node, resolve
+from monitor.agent.guard import HungCallGuard, HungError
+from monitor.agent.mountinfo import MountPoint, Mounts, MountTable, decoded, host_path, node_path, resolve_links
 from monitor.agent.settings import Paths
 from monitor.base.clock import Clock
 from monitor.facts import DiskFact
 
 log = logging.getLogger(__name__)
 
-# Once this many seconds of a pass went to mounts that do not answer, the rest of them get only a moment each: when a
-# NAS with dozens of exports dies, the local disks' figures still arrive in time.
-_PATIENCE = 6.0
-_MOMENT = 0.05
+# Once a pass has spent this long, every further mount gets only the minimal timeout: when a NAS with dozens of exports
+# dies, the figures of local disks still arrive in time.
+_PASS_BUDGET_SECONDS = 6.0
+_MIN_TIMEOUT_SECONDS = 0.05
 
 
 class _Space(NamedTuple):
-    """What statvfs says, in our units. One that gives 0 as its size (some FUSE) or 0 inodes does not count them."""
+    """Result of statvfs, in bytes. A filesystem with size 0 (some FUSE) or 0 inodes does not count them."""
 
     read_only: bool | None = None
     size: int | None = None
@@ -34,7 +34,7 @@ class _Space(NamedTuple):
 
 
 class DiskCollector:
-    """Reads every disk under a limit of its own: one that hangs is reported as such and costs the others nothing."""
+    """Reads every disk with its own timeout: one that hangs is reported as hung and does not delay the others."""
 
     name = "disk"
 
@@ -43,40 +43,39 @@ class DiskCollector:
         paths: Paths,
         runtime_roots: Callable[[], tuple[str, ...]],
         clock: Clock = time,
-        per_mount_limit: float = 2.0,
+        per_mount_timeout: float = 2.0,
     ) -> None:
         self._paths = paths
         self._runtime_roots = runtime_roots
         self._clock = clock
-        self._limit = per_mount_limit
-        self._guard = Guard("disk", clock)
+        self._timeout = per_mount_timeout
+        self._guard = HungCallGuard("disk", clock)
         self._table = MountTable(paths.proc, clock)
-        self._left_out = 0
+        self._omitted = 0
 
     def collect(self) -> tuple[DiskFact, ...]:
-        """Return all disks, the system's first. Raise OSError when the node's mounts cannot be read."""
+        """All disks, the system disk first. Raise OSError if the node's mounts cannot be read."""
         mounts = self._table.read()
-        self._tell_left_out(mounts.left_out)
+        self._log_omitted(mounts.omitted)
         roles = self._roles(mounts)
-        began = self._clock.monotonic()
-        return tuple(self._fact(mount, roles[mount], began) for mount in mounts.disks)
+        deadline = self._clock.monotonic() + _PASS_BUDGET_SECONDS
+        return tuple(self._fact(mount, roles[mount], deadline) for mount in mounts.disks)
 
-    def _fact(self, mount: Mount, roles: tuple[str, ...], began: float) -> DiskFact:
+    def _fact(self, mount: MountPoint, roles: tuple[str, ...], deadline: float) -> DiskFact:
         space, hung_since, error = _Space(read_only=mount.read_only or None), None, None
-        patience_left = began + _PATIENCE - self._clock.monotonic()
-        limit = min(self._limit, max(_MOMENT, patience_left))
+        timeout = min(self._timeout, max(_MIN_TIMEOUT_SECONDS, deadline - self._clock.monotonic()))
         try:
-            # The device number is part of the key: a mount made anew must not wait for a call into the dead one.
-            key = f"{label(mount.number)} {label(mount.point)}"
-            space = self._guard.call(key, lambda: _measure(mount, self._paths.rootfs), limit)
+            # The device number is part of the key: a new mount must not wait for a call into the dead one.
+            key = f"{decoded(mount.number)} {decoded(mount.point)}"
+            space = self._guard.call(key, lambda: _measure(mount, self._paths.rootfs), timeout)
         except HungError as hung:
             hung_since = hung.since
         except OSError as failure:
             error = failure.strerror or str(failure)
         return DiskFact(
-            mount=label(mount.point),
-            device=label(mount.source),
-            fstype=label(mount.fstype),
+            mount=decoded(mount.point),
+            device=decoded(mount.source),
+            fstype=decoded(mount.fstype),
             roles=roles,
             size_bytes=space.size,
             used_bytes=space.used,
@@ -88,10 +87,10 @@ class DiskCollector:
             error=error,
         )
 
-    def _roles(self, mounts: Mounts) -> dict[Mount, tuple[str, ...]]:
+    def _roles(self, mounts: Mounts) -> dict[MountPoint, tuple[str, ...]]:
         runtimes = self._runtime_roots()
         kubelet, *roots = self._resolved((self._paths.kubelet, *runtimes))
-        holds: dict[str, set[Mount | None]] = {
+        holds: dict[str, set[MountPoint | None]] = {
             "system": {mounts.disk_holding(b"/")},
             "runtime": {mounts.disk_holding(root) for root in roots if root},
             "kubelet": {mounts.disk_holding(kubelet) if kubelet else None},
@@ -103,33 +102,33 @@ class DiskCollector:
         }
 
     def _resolved(self, paths: tuple[str, ...]) -> list[bytes | None]:
-        """Given paths of the node, return them without links (None: not there). /var/lib/docker often is a link."""
-        names = [on_node(self._paths.rootfs, path) for path in paths]
+        """Paths of the node without links; None if missing. /var/lib/docker is often a link."""
+        names = [node_path(self._paths.rootfs, path) for path in paths]
         try:
             return self._guard.call(
-                "roots", lambda: [_resolve(self._paths.rootfs, name) for name in names], self._limit
+                "roots", lambda: [_resolve(self._paths.rootfs, name) for name in names], self._timeout
             )
         except HungError:
-            return list(names)  # they lead through a mount that hangs; as written they still name the right disk
+            return list(names)  # on a hung mount; without resolving links they most likely name the right disk
 
-    def _tell_left_out(self, left_out: int) -> None:
-        if left_out != self._left_out and left_out:
-            log.warning("too many filesystems: %d are left out", left_out)
-        self._left_out = left_out
+    def _log_omitted(self, omitted: int) -> None:
+        if omitted != self._omitted and omitted:
+            log.warning("too many filesystems: %d are omitted", omitted)
+        self._omitted = omitted
 
 
 def _resolve(rootfs: str, path: bytes) -> bytes | None:
     try:
-        return resolve(rootfs, path)
+        return resolve_links(rootfs, path)
     except OSError:
         return None
 
 
-def _measure(mount: Mount, rootfs: str) -> _Space:
-    """Given a mount, return its space. Raise OSError, also when another filesystem answers in its place."""
-    path = below(rootfs, mount.point)
+def _measure(mount: MountPoint, rootfs: str) -> _Space:
+    """Space of a mount. Raise OSError, also if another filesystem hides it."""
+    path = host_path(rootfs, mount.point)
     space = os.statvfs(path)
-    mount.check_seen_as(os.stat(path).st_dev)
+    mount.check_device(os.stat(path).st_dev)
     unit, sized, counted = space.f_frsize, space.f_blocks > 0, space.f_files > 0
     return _Space(
         size=space.f_blocks * unit if sized else None,

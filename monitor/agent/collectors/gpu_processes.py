@@ -1,4 +1,4 @@
-"""Processes that hold cards: the driver's list, joined with what /proc and the cgroups say of each."""
+"""Processes on GPUs: the driver's list, joined with /proc and cgroups."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from monitor.agent.cgroup import Owner, read_owner
+from monitor.agent.cgroup import ContainerOwner, read_owner
 from monitor.agent.collectors import AbsentError
-from monitor.agent.gpu import nvml
+from monitor.agent.gpu import DriverMissingError, GpuDriverError, GpuLostError, GpuProcess, GpuSession, new_session
 from monitor.agent.procfs import ProcessStat, read_process
 from monitor.base.clock import Clock
 from monitor.facts import GpuProcessFact
@@ -17,73 +17,73 @@ GONE = "gone"
 
 
 @dataclass(slots=True)
-class Seen:
-    """What is known of one process, which is a pid and when it was started."""
+class GpuProcessState:
+    """What is known about one process, identified by pid and start time."""
 
     stat: ProcessStat | None
-    owner: Owner | None
+    owner: ContainerOwner | None
     state: str
     state_since: float
 
 
 class GpuProcessesCollector:
-    """Reads who holds which card.
+    """Reads which processes hold which GPU.
 
-    Processes are remembered while they are listed: since when they are in their state, and whose they are, which of
-    one that is dead or gone can no longer be found out.
+    A process is remembered while the driver lists it: since when it is in its state, and its owner, which cannot be
+    determined once the process is dead or gone.
     """
 
     name = "gpu_processes"
 
-    def __init__(self, proc: str, clock: Clock = time) -> None:
+    def __init__(self, proc: str, clock: Clock = time, session: GpuSession | None = None) -> None:
         self._proc = proc
         self._clock = clock
-        self._session = nvml.Session(clock)
-        self._seen: dict[int, Seen] = {}
-        self.trouble: str | None = None  # which cards the last reading is without
+        self._session = session or new_session(clock)
+        self._states: dict[int, GpuProcessState] = {}
+        self.warning: str | None = None
 
     def collect(self) -> tuple[GpuProcessFact, ...]:
-        """Return the processes. Raise AbsentError without a driver, NvmlError when no card tells its processes."""
+        """Processes on all GPUs. Raise AbsentError without a driver, GpuDriverError if no GPU lists its processes."""
         try:
-            held = self._read_cards()
-        except nvml.DriverMissingError as missing:
+            listed = self._list_processes()
+        except DriverMissingError as missing:
             raise AbsentError(str(missing)) from missing
         now = self._clock.time()
-        self._seen = {pid: self._look_at(pid, now) for pid in {process.pid for _, process in held}}
-        return tuple(self._fact(uuid, process) for uuid, process in held)
+        self._states = {pid: self._read_state(pid, now) for pid in {process.pid for _, process in listed}}
+        return tuple(self._fact(uuid, process) for uuid, process in listed)
 
-    def _read_cards(self) -> list[tuple[str, nvml.CardProcess]]:
-        """Return the processes of each card. A card that is lost has lost its list too; the others have theirs."""
-        held: list[tuple[str, nvml.CardProcess]] = []
-        told, mute = False, []
+    def _list_processes(self) -> list[tuple[str, GpuProcess]]:
+        """Processes with the UUID of their GPU. A lost GPU has lost its list; the others still have theirs."""
+        listed: list[tuple[str, GpuProcess]] = []
+        any_list, without_list = False, []
         with self._session.reading():
-            for card in self._session.cards:
-                with suppress(nvml.CardLostError):
-                    processes = nvml.read_processes(card)
-                    if processes is None or card.uuid is None:
-                        mute.append(str(card.index))
+            for gpu in self._session.gpus:
+                with suppress(GpuLostError):
+                    processes, uuid = gpu.processes(), gpu.identity.uuid
+                    if processes is None or uuid is None:
+                        without_list.append(str(gpu.identity.index))
                         continue
-                    told = True
-                    held += [(card.uuid, process) for process in processes]
-            if not told and (self._session.cards or self._session.unreadable):
-                raise nvml.NvmlError("no card tells which processes it has")
-        self.trouble = f"not told by cards {', '.join(mute)}" if mute else None
-        return held
+                    any_list = True
+                    listed += [(uuid, process) for process in processes]
+            if not any_list and (self._session.gpus or self._session.unreadable):
+                raise GpuDriverError("no GPU lists its processes")
+        self.warning = f"no process list from GPU {', '.join(without_list)}" if without_list else None
+        return listed
 
-    def _look_at(self, pid: int, now: float) -> Seen:
-        before = self._seen.get(pid)
+    def _read_state(self, pid: int, now: float) -> GpuProcessState:
+        before = self._states.get(pid)
         stat = read_process(self._proc, pid)
         if stat is None:
-            return gone(before, now)
+            return gone_state(before, now)
         if before is None or before.stat is None or before.stat.started_at != stat.started_at:
-            return Seen(stat, read_owner(self._proc, pid), stat.state, now)
+            return GpuProcessState(stat, read_owner(self._proc, pid), stat.state, now)
         since = before.state_since if before.state == stat.state else now
-        # The owner of a process never changes; only what could not be read yet is tried again.
-        return Seen(stat, before.owner or read_owner(self._proc, pid), stat.state, since)
+        # The owner of a process never changes: only one that could not be read is read again.
+        return GpuProcessState(stat, before.owner or read_owner(self._proc, pid), stat.state, since)
 
-    def _fact(self, gpu_uuid: str, process: nvml.CardProcess) -> GpuProcessFact:
-        seen = self._seen[process.pid]
-        stat, owner = seen.stat, seen.owner
+    def _fact(self, gpu_uuid: str, process: GpuProcess) -> GpuProcessFact:
+        known = self._states[process.pid]
+        stat, owner = known.stat, known.owner
         return GpuProcessFact(
             gpu_uuid=gpu_uuid,
             pid=process.pid,
@@ -91,8 +91,8 @@ class GpuProcessesCollector:
             mig_uuid=process.mig_uuid,
             memory_bytes=process.memory_bytes,
             name=stat.name if stat else None,
-            state=seen.state,
-            state_since=seen.state_since,
+            state=known.state,
+            state_since=known.state_since,
             started_at=stat.started_at if stat else None,
             uid=stat.uid if stat else None,
             container_id=owner.container_id if owner else None,
@@ -100,8 +100,8 @@ class GpuProcessesCollector:
         )
 
 
-def gone(before: Seen | None, now: float) -> Seen:
-    """Given what was known of a process that /proc no longer has, return it as gone, keeping what is still true."""
+def gone_state(before: GpuProcessState | None, now: float) -> GpuProcessState:
+    """State of a process that /proc no longer has: what was known about it still holds."""
     if before is None:
-        return Seen(None, None, GONE, now)
-    return Seen(before.stat, before.owner, GONE, before.state_since if before.state == GONE else now)
+        return GpuProcessState(None, None, GONE, now)
+    return GpuProcessState(before.stat, before.owner, GONE, before.state_since if before.state == GONE else now)

@@ -11,20 +11,20 @@ from monitor.facts import HostFact
 
 
 class HostCollector:
-    """Reads the whole node's figures, not those of the agent's container."""
+    """Reads the figures of the whole node, not of the agent's container."""
 
     name = "host"
 
     def __init__(self, paths: Paths) -> None:
-        # psutil knows one /proc for the whole process; the agent has only one, so it is set here and nowhere else.
+        # psutil has one /proc for the whole process.
         psutil.PROCFS_PATH = paths.proc
         self._kernel = os.uname().release
 
     def collect(self) -> HostFact:
-        """Return the host's figures. Raise OSError when /proc cannot be read."""
+        """Figures of the host. Raise OSError if /proc cannot be read."""
         memory = psutil.virtual_memory()
         seconds = psutil.cpu_times()._asdict()
-        for counted_twice in ("guest", "guest_nice"):  # the kernel has them in user and nice as well
+        for counted_twice in ("guest", "guest_nice"):  # already included in user and nice
             seconds.pop(counted_twice, None)
         return HostFact(
             cpus=psutil.cpu_count() or len(os.sched_getaffinity(0)),

@@ -1,6 +1,6 @@
-"""The image caches, and since when each image is here and when it was last used.
+"""Image caches, with the time each image was first seen and last used.
 
-Runtimes know neither time, and cleanup turns on both, so they are kept in a small file across restarts of the agent.
+Runtimes know neither time and cleanup needs both, so they are kept in a small file across restarts of the agent.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
 
 log = logging.getLogger(__name__)
 
-# A file that says "used ten minutes ago" of an image that is in use is near enough, and is not written every minute.
-_GRANULARITY = 600.0
+# The file of an image in use may be this old, so that it is not written every minute.
+_GRANULARITY_SECONDS = 600.0
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What is remembered of one image."""
+class ImageUse(msgspec.Struct, frozen=True):
+    """When an image was first seen and last used."""
 
     first_seen_at: float
     last_used_at: float | None = None
 
 
-# runtime -> image id -> what is remembered
-Memory = dict[str, dict[str, Seen]]
+ImageUses = dict[str, dict[str, ImageUse]]  # runtime -> image id -> use
 
 
 class ImagesCollector:
-    """Reads image caches. `patience` is how long each of several runtimes may take."""
+    """Reads image caches. On a node with several runtimes, each has `timeout` seconds."""
 
     name = "images"
 
@@ -45,114 +44,117 @@ class ImagesCollector:
         containers: Callable[[], tuple[ContainerFact, ...] | None],
         state_dir: str,
         clock: Clock = time,
-        patience: float = 10.0,
+        timeout: float = 10.0,
     ) -> None:
-        self._survey = Survey(self.name, runtimes, patience)
+        self._survey = Survey(self.name, runtimes, timeout)
         self._containers = containers
         self._clock = clock
-        self._file = StateFile(os.path.join(state_dir, "images.json"))
-        self._memory: Memory | None = None
+        self._file = ImageUseFile(os.path.join(state_dir, "images.json"))
+        self._uses: ImageUses | None = None
 
     @property
-    def trouble(self) -> str | None:
-        """Return which runtime the last reading is without, and why, or None if it is complete."""
-        return self._survey.trouble
+    def warning(self) -> str | None:
+        """Why the last result is incomplete, if it is."""
+        return self._survey.warning
 
     def collect(self) -> tuple[ImageCacheFact, ...]:
-        caches = self._survey.ask(lambda runtime: runtime.images())
+        caches = self._survey.query(lambda runtime: runtime.images())
         if not caches:
-            raise AbsentError("this node has no container runtime that can be asked")
-        if self._memory is None:
-            self._memory = self._file.load()
+            raise AbsentError("no container runtime on this node")
+        if self._uses is None:
+            self._uses = self._file.load()
         now = self._clock.time()
-        containers = {one.id: one for one in self._containers() or ()}
-        # A runtime that was not read keeps what is remembered of its images.
-        self._memory = self._memory | {
-            cache.runtime: remember(self._memory.get(cache.runtime, {}), cache.images, containers, now)
+        containers = {container.id: container for container in self._containers() or ()}
+        # The uses of a runtime that was not read stay as they are.
+        self._uses = self._uses | {
+            cache.runtime: updated_uses(self._uses.get(cache.runtime, {}), cache.images, containers, now)
             for cache in caches
         }
-        self._file.save(self._memory)
-        return tuple(_dated(cache, self._memory[cache.runtime]) for cache in caches)
+        self._file.save(self._uses)
+        return tuple(_with_uses(cache, self._uses[cache.runtime]) for cache in caches)
 
 
-def remember(
-    before: dict[str, Seen], images: Iterable[ImageFact], containers: dict[str, ContainerFact], now: float
-) -> dict[str, Seen]:
-    """Given what was remembered, the images here now and what is known of containers, return what to remember now."""
-    after = {}
+def updated_uses(
+    before: dict[str, ImageUse], images: Iterable[ImageFact], containers: dict[str, ContainerFact], now: float
+) -> dict[str, ImageUse]:
+    """Uses of the current images, given those of the previous pass and the known containers."""
+    uses = {}
     for image in images:
-        seen = before.get(image.id) or Seen(first_seen_at=now)
-        users = (containers[one] for one in image.containers if one in containers)
-        used = max((at for user in users if (at := _used_at(user, now)) is not None), default=None)
-        if used is not None and used > (seen.last_used_at or 0.0):
-            seen = Seen(seen.first_seen_at, used)
-        after[image.id] = seen
-    return after
+        use = before.get(image.id) or ImageUse(first_seen_at=now)
+        users = (containers[id_] for id_ in image.containers if id_ in containers)
+        used_at = max((at for user in users if (at := _used_at(user, now)) is not None), default=None)
+        if used_at is not None and used_at > (use.last_used_at or 0.0):
+            use = ImageUse(use.first_seen_at, used_at)
+        uses[image.id] = use
+    return uses
 
 
 def _used_at(container: ContainerFact, now: float) -> float | None:
-    """Given a container, return when it last used its image."""
+    """When a container last used its image."""
     if container.state in ("running", "paused"):
         return now
     return container.finished_at or container.started_at or container.created_at
 
 
-def _dated(cache: ImageCacheFact, memory: dict[str, Seen]) -> ImageCacheFact:
+def _with_uses(cache: ImageCacheFact, uses: dict[str, ImageUse]) -> ImageCacheFact:
     images = tuple(
-        msgspec.structs.replace(image, first_seen_at=seen.first_seen_at, last_used_at=seen.last_used_at)
+        msgspec.structs.replace(image, first_seen_at=use.first_seen_at, last_used_at=use.last_used_at)
         for image in cache.images
-        if (seen := memory[image.id])
+        if (use := uses[image.id])
     )
     return msgspec.structs.replace(cache, images=images)
 
 
-class StateFile:
-    """The file in which the memory outlives the agent. One that cannot be used costs a warning, never the facts."""
+class ImageUseFile:
+    """Image uses on disk, written only on a noticeable change. A failure costs a warning, never the facts.
+
+    Unlike base.statefile.StateFile it holds a plain mapping, and repeats a write that has failed.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._saved: Memory = {}
+        self._saved: ImageUses = {}
         self._warned = False
 
-    def load(self) -> Memory:
-        """Return what the file says, or nothing if there is none or it is damaged."""
+    def load(self) -> ImageUses:
+        """Saved uses; none if the file is missing or damaged."""
         try:
             with open(self._path, "rb") as file:
-                self._saved = msgspec.json.decode(file.read(), type=Memory)
+                self._saved = msgspec.json.decode(file.read(), type=ImageUses)
         except FileNotFoundError:
             pass
         except (OSError, msgspec.MsgspecError) as error:
-            log.warning("%s: cannot be read, images count as new: %s", self._path, error)
+            log.warning("%s: cannot read image uses, all images count as new: %s", self._path, error)
         return self._saved
 
-    def save(self, memory: Memory) -> None:
-        """Write `memory` if it says something else than the file, in one step that a crash cannot leave half done."""
-        if not _differs(memory, self._saved):
+    def save(self, uses: ImageUses) -> None:
+        """Replace the file atomically if `uses` differs noticeably from it."""
+        if not _differs(uses, self._saved):
             return
         temporary = f"{self._path}.new"
         try:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             with open(temporary, "wb") as file:
-                file.write(msgspec.json.encode(memory))
+                file.write(msgspec.json.encode(uses))
             os.replace(temporary, self._path)
         except OSError as error:
             if not self._warned:
-                log.warning("%s: cannot be written, a restart will forget when images were used: %s", self._path, error)
+                log.warning("%s: cannot write image uses, a restart will lose them: %s", self._path, error)
             self._warned = True
             return
-        self._saved, self._warned = memory, False
+        self._saved, self._warned = uses, False
 
 
-def _differs(memory: Memory, saved: Memory) -> bool:
-    """Return whether images came or went, or one was used noticeably later than the file says."""
-    if memory.keys() != saved.keys():
+def _differs(uses: ImageUses, saved: ImageUses) -> bool:
+    """Whether images were added or removed, or one was used noticeably later than saved."""
+    if uses.keys() != saved.keys():
         return True
     return any(
         images.keys() != saved[runtime].keys()
-        or any(_moved(seen.last_used_at, saved[runtime][image].last_used_at) for image, seen in images.items())
-        for runtime, images in memory.items()
+        or any(_is_later(use.last_used_at, saved[runtime][image].last_used_at) for image, use in images.items())
+        for runtime, images in uses.items()
     )
 
 
-def _moved(now: float | None, saved: float | None) -> bool:
-    return now != saved and (now is None or saved is None or now - saved >= _GRANULARITY)
+def _is_later(now: float | None, saved: float | None) -> bool:
+    return now != saved and (now is None or saved is None or now - saved >= _GRANULARITY_SECONDS)

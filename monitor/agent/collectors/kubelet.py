@@ -1,31 +1,31 @@
-"""From when on this node's kubelet removes images itself, and evicts pods: as it was told, not as it would be usual."""
+"""Image garbage collection and eviction thresholds of this node's kubelet, as configured, without defaults."""
 
 from __future__ import annotations
 
 import os
 
-from monitor.agent.cgroup import Owner, read_owner
+from monitor.agent.cgroup import ContainerOwner, read_owner
 from monitor.agent.collectors import AbsentError
 from monitor.agent.kubelet.thresholds import (
     SIGNALS,
-    Arguments,
-    Told,
+    KubeletArguments,
+    KubeletThresholds,
     parse_arguments,
     parse_config,
     parse_percent,
     parse_threshold,
 )
-from monitor.agent.mountinfo import below, resolve
+from monitor.agent.mountinfo import host_path, resolve_links
 from monitor.agent.settings import Paths
 from monitor.facts import EvictionFact, KubeletFact
 
 _NAME = b"kubelet\n"
 _FILE = "config.yaml"
-_MOST = 1 << 20  # bytes; such a file has some hundred lines
+_MAX_FILE_BYTES = 1 << 20  # such a file has a few hundred lines
 
 
 class KubeletCollector:
-    """Reads the kubelet's configuration file, and its command line, which wins."""
+    """Reads the kubelet's configuration file and its command line, which takes precedence."""
 
     name = "kubelet"
 
@@ -33,18 +33,20 @@ class KubeletCollector:
         self._paths = paths
 
     def collect(self) -> KubeletFact:
-        """Return what the kubelet was told. Raise AbsentError if there is none, OSError or ValueError if it is odd."""
+        """Thresholds of the kubelet. Raise AbsentError without one, OSError or ValueError if its file is unreadable."""
         arguments = self._arguments()
-        text = self._config(arguments or Arguments())
+        text = self._config(arguments or KubeletArguments())
         if arguments is None and text is None:
-            raise AbsentError(f"no kubelet here: neither a process nor {os.path.join(self._paths.kubelet, _FILE)}")
-        flags = arguments.told if arguments is not None else Told()
-        return fact(flags.over(parse_config(text) if text is not None else Told()))
+            raise AbsentError(
+                f"no kubelet on this node: neither a process nor {os.path.join(self._paths.kubelet, _FILE)}"
+            )
+        flags = arguments.thresholds if arguments is not None else KubeletThresholds()
+        return fact(flags.with_defaults(parse_config(text) if text is not None else KubeletThresholds()))
 
-    def _arguments(self) -> Arguments | None:
-        """Return what the kubelet was started with; None if no process is one.
+    def _arguments(self) -> KubeletArguments | None:
+        """Arguments of the running kubelet; None if it does not run.
 
-        Whoever has a container or an account here may call a program so. The node's own is root's, and in neither.
+        Any user or container can name a program so. The node's kubelet runs as root and outside of containers.
         """
         pids = sorted(int(name) for name in os.listdir(self._paths.proc) if name.isdecimal())
         for pid in pids:
@@ -52,21 +54,21 @@ class KubeletCollector:
                 if self._is_kubelet(pid) and (line := self._read(pid, "cmdline")):
                     return parse_arguments([os.fsdecode(part) for part in line.split(b"\0")])
             except OSError:
-                continue  # it is gone by now
+                continue  # it has ended
         return None
 
     def _is_kubelet(self, pid: int) -> bool:
         if self._read(pid, "comm") != _NAME:
             return False
         owner = os.stat(f"{self._paths.proc}/{pid}").st_uid
-        return owner in (0, os.geteuid()) and read_owner(self._paths.proc, pid) == Owner(None, None)
+        return owner in (0, os.geteuid()) and read_owner(self._paths.proc, pid) == ContainerOwner(None, None)
 
     def _read(self, pid: int, name: str) -> bytes:
         with open(f"{self._paths.proc}/{pid}/{name}", "rb") as file:
-            return file.read(_MOST)
+            return file.read(_MAX_FILE_BYTES)
 
-    def _config(self, arguments: Arguments) -> str | None:
-        """Return the content of the file; None if none was named and none is where it usually is."""
+    def _config(self, arguments: KubeletArguments) -> str | None:
+        """Content of the configuration file; None if none is named and the usual one does not exist."""
         if arguments.config is not None and os.path.isabs(arguments.config):
             return _text(self._on_node(arguments.config))
         try:
@@ -77,28 +79,28 @@ class KubeletCollector:
             return None
 
     def _on_node(self, path: str) -> bytes:
-        """Given a path as the node's own processes know it, return where the agent finds it."""
-        return below(self._paths.rootfs, resolve(self._paths.rootfs, os.fsencode(path)))
+        """Where the agent finds a path of the node."""
+        return host_path(self._paths.rootfs, resolve_links(self._paths.rootfs, os.fsencode(path)))
 
 
-def fact(told: Told) -> KubeletFact:
-    """Given what is written, return what it means. What cannot be read is not known."""
+def fact(thresholds: KubeletThresholds) -> KubeletFact:
+    """Parsed thresholds. A value that cannot be parsed is None."""
     return KubeletFact(
-        image_gc_high_ratio=parse_percent(told.high),
-        image_gc_low_ratio=parse_percent(told.low),
-        eviction_hard=None if told.eviction_hard is None else _evictions(told.eviction_hard),
+        image_gc_high_ratio=parse_percent(thresholds.high),
+        image_gc_low_ratio=parse_percent(thresholds.low),
+        eviction_hard=None if thresholds.eviction_hard is None else _evictions(thresholds.eviction_hard),
     )
 
 
 def _evictions(thresholds: dict[str, str]) -> tuple[EvictionFact, ...]:
-    found = ((signal, *parse_threshold(thresholds[signal])) for signal in SIGNALS if signal in thresholds)
+    parsed = ((signal, *parse_threshold(thresholds[signal])) for signal in SIGNALS if signal in thresholds)
     return tuple(
         EvictionFact(signal=signal, available_ratio=ratio, available_bytes=size)
-        for signal, ratio, size in found
+        for signal, ratio, size in parsed
         if ratio is not None or size
     )
 
 
 def _text(path: str | bytes) -> str:
     with open(path, "rb") as file:
-        return file.read(_MOST).decode("utf-8", "replace")
+        return file.read(_MAX_FILE_BYTES).decode("utf-8", "replace")

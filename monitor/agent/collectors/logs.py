@@ -1,7 +1,7 @@
-"""How large the containers' logs are, and when they were last written.
+"""Size and last write of the containers' logs.
 
-A log is the file that the runtime names and, beside it, those that rotation has made of it: `x-json.log.1` and
-`x-json.log.2.gz` for Docker, `0.log.20240501-101500` and the same with `.gz` for CRI. No line of them is read.
+A log is the file that the runtime names plus its rotated files: `x-json.log.1` and `x-json.log.2.gz` for Docker,
+`0.log.20240501-101500` and the same with `.gz` for CRI. Their content is not read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from monitor.facts import ContainerFact, LogFact
 
 
 class LogsCollector:
-    """Reads the logs of the containers that another collector has found."""
+    """Reads the logs of the containers that `containers` returns."""
 
     name = "logs"
 
@@ -25,16 +25,16 @@ class LogsCollector:
     def collect(self) -> tuple[LogFact, ...]:
         containers = self._containers()
         if containers is None:
-            raise AbsentError("which containers this node has is not known")
+            raise AbsentError("the containers of this node are unknown")
         return tuple(
-            _log_fact(one.id, os.path.join(self._rootfs, one.log_path.lstrip("/")))
-            for one in containers
-            if one.log_path is not None and not one.sandbox
+            _log_fact(container.id, os.path.join(self._rootfs, container.log_path.lstrip("/")))
+            for container in containers
+            if container.log_path is not None and not container.sandbox
         )
 
 
 def _log_fact(container_id: str, path: str) -> LogFact:
-    """Given a log's path, return the size of its files together and the time of the newest, or why that is unknown."""
+    """Total size of the log's files and time of the newest, or why they are unknown."""
     directory, name = os.path.split(path)
     try:
         with os.scandir(directory) as entries:
@@ -55,7 +55,7 @@ def _belongs(file: str, log: str) -> bool:
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
-    """Return the size and times of a file, or None if rotation has removed it since it was listed."""
+    """Size and times of a file; None if rotation has removed it since it was listed."""
     try:
         return entry.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Expected mounts: is the NAS there, does it answer, can it be written to."""
+"""Expected mounts: whether each is mounted, responds and is writable."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import time
 from typing import NamedTuple
 
 from monitor.agent.collectors import AbsentError
-from monitor.agent.guard import Guard, HungError
-from monitor.agent.mountinfo import Mount, Mounts, MountTable, below, label, on_node, resolve
+from monitor.agent.guard import HungCallGuard, HungError
+from monitor.agent.mountinfo import MountPoint, Mounts, MountTable, decoded, host_path, node_path, resolve_links
 from monitor.agent.settings import ExpectedMount, Paths
 from monitor.base.clock import Clock
 from monitor.facts import MountFact
 
 # When many hang at once (one NAS, many exports), those after the first few get less time, so that the pass ends.
-_PATIENCE_SECONDS = 15.0
-_SHORT_LIMIT_SECONDS = 1.0
+_PASS_BUDGET_SECONDS = 15.0
+_SHORT_TIMEOUT_SECONDS = 1.0
 _STATE_OF_ERROR = {errno.ESTALE: "stale", errno.EROFS: "read-only"}
 
 
-class _Finding(NamedTuple):
-    """How one mount was found. `since` is None when that is to be told from the findings before."""
+class _MountState(NamedTuple):
+    """State of one mount. Without `since`, it began with the first pass that found it."""
 
     state: str
     since: float | None = None
@@ -31,7 +31,7 @@ class _Finding(NamedTuple):
 
 
 class MountsCollector:
-    """Tries every mount that the configuration expects, each under a limit and never twice at once."""
+    """Tests every mount that the configuration expects, each with a timeout and never twice at once."""
 
     name = "mounts"
 
@@ -40,84 +40,82 @@ class MountsCollector:
         paths: Paths,
         expected: tuple[ExpectedMount, ...],
         clock: Clock = time,
-        per_mount_limit: float = 5.0,
+        per_mount_timeout: float = 5.0,
     ) -> None:
         self._rootfs = paths.rootfs
         self._expected = expected
         self._clock = clock
-        self._limit_seconds = per_mount_limit
-        self._guard = Guard("mounts", clock)
+        self._per_mount_timeout = per_mount_timeout
+        self._guard = HungCallGuard("mounts", clock)
         self._table = MountTable(paths.proc, clock)
         self._test_file = os.fsencode(f".gpuwarden-write-test-{os.uname().nodename}")
         self._states: dict[str, tuple[str, float]] = {}
-        self._began = 0.0
+        self._started = 0.0
 
     def collect(self) -> tuple[MountFact, ...]:
-        """Return one fact a mount, in the order of the configuration. Raise AbsentError when none is."""
+        """One fact per mount, in the order of the configuration. Raise AbsentError if none is configured."""
         if not self._expected:
-            raise AbsentError("no mounts are expected; list them under agent.mounts")
-        self._began = self._clock.monotonic()
+            raise AbsentError("no expected mounts are configured; list them under agent.mounts")
+        self._started = self._clock.monotonic()
         mounts = self._table.read()
         return tuple(self._fact(expected, mounts) for expected in self._expected)
 
     def _fact(self, expected: ExpectedMount, mounts: Mounts) -> MountFact:
-        found = self._find(expected, mounts)
+        now = self._test(expected, mounts)
         state, since = self._states.get(expected.path, (None, 0.0))
-        if state != found.state:
-            since = self._clock.time() if found.since is None else found.since
-            self._states[expected.path] = found.state, since
-        return MountFact(
-            path=expected.path, state=found.state, since=since, latency_seconds=found.latency, error=found.error
-        )
+        if state != now.state:
+            since = self._clock.time() if now.since is None else now.since
+            self._states[expected.path] = now.state, since
+        return MountFact(path=expected.path, state=now.state, since=since, latency_seconds=now.latency, error=now.error)
 
-    def _find(self, expected: ExpectedMount, mounts: Mounts) -> _Finding:
+    def _test(self, expected: ExpectedMount, mounts: Mounts) -> _MountState:
         try:
-            mount = self._mount_at(on_node(self._rootfs, expected.path), mounts)
-            return self._try(expected, mount) if mount else _Finding("missing")
+            mount = self._mount_at(node_path(self._rootfs, expected.path), mounts)
+            return self._test_mount(expected, mount) if mount else _MountState("missing")
         except HungError as hung:
-            return _Finding("hung", since=hung.since)
+            return _MountState("hung", since=hung.since)
         except OSError as error:
             state = _STATE_OF_ERROR.get(error.errno or 0, "failing")
-            return _Finding(state, error=error.strerror or str(error))
+            return _MountState(state, error=error.strerror or str(error))
 
-    def _mount_at(self, path: bytes, mounts: Mounts) -> Mount | None:
-        """Given a path, return what is mounted there, or where a link leads, or what the automounter now mounts."""
+    def _mount_at(self, path: bytes, mounts: Mounts) -> MountPoint | None:
+        """Mount at a path, behind a link, or as the automounter now mounts it."""
         if (mount := mounts.at(path)) is not None and mount.fstype != b"autofs":
             return mount
         try:
-            # Looking at a path makes the automounter mount it. It can hang like any other look.
-            real = self._guard.call(f"find {label(path)}", lambda: self._look(path), self._limit())
+            # Accessing a path makes the automounter mount it, which can hang like any other access.
+            real = self._guard.call(f"find {decoded(path)}", lambda: self._access(path), self._timeout())
         except FileNotFoundError:
             return None
         mount = self._table.read().at(real)
         return mount if mount is not None and mount.fstype != b"autofs" else None
 
-    def _look(self, path: bytes) -> bytes:
-        real = resolve(self._rootfs, path)
-        os.statvfs(below(self._rootfs, real))
+    def _access(self, path: bytes) -> bytes:
+        real = resolve_links(self._rootfs, path)
+        os.statvfs(host_path(self._rootfs, real))
         return real
 
-    def _try(self, expected: ExpectedMount, mount: Mount) -> _Finding:
-        """Given a mount, return how it behaves. Raise HungError or the OSError that it gives."""
-        # The device number is part of the key: a mount made anew must not wait for a call into the dead one.
-        key = f"{label(mount.number)} {label(mount.point)}"
-        path = below(self._rootfs, mount.point)
+    def _test_mount(self, expected: ExpectedMount, mount: MountPoint) -> _MountState:
+        """State of a mount. Raise HungError, or OSError if it fails."""
+        # The device number is part of the key: a new mount must not wait for a call into the dead one.
+        key = f"{decoded(mount.number)} {decoded(mount.point)}"
+        path = host_path(self._rootfs, mount.point)
         test_file = path + b"/" + self._test_file if expected.write_test else None
-        began = self._clock.monotonic()
-        read_only = self._guard.call(key, lambda: _probe(mount, path, test_file), self._limit())
-        latency = self._clock.monotonic() - began
+        started = self._clock.monotonic()
+        read_only = self._guard.call(key, lambda: _probe(mount, path, test_file), self._timeout())
+        latency = self._clock.monotonic() - started
         if expected.writable and (read_only or mount.read_only):
-            return _Finding("read-only", latency=latency)
-        return _Finding("ok", latency=latency)
+            return _MountState("read-only", latency=latency)
+        return _MountState("ok", latency=latency)
 
-    def _limit(self) -> float:
-        spent = self._clock.monotonic() - self._began
-        return self._limit_seconds if spent < _PATIENCE_SECONDS else _SHORT_LIMIT_SECONDS
+    def _timeout(self) -> float:
+        spent = self._clock.monotonic() - self._started
+        return self._per_mount_timeout if spent < _PASS_BUDGET_SECONDS else _SHORT_TIMEOUT_SECONDS
 
 
-def _probe(mount: Mount, path: bytes, test_file: bytes | None) -> bool:
-    """Given a mount and where it is seen, return whether it is read-only. Raise OSError when it does not work."""
-    mount.check_seen_as(os.stat(path).st_dev)  # stat gives ESTALE where statvfs may still answer
+def _probe(mount: MountPoint, path: bytes, test_file: bytes | None) -> bool:
+    """Whether the mount at `path` is read-only. Raise OSError if it does not work."""
+    mount.check_device(os.stat(path).st_dev)  # stat returns ESTALE where statvfs may still succeed
     read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     if test_file is not None and not read_only:
         _write_test(test_file)
@@ -125,10 +123,10 @@ def _probe(mount: Mount, path: bytes, test_file: bytes | None) -> bool:
 
 
 def _write_test(path: bytes) -> None:
-    """Write, flush and remove a file. Raise OSError when that fails.
+    """Write, flush and remove a file. Raise OSError if that fails.
 
-    The name can be guessed and the directory may be everybody's: a file that is already there (of an agent that was
-    killed, or a link put there by somebody) is removed, never opened.
+    The name is predictable and the directory may be world-writable: an existing file (of a killed agent, or a link
+    planted by a user) is removed, never opened.
     """
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

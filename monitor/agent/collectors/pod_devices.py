@@ -1,4 +1,4 @@
-"""Which devices the kubelet gave to which container."""
+"""Devices that the kubelet has allocated to containers."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from monitor.facts import PodDeviceFact
 
 _SOCKET = "pod-resources/kubelet.sock"
 _CHECKPOINT = "device-plugins/kubelet_internal_checkpoint"
-_UUID_LENGTH = len("GPU-") + 36
+_UUID_CHARS = len("GPU-") + 36
 
 
 class PodDevicesCollector:
-    """Asks the kubelet's socket and, where there is none, its checkpoint file."""
+    """Reads allocations from the kubelet's socket or, without one, from its checkpoint file."""
 
     name = "pod_devices"
 
     def __init__(self, paths: Paths, resources: tuple[str, ...], timeout: float = 5.0) -> None:
-        """Report devices of resources that start with one of `resources`; wait `timeout` seconds for the kubelet."""
+        """Report resources with one of the prefixes `resources`; wait `timeout` seconds for the kubelet."""
         self._resources = resources
         self._timeout = timeout
         self._socket = os.path.join(paths.kubelet, _SOCKET)
         self._checkpoint = CheckpointFile(os.path.join(paths.kubelet, _CHECKPOINT))
 
     def collect(self) -> tuple[PodDeviceFact, ...]:
-        """Return every device in use. Raise AbsentError if there is no kubelet, PodResourcesError if it is stuck."""
+        """Every allocated device. Raise AbsentError without a kubelet, PodResourcesError if it does not answer."""
         if _exists(self._socket):
             listed = self._wanted(list_allocations(self._socket, self._timeout))
             return _facts(with_pod_uids(listed, self._checkpoint_if_any()), "pod-resources")
         try:
             return _facts(self._wanted(self._checkpoint.read()), "checkpoint")
         except FileNotFoundError:
-            raise AbsentError(f"no kubelet here: neither {self._socket} nor {self._checkpoint.path}") from None
+            raise AbsentError(f"no kubelet on this node: neither {self._socket} nor {self._checkpoint.path}") from None
 
     def _wanted(self, allocations: Iterable[Allocation]) -> list[Allocation]:
         return [allocation for allocation in allocations if allocation.resource.startswith(self._resources)]
 
     def _checkpoint_if_any(self) -> tuple[Allocation, ...]:
-        """The file only adds the uids to what the socket says: to be without it is no reason to know nothing."""
+        """Allocations from the checkpoint, which only adds pod UIDs to those from the socket; none if unreadable."""
         try:
             return self._checkpoint.read()
         except (OSError, CheckpointError):
@@ -51,30 +51,30 @@ class PodDevicesCollector:
 
 
 def with_pod_uids(listed: Iterable[Allocation], checkpoint: Iterable[Allocation]) -> list[Allocation]:
-    """Given what the socket lists and what the file holds, return the former with the uids that the latter knows.
+    """Add pod UIDs from the checkpoint to the allocations from the socket.
 
-    The two have device and container in common. A pod that has ended may still be in the file beside the one that got
-    its device: then the uid stays unknown.
+    They are matched by device and container. A pod that has ended may still be in the checkpoint along with the pod
+    that has its device now: then the UID stays unknown.
     """
     uids: dict[tuple[str, str, str], set[str | None]] = {}
     for known in checkpoint:
         uids.setdefault((known.resource, known.device_id, known.container), set()).add(known.pod_uid)
-    filled = []
+    completed = []
     for allocation in listed:
-        found = uids.get((allocation.resource, allocation.device_id, allocation.container), set())
-        filled.append(allocation._replace(pod_uid=next(iter(found))) if len(found) == 1 else allocation)
-    return filled
+        candidates = uids.get((allocation.resource, allocation.device_id, allocation.container), set())
+        completed.append(allocation._replace(pod_uid=next(iter(candidates))) if len(candidates) == 1 else allocation)
+    return completed
 
 
 def parse_device_id(device_id: str) -> tuple[str | None, int | None]:
-    """Given a device id, return the uuid of the card or MIG instance, and which of its replicas this is.
+    """UUID of the GPU or MIG instance and replica number in a device id; None where it has none.
 
-    Either is None when the id does not tell. Replicas are written `<uuid>::<n>` by NVIDIA's plugin, `<uuid>-<n>` by the
-    vGPU plugins of Volcano and HAMi, `<uuid>-_-<n>` by those that share memory.
+    Replicas are written `<uuid>::<n>` by NVIDIA's plugin, `<uuid>-<n>` by the vGPU plugins of Volcano and HAMi,
+    `<uuid>-_-<n>` by those that share memory.
     """
     uuid, separator, replica = device_id.partition("::")
-    if not separator and uuid.startswith(("GPU-", "MIG-")) and uuid[_UUID_LENGTH : _UUID_LENGTH + 1] == "-":
-        uuid, replica = device_id[:_UUID_LENGTH], device_id[_UUID_LENGTH:].removeprefix("-_").removeprefix("-")
+    if not separator and uuid.startswith(("GPU-", "MIG-")) and uuid[_UUID_CHARS : _UUID_CHARS + 1] == "-":
+        uuid, replica = device_id[:_UUID_CHARS], device_id[_UUID_CHARS:].removeprefix("-_").removeprefix("-")
     return (
         uuid if uuid.startswith(("GPU-", "MIG-")) else None,
         int(replica) if replica.isascii() and replica.isdecimal() else None,
@@ -82,7 +82,7 @@ def parse_device_id(device_id: str) -> tuple[str | None, int | None]:
 
 
 def _exists(path: str) -> bool:
-    """Tell whether there is such a path. Raise OSError when that may not be seen, which is not the same as "no"."""
+    """Whether the path exists. Raise OSError if that cannot be determined."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""What fills the runtimes' directories beside images: writable layers, build cache, volumes."""
+"""What fills the runtimes' directories besides images: writable layers, build cache, volumes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from monitor.facts import RuntimeUsageFact
 
 
 class RuntimeUsageCollector:
-    """Reads usage, which Docker finds out by walking directories. `patience` is each runtime's, of several."""
+    """Reads usage, which Docker computes by walking directories. Of several runtimes, each has `timeout` seconds."""
 
     name = "runtime_usage"
 
-    def __init__(self, runtimes: Runtimes, patience: float = 120.0) -> None:
-        self._survey = Survey(self.name, runtimes, patience)
+    def __init__(self, runtimes: Runtimes, timeout: float = 120.0) -> None:
+        self._survey = Survey(self.name, runtimes, timeout)
 
     @property
-    def trouble(self) -> str | None:
-        """Return which runtime the last reading is without, and why, or None if it is complete."""
-        return self._survey.trouble
+    def warning(self) -> str | None:
+        """Why the last result is incomplete, if it is."""
+        return self._survey.warning
 
     def collect(self) -> tuple[RuntimeUsageFact, ...]:
-        answers = self._survey.ask(lambda runtime: runtime.usage())
-        if not answers:
-            raise AbsentError("this node has no container runtime that can be asked")
-        return answers
+        results = self._survey.query(lambda runtime: runtime.usage())
+        if not results:
+            raise AbsentError("no container runtime on this node")
+        return results

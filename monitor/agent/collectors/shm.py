@@ -1,4 +1,4 @@
-"""Shared memory: size and use of /dev/shm, the host's and every container's."""
+"""Shared memory: size and usage of /dev/shm, of the host and of every container."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import stat
 from collections.abc import Callable
 
-from monitor.agent.guard import Guard, HungError
+from monitor.agent.guard import HungCallGuard, HungError
 from monitor.agent.settings import Paths
 from monitor.facts import ContainerFact, GpuProcessFact, ShmFact
 
+_Target = tuple[str | None, int | None]  # container and one of its processes; both None for the host
+
 
 class ShmCollector:
-    """Looks at each /dev/shm through the root directory of a process that lives there."""
+    """Reads each /dev/shm through the root directory of a process of the container."""
 
     name = "shm"
 
@@ -21,29 +23,29 @@ class ShmCollector:
         paths: Paths,
         containers: Callable[[], tuple[ContainerFact, ...] | None],
         gpu_processes: Callable[[], tuple[GpuProcessFact, ...] | None],
-        limit: float = 2.0,
+        timeout: float = 2.0,
     ) -> None:
         self._rootfs = paths.rootfs.rstrip("/")
         self._proc = paths.proc
         self._containers = containers
         self._gpu_processes = gpu_processes
-        self._limit = limit
-        self._guard = Guard("shm")
+        self._timeout = timeout
+        self._guard = HungCallGuard("shm")
 
     def collect(self) -> tuple[ShmFact, ...]:
-        """Return the host's and, as far as they are known, every running container's."""
-        places: list[tuple[str | None, int | None]] = [(None, None), *self._pids().items()]
+        """Shared memory of the host and of every known running container."""
+        targets: list[_Target] = [(None, None), *self._pids().items()]
         if not self._guard.hung():
             try:
-                # All in one call, which is cheap, as shared memory does not hang, unless a container put a dead
-                # network filesystem in its place.
-                return self._guard.call("all", lambda: tuple(filter(None, map(self._read, places))), self._limit)
+                # All in one cheap call: shared memory does not hang, unless a container has mounted a dead network
+                # filesystem in its place.
+                return self._guard.call("all", lambda: tuple(filter(None, map(self._read, targets))), self._timeout)
             except HungError:
                 pass
-        return tuple(filter(None, map(self._read_alone, places)))
+        return tuple(filter(None, map(self._read_alone, targets)))
 
     def _pids(self) -> dict[str, int]:
-        """Return a process of each container. Those that hold a GPU count even if no runtime tells of them."""
+        """One process of each container. Processes on a GPU count even if no runtime lists their container."""
         pids = {
             process.container_id: process.pid
             for process in self._gpu_processes() or ()
@@ -56,24 +58,23 @@ class ShmCollector:
                 pids[container.id] = container.pid
         return pids
 
-    def _read_alone(self, place: tuple[str | None, int | None]) -> ShmFact | None:
+    def _read_alone(self, target: _Target) -> ShmFact | None:
         try:
-            return self._guard.call(f"{place}", lambda: self._read(place), self._limit)
+            return self._guard.call(f"{target}", lambda: self._read(target), self._timeout)
         except HungError:
             return None
 
-    def _read(self, place: tuple[str | None, int | None]) -> ShmFact | None:
-        """Given a container and a process of it, return its /dev/shm, or None when there is none to be seen."""
-        container_id, pid = place
+    def _read(self, target: _Target) -> ShmFact | None:
+        container_id, pid = target
         root = f"{self._rootfs}/" if pid is None else f"{self._proc}/{pid}/root/"
         path = f"{root}dev/shm"
         try:
             status, space = os.lstat(path), os.statvfs(path)
             on_disk = status.st_dev == os.stat(root).st_dev
         except OSError:
-            return None  # no such directory, the process has ended, or the agent may not look
+            return None  # no such directory, the process has ended, or permission denied
         if on_disk or not stat.S_ISDIR(status.st_mode) or not space.f_blocks:
-            return None  # the figures would be the disk's, or those of where a link leads; a size of 0 is "no limit"
+            return None  # the figures of a disk or of a link's target; a size of 0 means "no limit"
         return ShmFact(
             size_bytes=space.f_blocks * space.f_frsize,
             used_bytes=(space.f_blocks - space.f_bfree) * space.f_frsize,

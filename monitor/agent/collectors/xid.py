@@ -1,7 +1,7 @@
-"""XIDs, the driver's word for what went wrong on a card, from both places where it says so.
+"""XID errors from both of their sources, the kernel log and the driver's events.
 
-Events reach us at once and only while we listen, and some codes (79, 119, 120) never come as one. The kernel log has
-all of them, also those from before the agent was started. It is read first and never waits for the driver.
+Events arrive at once, but only while subscribed, and some codes (79, 119, 120) never come as events. The kernel log has
+all of them, including those from before the agent started. It is read first and never waits for the driver.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import TypeVar
 import msgspec
 
 from monitor.agent.collectors import AbsentError
-from monitor.agent.gpu import nvml
-from monitor.agent.guard import Guard, HungError
+from monitor.agent.gpu import DriverMissingError, GpuDriverError, GpuEvents, new_events, normalize_pci_address
+from monitor.agent.guard import HungCallGuard, HungError
 from monitor.agent.kmsg import KernelLog, KernelMessage
 from monitor.base.clock import Clock
 from monitor.facts import XidCount, XidEvent, XidFacts
 
-RECENT = 50
+MAX_RECENT = 50
 SAME_INCIDENT_SECONDS = 10.0
-FALLEN_OFF_THE_BUS = 79
-MOST_DIGITS = 10
-DRIVER_LIMIT = 3.0
+OFF_THE_BUS_CODE = 79
+MAX_DIGITS = 10
+DRIVER_TIMEOUT_SECONDS = 3.0
 KERNEL, DRIVER, BOTH = "kernel", "nvml", "both"
-_Placed = TypeVar("_Placed", XidCount, XidEvent)
+_Xid = TypeVar("_Xid", XidCount, XidEvent)
 
 
 class XidCollector:
@@ -35,30 +35,35 @@ class XidCollector:
     name = "xid"
 
     def __init__(
-        self, kmsg: str, clock: Clock = time, booted_at: float | None = None, driver_limit: float = DRIVER_LIMIT
+        self,
+        kmsg: str,
+        clock: Clock = time,
+        booted_at: float | None = None,
+        driver_timeout: float = DRIVER_TIMEOUT_SECONDS,
+        events: GpuEvents | None = None,
     ) -> None:
         self._clock = clock
         self._log = KernelLog(kmsg, "NVRM: ", booted_at, clock)
-        self._listener = nvml.XidListener(nvml.Session(clock))
-        self._driver_limit = driver_limit
-        # A driver that hangs is when the kernel log matters most, so the driver is asked on a thread of its own. What
-        # is heard there waits here: a call that comes back too late has still heard it.
-        self._guard = Guard("xid", clock)
-        self._heard: deque[XidEvent] = deque()
+        self._events = events or new_events(clock)
+        self._driver_timeout = driver_timeout
+        # The kernel log matters most when the driver hangs, so the driver is read on another thread. Events are
+        # queued here: a call that returns too late still delivers them.
+        self._guard = HungCallGuard("xid", clock)
+        self._queue: deque[XidEvent] = deque()
         self._uuids: dict[str, str] = {}
         self._facts = XidFacts()
 
     def collect(self) -> XidFacts:
-        """Return all that is known. Raise AbsentError when there is neither a driver nor a kernel log to read."""
-        news, log_error = self._read_log()
-        driver_error = self._ask_driver()
+        """All XIDs so far. Raise AbsentError if there is neither a driver nor a readable kernel log."""
+        events, log_error = self._read_log()
+        driver_error = self._read_driver()
         if log_error is not None and driver_error is not None:
-            if isinstance(driver_error, nvml.DriverMissingError):
-                raise AbsentError(f"{driver_error}, and its kernel log cannot be read: {log_error}")
+            if isinstance(driver_error, DriverMissingError):
+                raise AbsentError(f"{driver_error}, and the kernel log cannot be read: {log_error}")
             raise driver_error
-        while self._heard:
-            news.append(self._heard.popleft())
-        self._facts = with_uuids(merge(self._facts, news), self._uuids)
+        while self._queue:
+            events.append(self._queue.popleft())
+        self._facts = with_uuids(merge_events(self._facts, events), self._uuids)
         return self._facts
 
     def _read_log(self) -> tuple[list[XidEvent], OSError | None]:
@@ -66,53 +71,46 @@ class XidCollector:
             messages = self._log.read()
         except OSError as error:
             return [], error
-        self._uuids |= dict(found for message in messages if (found := parse_uuid(message.text)) is not None)
+        self._uuids |= dict(pair for message in messages if (pair := parse_uuid(message.text)) is not None)
         return [event for message in messages if (event := parse_xid(message)) is not None], None
 
-    def _ask_driver(self) -> Exception | None:
+    def _read_driver(self) -> Exception | None:
         try:
-            self._guard.call("driver", self._listen, self._driver_limit)
-        except (nvml.NvmlError, HungError) as error:
+            self._guard.call("driver", self._drain_events, self._driver_timeout)
+        except (GpuDriverError, HungError) as error:
             return error
         return None
 
-    def _listen(self) -> None:
-        heard = self._listener.drain()
+    def _drain_events(self) -> None:
+        xids = self._events.drain()
         now = self._clock.time()
-        for card in self._listener.session.cards:
-            if card.pci_bus_id is not None and card.uuid is not None:
-                self._uuids[card.pci_bus_id] = card.uuid
-        self._heard.extend(
-            XidEvent(at=now, code=code, source=DRIVER, gpu_uuid=card.uuid, pci_bus_id=card.pci_bus_id)
-            for card, code in heard
+        for gpu in (gpu.identity for gpu in self._events.gpus):
+            if gpu.pci_bus_id is not None and gpu.uuid is not None:
+                self._uuids[gpu.pci_bus_id] = gpu.uuid
+        self._queue.extend(
+            XidEvent(at=now, code=code, source=DRIVER, gpu_uuid=gpu.identity.uuid, pci_bus_id=gpu.identity.pci_bus_id)
+            for gpu, code in xids
         )
 
 
 def parse_xid(message: KernelMessage) -> XidEvent | None:
-    """Given a message of the kernel, return the XID that it reports, if it reports one.
+    """XID that a kernel message reports, if any.
 
     NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus.
     NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 31, pid='<unknown>', name=<unknown>, Ch 0000001e      (a MIG instance)
-    NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.                                         (79, without saying so)
+    NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.                                         (79, without the code)
     """
-    _, found, report = message.text.partition("NVRM: Xid (")
-    if not found:
+    _, marker, report = message.text.partition("NVRM: Xid (")
+    if not marker:
         return _parse_fallen_off(message)
-    place, _, rest = report.partition("): ")
-    code, _, words = rest.partition(",")
-    address = _address(place.split(" ")[0].removeprefix("PCI:"))
+    location, _, rest = report.partition("): ")
+    code, _, text = rest.partition(",")
+    address = _address(location.split(" ")[0].removeprefix("PCI:"))
     number = _number(code.strip())
     if address is None or number is None:
         return None
-    words = words.strip()
-    return XidEvent(
-        at=message.at,
-        code=number,
-        source=KERNEL,
-        pci_bus_id=address,
-        pid=_pid(words),
-        message=words or None,
-    )
+    text = text.strip()
+    return XidEvent(at=message.at, code=number, source=KERNEL, pci_bus_id=address, pid=_pid(text), message=text or None)
 
 
 def _parse_fallen_off(message: KernelMessage) -> XidEvent | None:
@@ -120,99 +118,99 @@ def _parse_fallen_off(message: KernelMessage) -> XidEvent | None:
         return None
     for word in message.text.split():
         if (address := _address(word.strip(":,"))) is not None:
-            words = "GPU has fallen off the bus."
-            return XidEvent(at=message.at, code=FALLEN_OFF_THE_BUS, source=KERNEL, pci_bus_id=address, message=words)
+            text = "GPU has fallen off the bus."
+            return XidEvent(at=message.at, code=OFF_THE_BUS_CODE, source=KERNEL, pci_bus_id=address, message=text)
     return None
 
 
 def parse_uuid(text: str) -> tuple[str, str] | None:
-    """Given a message of the kernel, return address and uuid of a card, if that is what it tells.
+    """PCI address and UUID of a GPU, if a kernel message reports them.
 
     NVRM: GPU at PCI:0000:3b:00: GPU-2e2b6342-3996-51b9-5480-e20df571e09c
     """
-    _, found, rest = text.partition("NVRM: GPU at PCI:")
-    place, _, uuid = rest.partition(": ")
-    address = _address(place) if found and uuid.startswith("GPU-") else None
+    _, marker, rest = text.partition("NVRM: GPU at PCI:")
+    location, _, uuid = rest.partition(": ")
+    address = _address(location) if marker and uuid.startswith("GPU-") else None
     return (address, uuid.strip()) if address is not None else None
 
 
 def _address(text: str) -> str | None:
     try:
-        return nvml.normal_pci(text)
+        return normalize_pci_address(text)
     except ValueError:
         return None
 
 
-def _pid(words: str) -> int | None:
-    _, found, rest = words.partition("pid=")
+def _pid(text: str) -> int | None:
+    _, marker, rest = text.partition("pid=")
     pid = rest.partition(",")[0].strip("'\" ")
-    return _number(pid) if found else None
+    return _number(pid) if marker else None
 
 
 def _number(text: str) -> int | None:
-    """Given digits, return their value; what has more of them than any code or pid is neither."""
-    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+    """Value of a decimal number; None if it is longer than any code or pid."""
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
 
 
-def merge(facts: XidFacts, news: Iterable[XidEvent]) -> XidFacts:
-    """Given what is known and what is new, return both, each incident once. `recent` has the oldest first.
+def merge_events(facts: XidFacts, events: Iterable[XidEvent]) -> XidFacts:
+    """Add new events, counting each incident once. `recent` is sorted, oldest first.
 
-    An incident is one report, or two of the same code and card at about the same time if one is the kernel's and one
-    the driver's. A card falls off the bus once, whoever says so and however often.
+    An incident is one report, or one of the kernel and one of the driver with the same code and GPU at about the same
+    time. Any number of reports that a GPU has fallen off the bus are one incident.
     """
     recent = list(facts.recent)
-    counts = {(_card(count), count.code): count for count in facts.counts}
-    for event in sorted(news, key=lambda event: event.at):
-        place = _same_incident(recent, event)
-        if place is not None:
-            recent[place] = _joined(recent[place], event)
+    counts = {(_gpu(count), count.code): count for count in facts.counts}
+    for event in sorted(events, key=lambda event: event.at):
+        index = _same_incident(recent, event)
+        if index is not None:
+            recent[index] = _joined(recent[index], event)
             continue
         recent.append(event)
-        key = (_card(event), event.code)
+        key = (_gpu(event), event.code)
         counts[key] = _counted(counts.get(key), event)
     recent.sort(key=lambda event: event.at)
-    return XidFacts(counts=tuple(counts.values()), recent=tuple(recent[-RECENT:]))
+    return XidFacts(counts=tuple(counts.values()), recent=tuple(recent[-MAX_RECENT:]))
 
 
 def with_uuids(facts: XidFacts, uuids: Mapping[str, str]) -> XidFacts:
-    """Given the uuids of cards by address, return the facts with those filled in that were not known before."""
+    """Fill in missing UUIDs, given the UUIDs of GPUs by PCI address."""
     return XidFacts(
         counts=tuple(_with_uuid(count, uuids) for count in facts.counts),
         recent=tuple(_with_uuid(event, uuids) for event in facts.recent),
     )
 
 
-def _with_uuid(fact: _Placed, uuids: Mapping[str, str]) -> _Placed:
+def _with_uuid(fact: _Xid, uuids: Mapping[str, str]) -> _Xid:
     uuid = uuids.get(fact.pci_bus_id or "")
     return msgspec.structs.replace(fact, gpu_uuid=uuid) if fact.gpu_uuid is None and uuid is not None else fact
 
 
-def _card(fact: XidCount | XidEvent) -> str | None:
+def _gpu(fact: XidCount | XidEvent) -> str | None:
     return fact.pci_bus_id or fact.gpu_uuid
 
 
 def _same_incident(recent: list[XidEvent], event: XidEvent) -> int | None:
-    """Return where the incident of this event is among the recent ones, the newest that fits."""
-    for place in range(len(recent) - 1, -1, -1):
-        other = recent[place]
-        if other.code != event.code or _card(other) != _card(event):
+    """Index of the newest recent event that reports the same incident."""
+    for index in range(len(recent) - 1, -1, -1):
+        other = recent[index]
+        if other.code != event.code or _gpu(other) != _gpu(event):
             continue
-        told_by_another = {other.source, event.source} == {KERNEL, DRIVER}
+        other_source = {other.source, event.source} == {KERNEL, DRIVER}
         near = abs(other.at - event.at) <= SAME_INCIDENT_SECONDS
-        if near and (told_by_another or event.code == FALLEN_OFF_THE_BUS):
-            return place
+        if near and (other_source or event.code == OFF_THE_BUS_CODE):
+            return index
     return None
 
 
 def _joined(one: XidEvent, other: XidEvent) -> XidEvent:
-    """The kernel says more than the driver does, and says it first."""
-    told, silent = (one, other) if one.message is not None else (other, one)
+    """One event of two, preferring the one with a message: the kernel reports more than the driver."""
+    main, extra = (one, other) if one.message is not None else (other, one)
     return msgspec.structs.replace(
-        told,
+        main,
         at=min(one.at, other.at),
         source=one.source if one.source == other.source else BOTH,
-        gpu_uuid=told.gpu_uuid or silent.gpu_uuid,
-        pid=told.pid if told.pid is not None else silent.pid,
+        gpu_uuid=main.gpu_uuid or extra.gpu_uuid,
+        pid=main.pid if main.pid is not None else extra.pid,
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from monitor.agent.datasets.mounts import Place, SeenMount, join, read
 from monitor.agent.datasets.processes import GONE, Reference, is_over, references
-from monitor.agent.guard import Guard, HungError
+from monitor.agent.guard import HungCallGuard, HungError
 from monitor.facts.datasets import UseFact
 
 LIMIT_SECONDS = 2.0
@@ -32,7 +32,7 @@ class InUse:
     def __call__(self, places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
         """Given places, return the uses of each that is used. Raise OSError when there is no /proc to look at."""
         wanted, namespaces = _Wanted(places), _Namespaces(self._proc)
-        guard = Guard("in-use")
+        guard = HungCallGuard("in-use")
         seen = {int(os.readlink(f"{self._proc}/self"))}  # what this process reads, it reads to find this out
         try:
             # Again while some were gone before they were looked at: what they had, a child may have inherited.
@@ -48,7 +48,7 @@ class InUse:
         self._look_at_loops(wanted, namespaces)
         return wanted.found()
 
-    def _look_at_all(self, pids: Sequence[int], wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> bool:
+    def _look_at_all(self, pids: Sequence[int], wanted: _Wanted, namespaces: _Namespaces, guard: HungCallGuard) -> bool:
         """Note what processes use, and return whether all of them were still there.
 
         All their mounts first: a file can be of another namespace than its process.
@@ -64,7 +64,7 @@ class InUse:
         gone = [pid for pid in pids if not self._look_at(pid, wanted, namespaces, guard)]
         return not gone
 
-    def _look_at(self, pid: int, wanted: _Wanted, namespaces: _Namespaces, guard: Guard) -> bool:
+    def _look_at(self, pid: int, wanted: _Wanted, namespaces: _Namespaces, guard: HungCallGuard) -> bool:
         """Note what one process uses, and return whether it was there.
 
         Some of /proc waits for a lock that a stuck process holds, hence the guard.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from monitor.agent.mountinfo import Mount
+from monitor.agent.mountinfo import MountPoint
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 _FDINFO_SIZE = 4096
@@ -28,7 +28,7 @@ class SeenMount(NamedTuple):
 
     id: int
     options: frozenset[bytes]
-    mount: Mount
+    mount: MountPoint
 
     def places(self, path: bytes) -> Iterator[Place]:
         """Given a path relative to the mount point, yield the places that it may be.
@@ -57,7 +57,7 @@ def parse(raw: bytes) -> Iterator[SeenMount]:
             continue
         options = frozenset(fields[5].split(b",")) | frozenset(rest[2].split(b",") if len(rest) > 2 else ())
         root, point, source = (_unescape(field) for field in (fields[3], fields[4], rest[1]))
-        mount = Mount(fields[2], root, point, rest[0], source, b"ro" in options)
+        mount = MountPoint(fields[2], root, point, rest[0], source, b"ro" in options)
         yield SeenMount(int(fields[0]), options, mount)
 
 

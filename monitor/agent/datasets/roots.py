@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from monitor.agent.datasets.mounts import Place, by_id, mount_id, read
 from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.mountinfo import below
+from monitor.agent.mountinfo import host_path
 from monitor.facts.datasets import path_text
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -57,7 +57,7 @@ class Roots:
         """Given one of the allow-listed paths, give it open. Raise RefusedError for others, and at a link."""
         if path not in self._allowed:
             raise RefusedError(Reason.NOT_A_ROOT, f"{path!r} is not among the dataset roots")
-        seen = below(self._rootfs, os.fsencode(path))
+        seen = host_path(self._rootfs, os.fsencode(path))
         descriptor = _open_from_top(seen)
         try:
             yield self._describe(path, seen, descriptor)

@@ -1,6 +1,6 @@
-"""What the kubelet knows about devices: by its PodResources socket, or by the file it keeps for itself.
+"""The kubelet's device allocations, from its PodResources socket or its checkpoint file, and its thresholds.
 
-May import nothing of monitor. `grpc` and `google.protobuf` are imported only while the socket is there to be asked.
+`grpc` and `google.protobuf` are imported only if the socket exists.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Allocation(NamedTuple):
-    """One device that the kubelet gave to a container. The socket names the pod, the file gives its uid."""
+    """One device allocated to a container. The socket has the name of the pod, the checkpoint its UID."""
 
     resource: str
     device_id: str

@@ -1,7 +1,7 @@
-"""The file in which the kubelet's device manager keeps what it gave to whom.
+"""The checkpoint file of the kubelet's device manager.
 
-Three forms are about: bare data (before Kubernetes 1.11), data with a checksum and lists of devices (to 1.19), and
-lists of devices per NUMA node (1.20 and later). Go writes null for an empty list or map.
+It has three formats: bare data (before Kubernetes 1.11), data with a checksum and lists of devices (to 1.19), and lists
+of devices per NUMA node (1.20 and later). Go writes null for an empty list or map.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from monitor.agent.kubelet import Allocation
 
 
-class _Entry(
+class _DeviceEntry(
     msgspec.Struct,
     rename={"pod_uid": "PodUID", "container": "ContainerName", "resource": "ResourceName", "device_ids": "DeviceIDs"},
 ):
@@ -24,20 +24,20 @@ class _Entry(
     device_ids: list[str] | dict[str, list[str] | None] | None = None
 
 
-class _Data(msgspec.Struct, rename={"entries": "PodDeviceEntries"}):
-    entries: list[_Entry] | None = None
+class _CheckpointData(msgspec.Struct, rename={"entries": "PodDeviceEntries"}):
+    entries: list[_DeviceEntry] | None = None
 
 
-class _Checkpoint(_Data, rename={"entries": "PodDeviceEntries", "data": "Data"}):
-    data: _Data | None = None
+class _Checkpoint(_CheckpointData, rename={"entries": "PodDeviceEntries", "data": "Data"}):
+    data: _CheckpointData | None = None
 
 
 class CheckpointError(Exception):
-    """The file is not what a device manager writes."""
+    """The file is not a device manager checkpoint."""
 
 
 class CheckpointFile:
-    """The file at `path`, decoded again only when it has changed."""
+    """The file at `path`, decoded only when it has changed."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class CheckpointFile:
         self._allocations: tuple[Allocation, ...] = ()
 
     def read(self) -> tuple[Allocation, ...]:
-        """Return all devices in use. Raise CheckpointError, or OSError as when there is no such file."""
+        """All allocated devices. Raise CheckpointError, or OSError, for example if the file does not exist."""
         with open(self.path, "rb") as file:
             stat = os.fstat(file.fileno())
             version = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -63,7 +63,7 @@ class CheckpointFile:
         return tuple(_allocations((checkpoint.data or checkpoint).entries or []))
 
 
-def _allocations(entries: list[_Entry]) -> Iterator[Allocation]:
+def _allocations(entries: list[_DeviceEntry]) -> Iterator[Allocation]:
     for entry in entries:
         ids = entry.device_ids or []
         per_node = ids.values() if isinstance(ids, dict) else [ids]

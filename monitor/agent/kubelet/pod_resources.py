@@ -1,7 +1,6 @@
-"""The kubelet's PodResources API: which devices each container was given.
+"""The kubelet's PodResources API: devices allocated to each container.
 
-v1 is there since Kubernetes 1.20, v1alpha1 before that. Older kubelets also list pods that have ended, so being listed
-does not mean that a pod still runs.
+v1 exists since Kubernetes 1.20, v1alpha1 before that. Older kubelets also list pods that have ended.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from monitor.agent.kubelet import Allocation
 
 _LIST = "/v1.PodResourcesLister/List"
 _LIST_BEFORE_1_20 = "/v1alpha1.PodResourcesLister/List"
-OPTIONS = (
-    ("grpc.max_receive_message_length", 16 * 1024 * 1024),  # what the kubelet itself allows
-    ("grpc.default_authority", "localhost"),  # Go servers refuse a path as the name of a host
+CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 16 * 1024 * 1024),  # the kubelet's own limit
+    ("grpc.default_authority", "localhost"),  # Go servers refuse a path as host name
     ("grpc.enable_http_proxy", 0),
-    # Otherwise a channel inherits the failure, and the wait before the next try, of one that is not quite gone yet.
+    # Otherwise a channel inherits the failure and the backoff of an earlier one that is still closing.
     ("grpc.use_local_subchannel_pool", 1),
 )
 
@@ -26,15 +25,15 @@ class PodResourcesError(Exception):
 
 
 def list_allocations(socket: str, timeout: float) -> tuple[Allocation, ...]:
-    """Given the path of the kubelet's socket, return all devices in use. Raise PodResourcesError, naming the socket.
+    """All allocated devices. Raise PodResourcesError, which names the socket.
 
-    The channel lives for one call only. That costs a millisecond and makes a restarted kubelet a matter of course,
-    while an idle channel would cost as much every second.
+    The channel is opened per call. That costs a millisecond and handles a restarted kubelet, while an idle channel
+    would cost as much every second.
     """
-    import grpc  # 16 MiB, and only nodes with a kubelet need it
+    import grpc  # 16 MiB that only nodes with a kubelet need
 
     try:
-        with grpc.insecure_channel(f"unix:{socket}", options=OPTIONS) as channel:
+        with grpc.insecure_channel(f"unix:{socket}", options=CHANNEL_OPTIONS) as channel:
             try:
                 return _allocations(_call(channel, _LIST, timeout))
             except grpc.RpcError as error:
@@ -48,7 +47,7 @@ def list_allocations(socket: str, timeout: float) -> tuple[Allocation, ...]:
 def _call(channel: Any, method: str, timeout: float) -> Any:
     from monitor.agent.kubelet import podresources_pb2  # 4 MiB
 
-    messages: Any = podresources_pb2  # its names are made at run time
+    messages: Any = podresources_pb2  # its names are created at run time
     call = channel.unary_unary(
         method,
         request_serializer=messages.ListPodResourcesRequest.SerializeToString,
@@ -76,4 +75,4 @@ def _allocations(response: Any) -> tuple[Allocation, ...]:
 def _explain(socket: str, timeout: float, error: Any) -> str:
     if error.code().name == "DEADLINE_EXCEEDED":
         return f"the kubelet did not answer on {socket} within {timeout:g} s"
-    return f"the kubelet's {socket}: {error.code().name}: {error.details()}"
+    return f"the kubelet failed on {socket}: {error.code().name}: {error.details()}"

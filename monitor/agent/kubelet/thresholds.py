@@ -1,7 +1,7 @@
-"""When the kubelet begins to remove images and to evict pods: what its configuration file and its command line say.
+"""Image garbage collection and eviction thresholds in the kubelet's configuration file and command line.
 
-The file is YAML or JSON. The agent has no YAML library, and needs three keys of one map: exactly these are read, in the
-forms in which people and kubeadm write them. What is written otherwise stays unknown.
+The file is YAML or JSON. The agent has no YAML library and needs three keys of one map: only these are parsed, in the
+forms that people and kubeadm write. A value in any other form stays unknown.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ _UNITS = {"": 1} | {f"{letter}i": 1024**power for power, letter in enumerate("KM
 _UNITS |= {letter: 1000**power for power, letter in enumerate("kMGTPE", 1)}
 
 
-class Told(NamedTuple):
-    """What is written, as it is written; None where nothing is. An empty `eviction_hard` switches that off."""
+class KubeletThresholds(NamedTuple):
+    """Thresholds as written; None where unset. An empty `eviction_hard` turns eviction off."""
 
     high: str | None = None
     low: str | None = None
     eviction_hard: dict[str, str] | None = None
 
-    def over(self, other: Told) -> Told:
-        """Return the two together. Where both say something, this one wins."""
-        return Told(
-            other.high if self.high is None else self.high,
-            other.low if self.low is None else self.low,
-            other.eviction_hard if self.eviction_hard is None else self.eviction_hard,
+    def with_defaults(self, defaults: KubeletThresholds) -> KubeletThresholds:
+        """These thresholds, with `defaults` for those that are unset."""
+        return KubeletThresholds(
+            defaults.high if self.high is None else self.high,
+            defaults.low if self.low is None else self.low,
+            defaults.eviction_hard if self.eviction_hard is None else self.eviction_hard,
         )
 
 
-class Arguments(NamedTuple):
-    """What a kubelet was started with."""
+class KubeletArguments(NamedTuple):
+    """Command line of a kubelet."""
 
-    told: Told = Told()
+    thresholds: KubeletThresholds = KubeletThresholds()
     config: str | None = None
     root_dir: str | None = None
 
 
-class _Json(
+class _KubeletJson(
     msgspec.Struct,
     rename={"high": _HIGH, "low": _LOW, "eviction": _EVICTION},
 ):
@@ -56,30 +56,32 @@ class _Json(
     eviction: dict[str, str | float] | None = None
 
 
-def parse_config(text: str) -> Told:
-    """Given a KubeletConfiguration, return what it says of thresholds. Raise ValueError if it is broken JSON."""
+def parse_config(text: str) -> KubeletThresholds:
+    """Thresholds of a KubeletConfiguration. Raise ValueError if it is malformed JSON."""
     text = text.removeprefix("\ufeff")
     return _parse_json(text) if text.lstrip().startswith("{") else _parse_yaml(text)
 
 
-def parse_arguments(arguments: Sequence[str]) -> Arguments:
-    """Given a command line, return what of it is about thresholds, and nothing else: the rest may be secret."""
+def parse_arguments(arguments: Sequence[str]) -> KubeletArguments:
+    """Thresholds on a command line, and nothing else: the rest may be secret."""
     given: dict[str, list[str]] = {name: [] for name in _FLAGS}
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         flag, equals, value = argument.partition("=")
-        name = flag.removeprefix("--").replace("_", "-")  # the kubelet takes both
+        name = flag.removeprefix("--").replace("_", "-")  # the kubelet accepts both
         if not flag.startswith("--") or name not in given:
             continue
-        following = arguments[place + 1] if place + 1 < len(arguments) else ""
+        following = arguments[index + 1] if index + 1 < len(arguments) else ""
         given[name].append(value if equals else following)
     config, root, high, low = (values[-1] if (values := given[name]) else None for name in _FLAGS[:4])
-    pairs = [pair.partition("<") for written in given["eviction-hard"] for pair in written.split(",")]
+    pairs = [pair.partition("<") for value in given["eviction-hard"] for pair in value.split(",")]
     eviction = {signal.strip(): value.strip() for signal, less, value in pairs if less}
-    return Arguments(Told(high, low, eviction if given["eviction-hard"] else None), config or None, root or None)
+    return KubeletArguments(
+        KubeletThresholds(high, low, eviction if given["eviction-hard"] else None), config or None, root or None
+    )
 
 
 def parse_percent(text: str | None) -> float | None:
-    """Given a threshold of image garbage collection, return it as a share; None if it is not from 0 to 100."""
+    """Image garbage collection threshold as a ratio; None if it is not from 0 to 100."""
     if text is None or re.fullmatch(r"[0-9]{1,3}(\.0*)?", text) is None:
         return None
     percent = float(text)
@@ -87,13 +89,13 @@ def parse_percent(text: str | None) -> float | None:
 
 
 def parse_threshold(text: str) -> tuple[float | None, int | None]:
-    """Given how much has to be available, return it as a share, or as bytes; both None if it says nothing.
+    """Eviction threshold as a ratio or in bytes; both None if it has no effect.
 
-    To the kubelet 0% and 100% mean that it does not look.
+    0% and 100% turn the kubelet's check off.
     """
     if text.endswith("%"):
-        share = re.fullmatch(r"[0-9]{1,3}(\.[0-9]*)?", text[:-1])
-        percent = float(share[0]) if share is not None else 0.0
+        number = re.fullmatch(r"[0-9]{1,3}(\.[0-9]*)?", text[:-1])
+        percent = float(number[0]) if number is not None else 0.0
         return (percent / 100, None) if 0 < percent < 100 else (None, None)
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -102,36 +104,36 @@ def parse_threshold(text: str) -> tuple[float | None, int | None]:
     return None, int(float(match[1]) * unit)
 
 
-def _parse_json(text: str) -> Told:
+def _parse_json(text: str) -> KubeletThresholds:
     try:
-        found = msgspec.json.decode(text, type=_Json)
+        config = msgspec.json.decode(text, type=_KubeletJson)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"the kubelet's configuration is no JSON: {error}") from None
-    high, low = (None if mark is None else f"{mark:g}" for mark in (found.high, found.low))
-    if found.eviction is None:
-        return Told(high, low)
-    return Told(high, low, {key: _plain(value) for key, value in found.eviction.items()})
+        raise ValueError(f"the kubelet's configuration is not valid JSON: {error}") from None
+    high, low = (None if percent is None else f"{percent:g}" for percent in (config.high, config.low))
+    if config.eviction is None:
+        return KubeletThresholds(high, low)
+    return KubeletThresholds(high, low, {key: _as_text(value) for key, value in config.eviction.items()})
 
 
-def _plain(value: str | float) -> str:
+def _as_text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.0f}"
 
 
-def _parse_yaml(text: str) -> Told:
+def _parse_yaml(text: str) -> KubeletThresholds:
     keys = _top_level(text)
     high, low = (_scalar(keys.get(name, [""])[0]) for name in (_HIGH, _LOW))
-    return Told(high, low, _mapping(keys.get(_EVICTION, [""])))
+    return KubeletThresholds(high, low, _mapping(keys.get(_EVICTION, [""])))
 
 
 def _top_level(text: str) -> dict[str, list[str]]:
-    """Given YAML, return what stands behind each key of the outermost map, and the lines below it."""
+    """Lines of YAML by key of the outermost map: the rest of the key's line, and the lines below it."""
     keys: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
         bare = _COMMENT.sub("", line).rstrip()
         if not bare:
             continue
-        if bare[0] in " \t}":  # of a map in braces, the last may stand in front
+        if bare[0] in " \t}":  # the closing brace of a flow map may be at the margin
             lines.append(bare)
             continue
         match = _PAIR.match(bare)
@@ -142,7 +144,7 @@ def _top_level(text: str) -> dict[str, list[str]]:
 
 
 def _mapping(lines: list[str]) -> dict[str, str] | None:
-    """Given what stands behind a key, return the map, in lines or in braces; None if there is none."""
+    """Map in block or flow style that is the value of a key; None if it is not a map."""
     first, rest = lines[0].strip(), lines[1:]
     if first.startswith("{"):
         inside = " ".join([first, *rest])[1:].partition("}")[0]
@@ -151,8 +153,8 @@ def _mapping(lines: list[str]) -> dict[str, str] | None:
 
 
 def _pairs(parts: Iterable[str]) -> dict[str, str]:
-    found = ((match[2], _scalar(match[3])) for part in parts if (match := _PAIR.match(part)) is not None)
-    return {key: value for key, value in found if value is not None}
+    pairs = ((match[2], _scalar(match[3])) for part in parts if (match := _PAIR.match(part)) is not None)
+    return {key: value for key, value in pairs if value is not None}
 
 
 def _scalar(text: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the agent was asked to do."""
+"""Actions of the agent."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from monitor.facts import NodeSnapshot
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield whether the agent acts, what was done, and what was refused."""
+    """Actions that ended or were refused."""
     actions = snapshot.actions
     if actions is None:
         return
-    yield GaugeMetricFamily("gpuwarden_actions_enabled", "Whether this agent does anything but read.", actions.enabled)
+    yield GaugeMetricFamily("gpuwarden_actions_enabled", "Whether this agent executes actions.", actions.enabled)
     ended = CounterMetricFamily("gpuwarden_actions", "Actions that ended.", labels=("kind", "outcome"))
     for key, count in sorted({**actions.done, **actions.failed}.items()):
         kind, _, outcome = key.partition("/")

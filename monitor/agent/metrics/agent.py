@@ -6,18 +6,22 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.label_values import infos, said
+from monitor.agent.metrics.label_values import infos, message_label
 from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import CollectorFact, NodeSnapshot
 
 GAUGES: tuple[Row[CollectorFact], ...] = (
     (
         "gpuwarden_collector_up",
-        "Whether the collector's last run read what it should.",
+        "Whether the collector's last run succeeded.",
         lambda c: c.outcome == "ok" and not c.hung_since,
     ),
-    ("gpuwarden_collector_absent", "Whether there is nothing on this node to read.", lambda c: c.outcome == "absent"),
-    ("gpuwarden_collector_hung", "Whether a run is over its time limit right now.", lambda c: c.hung_since is not None),
+    (
+        "gpuwarden_collector_absent",
+        "Whether the node does not have what the collector reads.",
+        lambda c: c.outcome == "absent",
+    ),
+    ("gpuwarden_collector_hung", "Whether a run exceeds its time limit.", lambda c: c.hung_since is not None),
     ("gpuwarden_collector_hung_since_seconds", "When the hung run began (Unix time).", lambda c: c.hung_since),
     ("gpuwarden_collector_interval_seconds", "How often it is run.", lambda c: c.interval_seconds),
     ("gpuwarden_collector_duration_seconds", "How long the last run took.", lambda c: c.duration_seconds),
@@ -30,13 +34,13 @@ COUNTERS: tuple[Row[CollectorFact], ...] = (
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield build info and the state of each collector."""
+    """Build info and the state of each collector."""
     info = GaugeMetricFamily("gpuwarden_agent_info", "The agent.", labels=("version", "node", "boot_id"))
     info.add_metric((label(snapshot.agent_version), label(snapshot.node), label(snapshot.boot_id)), 1)
     yield info
-    things = [((label(fact.name),), fact) for fact in snapshot.collectors]
-    yield from gauges(GAUGES, ("collector",), things)
-    yield from counters(COUNTERS, ("collector",), things)
-    outcomes = [(label(fact.name), fact.outcome, said(fact.message)) for fact in snapshot.collectors]
-    text = "How the last run ended: ok, absent, failed or starting, and what it said."
+    rows = [((label(fact.name),), fact) for fact in snapshot.collectors]
+    yield from gauges(GAUGES, ("collector",), rows)
+    yield from counters(COUNTERS, ("collector",), rows)
+    outcomes = [(label(fact.name), fact.outcome, message_label(fact.message)) for fact in snapshot.collectors]
+    text = "How the last run ended: ok, absent, failed or starting, with its message."
     yield from infos("gpuwarden_collector_outcome_info", text, ("collector", "outcome", "message"), outcomes)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from prometheus_client.core import Metric
 
-from monitor.agent.metrics.label_values import infos, said
+from monitor.agent.metrics.label_values import infos, message_label
 from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, NodeSnapshot, ShmFact
 
@@ -24,7 +24,11 @@ USAGE_GAUGES: tuple[Row[ContainerUsageFact], ...] = (
 )
 USAGE_COUNTERS: tuple[Row[ContainerUsageFact], ...] = (
     ("gpuwarden_container_cpu_seconds", "CPU time used.", lambda u: u.cpu_seconds_total),
-    ("gpuwarden_container_cpu_throttled_seconds", "Time held back by the limit.", lambda u: u.throttled_seconds_total),
+    (
+        "gpuwarden_container_cpu_throttled_seconds",
+        "Time throttled by the CPU limit.",
+        lambda u: u.throttled_seconds_total,
+    ),
 )
 SHM: tuple[Row[ShmFact], ...] = (
     ("gpuwarden_shm_size_bytes", "Size of /dev/shm; without a container it is the host's.", lambda s: s.size_bytes),
@@ -41,7 +45,7 @@ WRITABLE: tuple[Row[int], ...] = (
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield what is known of each container."""
+    """State, usage, shared memory, logs and writable layer of each container."""
     containers = snapshot.containers or ()
     users = pod_users(containers)
     owners = {container.id: _owner(container, users) for container in containers}
@@ -54,16 +58,16 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     yield from gauges(STATE[:1], (*CONTAINER, *names), state)
     yield from _sandboxes(containers)
     yield from gauges(STATE[1:], CONTAINER, [(owners[c.id], c) for c in containers if not c.sandbox])
-    usage = [(_of(owners, fact.container_id), fact) for fact in snapshot.container_usage or ()]
+    usage = [(_labels(owners, fact.container_id), fact) for fact in snapshot.container_usage or ()]
     yield from gauges(USAGE_GAUGES, CONTAINER, usage)
     yield from counters(USAGE_COUNTERS, CONTAINER, usage)
     yield from gauges(SHM, (*CONTAINER, "device"), [_shm(owners, fact) for fact in snapshot.shm or ()])
-    yield from gauges(LOGS, CONTAINER, [(_of(owners, fact.container_id), fact) for fact in snapshot.logs or ()])
-    errors = [(fact.container_id, said(fact.error)) for fact in snapshot.logs or () if fact.error]
+    yield from gauges(LOGS, CONTAINER, [(_labels(owners, fact.container_id), fact) for fact in snapshot.logs or ()])
+    errors = [(fact.container_id, message_label(fact.error)) for fact in snapshot.logs or () if fact.error]
     text = "Why the container's log cannot be read."
     yield from infos("gpuwarden_container_log_error_info", text, ("container_id", "error"), errors)
     layers = [
-        ((*_of(owners, id_), use.runtime), size)
+        ((*_labels(owners, id_), use.runtime), size)
         for use in snapshot.runtime_usage or ()
         for id_, size in use.writable.items()
     ]
@@ -71,7 +75,7 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
 
 
 def _sandboxes(containers: Iterable[ContainerFact]) -> Iterable[Metric]:
-    """Yield the containers that only hold a pod together: what is used on behalf of the pod is named after them."""
+    """Pod sandboxes: resources used on behalf of a pod carry the id of its sandbox."""
     names = ("container_id", "pod_uid", "pod", "namespace", "user", "runtime", "state", "name")
     rows = [
         [label(v) for v in (c.id, c.pod_uid, c.pod_name, c.namespace, c.user, c.runtime, c.state, c.name)]
@@ -82,7 +86,7 @@ def _sandboxes(containers: Iterable[ContainerFact]) -> Iterable[Metric]:
 
 
 def pod_users(containers: Iterable[ContainerFact]) -> dict[str | None, str]:
-    """Return the users of pods by the pods' uids, where a sandbox names one."""
+    """Users by pod UID, for pods whose sandbox names one."""
     return {container.pod_uid: container.user for container in containers if container.user and container.pod_uid}
 
 
@@ -97,9 +101,9 @@ def _owner(container: ContainerFact, users: Mapping[str | None, str]) -> tuple[s
     )
 
 
-def _of(owners: Mapping[str, tuple[str, ...]], container_id: str | None) -> tuple[str, ...]:
+def _labels(owners: Mapping[str, tuple[str, ...]], container_id: str | None) -> tuple[str, ...]:
     return owners.get(container_id or "") or (container_id or "", "", "", "", "", "")
 
 
 def _shm(owners: Mapping[str, tuple[str, ...]], fact: ShmFact) -> tuple[tuple[str, ...], ShmFact]:
-    return (*_of(owners, fact.container_id), str(fact.device)), fact
+    return (*_labels(owners, fact.container_id), str(fact.device)), fact

@@ -1,4 +1,4 @@
-"""Disks, their I/O, the mounts that are expected, and the registries that must be reached."""
+"""Disks, disk I/O, expected mounts and registries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from monitor.agent.metrics.label_values import infos, said
+from monitor.agent.metrics.label_values import infos, message_label
 from monitor.base.metrics import Row, counters, gauges, label
 from monitor.facts import DiskFact, DiskIoFact, MountFact, NodeSnapshot, ProbeFact
 
@@ -17,9 +17,9 @@ DISKS: tuple[Row[DiskFact], ...] = (
     ("gpuwarden_disk_inodes", "Inodes of the filesystem.", lambda d: d.inodes),
     ("gpuwarden_disk_inodes_used", "Inodes in use.", lambda d: d.inodes_used),
     ("gpuwarden_disk_read_only", "Whether the filesystem is read-only.", lambda d: d.read_only),
-    ("gpuwarden_disk_hung", "Whether the filesystem does not answer.", lambda d: d.hung_since is not None),
-    ("gpuwarden_disk_hung_since_seconds", "Since when it does not answer (Unix time).", lambda d: d.hung_since),
-    ("gpuwarden_disk_failed", "Whether asking the filesystem ended in an error.", lambda d: d.error is not None),
+    ("gpuwarden_disk_hung", "Whether the filesystem does not respond.", lambda d: d.hung_since is not None),
+    ("gpuwarden_disk_hung_since_seconds", "Since when it does not respond (Unix time).", lambda d: d.hung_since),
+    ("gpuwarden_disk_failed", "Whether reading the filesystem failed.", lambda d: d.error is not None),
 )
 IO_GAUGES: tuple[Row[DiskIoFact], ...] = (
     ("gpuwarden_disk_io_busy_ratio", "Share of the last interval with I/O under way.", lambda d: d.busy_ratio),
@@ -35,18 +35,18 @@ IO_COUNTERS: tuple[Row[DiskIoFact], ...] = (
     ("gpuwarden_disk_io_queue_seconds", "Time spent by all requests together.", lambda d: d.queue_seconds_total),
 )
 MOUNTS: tuple[Row[MountFact], ...] = (
-    ("gpuwarden_mount_ok", "Whether the expected mount is there and answers.", lambda m: m.state == "ok"),
-    ("gpuwarden_mount_latency_seconds", "How long the mount took to answer.", lambda m: m.latency_seconds),
+    ("gpuwarden_mount_ok", "Whether the expected mount is present and responds.", lambda m: m.state == "ok"),
+    ("gpuwarden_mount_latency_seconds", "How long the mount took to respond.", lambda m: m.latency_seconds),
 )
 PROBES: tuple[Row[ProbeFact], ...] = (
     ("gpuwarden_registry_reachable", "Whether this node reaches the registry.", lambda p: p.ok),
-    ("gpuwarden_registry_probe_time_seconds", "When it was tried (Unix time).", lambda p: p.at),
+    ("gpuwarden_registry_probe_time_seconds", "When the registry was probed (Unix time).", lambda p: p.at),
     ("gpuwarden_registry_probe_duration_seconds", "How long the probe took.", lambda p: p.duration_seconds),
 )
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield everything about storage and registries."""
+    """Everything about storage and registries."""
     disks = [(tuple(label(v) for v in (d.mount, d.device, d.fstype)), d) for d in snapshot.disk or ()]
     yield from gauges(DISKS, ("mount", "device", "fstype"), disks)
     yield from _roles(snapshot.disk or ())
@@ -57,20 +57,22 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
     yield from _mount_states(snapshot.mounts or ())
     yield from gauges(PROBES, ("registry",), [((label(p.target),), p) for p in snapshot.probes or ()])
     yield from _probe_failures(snapshot.probes or ())
-    yield from _words(snapshot)
+    yield from _details(snapshot)
 
 
-def _words(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield what is said by what fails, and which devices serve which mounts."""
-    disks = [(label(d.mount), said(d.error)) for d in snapshot.disk or () if d.error]
-    yield from infos("gpuwarden_disk_error_info", "Why the filesystem cannot be asked.", ("mount", "error"), disks)
+def _details(snapshot: NodeSnapshot) -> Iterable[Metric]:
+    """Error messages, and which devices serve which mounts."""
+    disks = [(label(d.mount), message_label(d.error)) for d in snapshot.disk or () if d.error]
+    yield from infos("gpuwarden_disk_error_info", "Why the filesystem cannot be read.", ("mount", "error"), disks)
     served = [(label(io.device), label(mount)) for io in snapshot.disk_io or () for mount in io.mounts]
     yield from infos("gpuwarden_disk_io_mount_info", "A mount that the device serves.", ("device", "mount"), served)
-    mounts = [(label(m.path), said(m.error)) for m in snapshot.mounts or () if m.error]
+    mounts = [(label(m.path), message_label(m.error)) for m in snapshot.mounts or () if m.error]
     yield from infos("gpuwarden_mount_error_info", "What is wrong with the mount.", ("mount", "error"), mounts)
-    told = [(label(p.target), label(p.status), label(p.address), said(p.error)) for p in snapshot.probes or ()]
+    probes = [
+        (label(p.target), label(p.status), label(p.address), message_label(p.error)) for p in snapshot.probes or ()
+    ]
     names = ("registry", "status", "address", "error")
-    yield from infos("gpuwarden_registry_probe_info", "What the registry answered.", names, told)
+    yield from infos("gpuwarden_registry_probe_info", "Response of the registry.", names, probes)
 
 
 def _roles(disks: Iterable[DiskFact]) -> Iterable[Metric]:

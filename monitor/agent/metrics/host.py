@@ -1,4 +1,4 @@
-"""The node as a whole."""
+"""The host: CPU, memory, load and boot time."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from collections.abc import Iterable
 
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from monitor.agent.metrics.label_values import infos, said
+from monitor.agent.metrics.label_values import infos, message_label
 from monitor.base.metrics import Row, gauges
 from monitor.facts import HostFact, NodeSnapshot
 
 HOST: tuple[Row[HostFact], ...] = (
     ("gpuwarden_host_cpus", "CPUs of the node.", lambda h: h.cpus),
     ("gpuwarden_host_memory_total_bytes", "Memory of the node.", lambda h: h.memory_total_bytes),
-    ("gpuwarden_host_memory_available_bytes", "Memory to be had without swapping.", lambda h: h.memory_available_bytes),
+    ("gpuwarden_host_memory_available_bytes", "Memory available without swapping.", lambda h: h.memory_available_bytes),
     ("gpuwarden_host_load1", "Load average over one minute.", lambda h: h.load1),
     ("gpuwarden_host_boot_time_seconds", "When the node was booted (Unix time).", lambda h: h.booted_at),
 )  # fmt: skip
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield CPU, memory, load and boot time."""
+    """Metrics of the host; none if it is unknown."""
     if snapshot.host is None:
         return
     yield from gauges(HOST, (), [((), snapshot.host)])
     kernel = snapshot.host.kernel
-    yield from infos("gpuwarden_host_info", "The node's system.", ("kernel",), [(said(kernel),)] if kernel else ())
+    yield from infos(
+        "gpuwarden_host_info",
+        "Operating system of the node.",
+        ("kernel",),
+        [(message_label(kernel),)] if kernel else (),
+    )
     cpu = CounterMetricFamily("gpuwarden_host_cpu_seconds", "CPU time by mode, over all cores.", labels=("mode",))
     for mode, seconds in snapshot.host.cpu_seconds_total.items():
         cpu.add_metric((mode,), seconds)

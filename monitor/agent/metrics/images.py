@@ -1,4 +1,4 @@
-"""Image caches, and what else a runtime's root holds."""
+"""Image caches, and other contents of a runtime's root."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CACHES: tuple[Row[ImageCacheFact], ...] = (
 )
 IMAGES: tuple[Row[ImageFact], ...] = (
     ("gpuwarden_image_size_bytes", "Size of the image.", lambda i: i.size_bytes),
-    ("gpuwarden_image_unique_bytes", "What no other image shares.", lambda i: i.unique_bytes),
+    ("gpuwarden_image_unique_bytes", "Layers that no other image shares.", lambda i: i.unique_bytes),
     ("gpuwarden_image_last_used_seconds", "When a container last used it (Unix time).", lambda i: i.last_used_at),
     ("gpuwarden_image_first_seen_seconds", "When it was first seen here (Unix time).", lambda i: i.first_seen_at),
     ("gpuwarden_image_containers", "Containers that use it, running or stopped.", lambda i: len(i.containers)),
@@ -36,7 +36,7 @@ VOLUMES: tuple[Row[VolumeFact], ...] = (
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield image caches and runtime usage."""
+    """Image caches and runtime usage."""
     caches = snapshot.images or ()
     info = GaugeMetricFamily("gpuwarden_runtime_info", "A container runtime.", labels=("runtime", "version", "root"))
     for cache in caches:
@@ -54,10 +54,10 @@ def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
 
 
 def _details(caches: Iterable[ImageCacheFact]) -> Iterable[Metric]:
-    """Yield an image's other names, who uses it, which ones the runtime itself keeps and which are only here."""
+    """Further names of an image, the containers that use it, and whether it is pinned or local."""
     images = [(cache.runtime, image) for cache in caches for image in cache.images]
     names = [(runtime, image.id, label(name)) for runtime, image in images for name in image.names[1:]]
-    text = "A name of the image beside its first one."
+    text = "A further name of the image."
     yield from infos("gpuwarden_image_name_info", text, ("runtime", "image_id", "name"), names)
     users = [(runtime, image.id, user) for runtime, image in images for user in image.containers]
     text = "A container that uses the image, running or stopped."
@@ -73,5 +73,5 @@ def _details(caches: Iterable[ImageCacheFact]) -> Iterable[Metric]:
 
 
 def _name(image: ImageFact) -> str:
-    """One name is enough to recognise an image by; all of them are in the snapshot."""
+    """First name of an image; the snapshot has all of them."""
     return (image.names or image.digests or ("",))[0]

@@ -1,4 +1,4 @@
-"""From when on the kubelet acts by itself, to be drawn beside how full the disks are."""
+"""Thresholds of the kubelet, to be compared with disk usage."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prometheus_client.core import Metric
 from monitor.base.metrics import Row, gauges
 from monitor.facts import EvictionFact, KubeletFact, NodeSnapshot
 
-_HIGH = "How full the disk of images is when the kubelet begins to remove some."
-_LOW = "How full the disk of images is when the kubelet stops removing some."
+_HIGH = "Usage of the image disk at which the kubelet starts to remove images."
+_LOW = "Usage of the image disk at which the kubelet stops removing images."
 _EVICTION = "The kubelet evicts pods when less than this is available."
 
-MARKS: tuple[Row[KubeletFact], ...] = (
+IMAGE_GC: tuple[Row[KubeletFact], ...] = (
     ("gpuwarden_kubelet_image_gc_high_ratio", _HIGH, lambda kubelet: kubelet.image_gc_high_ratio),
     ("gpuwarden_kubelet_image_gc_low_ratio", _LOW, lambda kubelet: kubelet.image_gc_low_ratio),
 )
@@ -24,9 +24,9 @@ EVICTIONS: tuple[Row[EvictionFact], ...] = (
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield the kubelet's thresholds."""
+    """Thresholds of the kubelet; none if they are unknown."""
     kubelet = snapshot.kubelet
     if kubelet is None:
         return
-    yield from gauges(MARKS, (), [((), kubelet)])
-    yield from gauges(EVICTIONS, ("signal",), [((each.signal,), each) for each in kubelet.eviction_hard or ()])
+    yield from gauges(IMAGE_GC, (), [((), kubelet)])
+    yield from gauges(EVICTIONS, ("signal",), [((fact.signal,), fact) for fact in kubelet.eviction_hard or ()])

@@ -1,4 +1,4 @@
-"""What components say, as the value of a label: bounded, because metric stores refuse or cut what is longer."""
+"""Messages as label values: bounded, because metric stores refuse or truncate longer ones."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from monitor.base.metrics import label
 
-LONGEST = 300  # characters; the strictest of the stores takes 1024 bytes
+MAX_CHARS = 300  # the strictest store accepts 1024 bytes
 
 
-def said(text: str | None) -> str:
-    """Given what somebody says, return it as the value of a label: empty when nothing is said."""
-    return label(text)[:LONGEST]
+def message_label(text: str | None) -> str:
+    """Message as a label value; empty without one."""
+    return label(text)[:MAX_CHARS]
 
 
-def infos(name: str, text: str, names: Sequence[str], things: Iterable[Sequence[str]]) -> Iterable[Metric]:
-    """Given things that are all labels, yield the family with a 1 for each; nothing if there are none."""
+def infos(name: str, text: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterable[Metric]:
+    """Family with a 1 for each distinct row of label values; nothing if there are none."""
     family = GaugeMetricFamily(name, text, labels=names)
-    for labels in dict.fromkeys(tuple(each) for each in things):
+    for labels in dict.fromkeys(tuple(row) for row in rows):
         family.add_metric(labels, 1)
     if family.samples:
         yield family

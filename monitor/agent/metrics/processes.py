@@ -1,4 +1,4 @@
-"""Who holds the cards: processes as the driver sees them, allocations as the kubelet made them."""
+"""Use of the GPUs: processes as the driver lists them, allocations as the kubelet made them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ PROCESS = (
 )  # fmt: skip
 
 GAUGES: tuple[Row[GpuProcessFact], ...] = (
-    ("gpuwarden_gpu_process_memory_bytes", "Memory of the card that the process holds.", lambda p: p.memory_bytes),
+    ("gpuwarden_gpu_process_memory_bytes", "GPU memory that the process holds.", lambda p: p.memory_bytes),
     ("gpuwarden_gpu_process_start_time_seconds", "When the process started (Unix time).", lambda p: p.started_at),
 )
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield processes and allocations, with the pod where it is known."""
+    """Processes and allocations, with their pod if it is known."""
     index = {gpu.uuid: label(gpu.index) for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
     if snapshot.gpu_processes is not None:
         by_id = {container.id: container for container in snapshot.containers or ()}
         users = pod_users(snapshot.containers or ())
-        things = [
+        rows = [
             (_labels(process, index.get(process.gpu_uuid, ""), by_id.get(process.container_id or ""), users), process)
             for process in snapshot.gpu_processes
         ]
-        yield from gauges(GAUGES, PROCESS, things)
-        yield from _states(things)
+        yield from gauges(GAUGES, PROCESS, rows)
+        yield from _states(rows)
         yield from _infos(snapshot.gpu_processes)
     if snapshot.pod_devices is not None:
         yield from _allocations(snapshot, index)
@@ -56,14 +56,16 @@ def _labels(
     )
 
 
-def _states(things: list[tuple[tuple[str, ...], GpuProcessFact]]) -> Iterable[Metric]:
+def _states(rows: list[tuple[tuple[str, ...], GpuProcessFact]]) -> Iterable[Metric]:
     state = GaugeMetricFamily(
-        "gpuwarden_gpu_process_state", "State of the process: a letter of /proc, or gone.", labels=(*PROCESS, "state")
+        "gpuwarden_gpu_process_state", "State of the process: a letter from /proc, or gone.", labels=(*PROCESS, "state")
     )
     since = GaugeMetricFamily(
-        "gpuwarden_gpu_process_state_since_seconds", "Since when it is in D, Z or gone (Unix time).", labels=PROCESS
+        "gpuwarden_gpu_process_state_since_seconds",
+        "Since when the process is in state D, Z or gone (Unix time).",
+        labels=PROCESS,
     )
-    for labels, process in things:
+    for labels, process in rows:
         if process.state is not None:
             state.add_metric((*labels, process.state), 1)
         if process.state in ("D", "Z", "gone") and process.state_since is not None:
@@ -77,13 +79,13 @@ def _infos(processes: Iterable[GpuProcessFact]) -> Iterable[Metric]:
         [label(v) for v in (p.gpu_uuid, p.mig_uuid, p.pid, p.name, p.container_id, p.pod_uid, p.kind, p.uid)]
         for p in processes
     ]
-    yield from infos("gpuwarden_gpu_process_info", "A process that holds a card.", names, rows)
+    yield from infos("gpuwarden_gpu_process_info", "A process that holds a GPU.", names, rows)
 
 
 def _allocations(snapshot: NodeSnapshot, index: dict[str | None, str]) -> Iterable[Metric]:
     names = ("gpu", "uuid", "replica", "resource", "device", "pod_uid", "pod", "namespace", "container", "source")
     family = GaugeMetricFamily(
-        "gpuwarden_gpu_allocation_info", "A device the kubelet gave to a container.", labels=names
+        "gpuwarden_gpu_allocation_info", "A device that the kubelet allocated to a container.", labels=names
     )
     for device in snapshot.pod_devices or ():
         values = (

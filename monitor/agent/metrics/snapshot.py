@@ -1,6 +1,6 @@
-"""The snapshot as a whole: when it was taken, and what of it is known.
+"""The snapshot as a whole: its time, and which parts are known.
 
-A part that is known to be empty has no series of its own; that it is known is told here.
+A part that is known to be empty has no other series.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PARTS = (
 
 
 def families(snapshot: NodeSnapshot) -> Iterable[Metric]:
-    """Yield the time of the snapshot, and its parts that are known right now."""
+    """Time of the snapshot, and its known parts."""
     yield GaugeMetricFamily(
-        "gpuwarden_snapshot_time_seconds", "When this was read, by the node's clock (Unix time).", snapshot.at
+        "gpuwarden_snapshot_time_seconds", "Time of the snapshot by the node's clock (Unix time).", snapshot.at
     )
     known = [part for part in PARTS if getattr(snapshot, part) is not None]
     if snapshot.kubelet is not None and snapshot.kubelet.eviction_hard is not None:
         known.append("kubelet_eviction_hard")
-    text = "A part of the node that is known right now; one that is known and has no series is empty."
+    text = "A part of the snapshot that is known; one without other series is empty."
     yield from infos("gpuwarden_part_known", text, ("part",), [(part,) for part in known])

@@ -1,4 +1,4 @@
-"""Facts out of what a CRI runtime says. Pure: messages in, facts out."""
+"""Facts from CRI messages."""
 
 from __future__ import annotations
 
@@ -18,51 +18,55 @@ _STATES = {
     pb.CONTAINER_RUNNING: "running",
     pb.CONTAINER_EXITED: "exited",
 }
-# What a short name stands for: `pause:3.6` in a configuration is `docker.io/library/pause:3.6` in the list of images.
+# Expansions of a short name: `pause:3.6` in a configuration is `docker.io/library/pause:3.6` in the list of images.
 _PREFIXES = ("", "docker.io/", "docker.io/library/")
 
 T = TypeVar("T")
 
 
-class InPod(NamedTuple):
+class PodContainer(NamedTuple):
     """A container and the sandbox of its pod."""
 
     container: pb.Container
     sandbox: pb.PodSandbox | None
 
 
-class _Details(msgspec.Struct):
-    """The JSON in a verbose status of a container or a sandbox."""
+class _VerboseInfo(msgspec.Struct):
+    """JSON in the verbose status of a container or a sandbox."""
 
     pid: int | None = None
     image: str | None = None
 
 
-class _Config(msgspec.Struct, rename="camel"):
-    """The JSON in a verbose status of a runtime, as containerd has it."""
+class _ContainerdConfig(msgspec.Struct, rename="camel"):
+    """JSON in the verbose status of containerd."""
 
     containerd_root_dir: str | None = None
     sandbox_image: str | None = None
 
 
-def configuration(info: Mapping[str, str], filesystems: Sequence[pb.FilesystemUsage]) -> tuple[str | None, str | None]:
-    """Given a runtime's verbose status and where its images are, return its root and the image its sandboxes run."""
-    config = _from_json(info.get("config"), _Config) or _Config()
-    # Without a word on it: images are one directory below the root, in containerd as in CRI-O.
-    below = next((usage.fs_id.mountpoint for usage in filesystems), "")
-    return config.containerd_root_dir or os.path.dirname(below) or None, config.sandbox_image or None
+def root_and_sandbox_image(
+    info: Mapping[str, str], filesystems: Sequence[pb.FilesystemUsage]
+) -> tuple[str | None, str | None]:
+    """Root directory and sandbox image of a runtime, from its verbose status and its image filesystems."""
+    config = _from_json(info.get("config"), _ContainerdConfig) or _ContainerdConfig()
+    # The fallback: in containerd and in CRI-O, images are one directory below the root.
+    images = next((usage.fs_id.mountpoint for usage in filesystems), "")
+    return config.containerd_root_dir or os.path.dirname(images) or None, config.sandbox_image or None
 
 
-def container_fact(runtime: str, one: InPod, reply: pb.ContainerStatusResponse | None = None) -> ContainerFact:
-    """Given a container as listed and, if it was asked about alone, its status, return its fact."""
-    container, pod = one.container, one.sandbox.metadata if one.sandbox else pb.PodSandboxMetadata()
-    status, details = (reply.status, _details(reply.info)) if reply else (pb.ContainerStatus(), _Details())
+def container_fact(
+    runtime: str, listed: PodContainer, reply: pb.ContainerStatusResponse | None = None
+) -> ContainerFact:
+    """Fact of a listed container and, if it was inspected, its status."""
+    container, pod = listed.container, listed.sandbox.metadata if listed.sandbox else pb.PodSandboxMetadata()
+    status, details = (reply.status, _details(reply.info)) if reply else (pb.ContainerStatus(), _VerboseInfo())
     return ContainerFact(
         id=container.id,
         runtime=runtime,
         state=_STATES.get(container.state, "unknown"),
         name=container.metadata.name or None,
-        # The list has what was asked for, often an id; the status has a name as long as the image has one.
+        # The list has the requested image, often an id; the status has a name as long as the image has one.
         image=status.image.image or container.image.image or None,
         image_id=container.image_id or container.image_ref or None,
         pid=details.pid or None,
@@ -80,8 +84,8 @@ def container_fact(runtime: str, one: InPod, reply: pb.ContainerStatusResponse |
 def sandbox_fact(
     runtime: str, sandbox: pb.PodSandbox, reply: pb.PodSandboxStatusResponse | None = None
 ) -> ContainerFact:
-    """Given a pod's sandbox as listed and, if it was asked about alone, its status, return its fact."""
-    pod, details = sandbox.metadata, _details(reply.info) if reply else _Details()
+    """Fact of a listed sandbox and, if it was inspected, its status."""
+    pod, details = sandbox.metadata, _details(reply.info) if reply else _VerboseInfo()
     return ContainerFact(
         id=sandbox.id,
         runtime=runtime,
@@ -98,25 +102,25 @@ def sandbox_fact(
     )
 
 
-def users(images: Iterable[pb.Image], containers: Iterable[pb.Container]) -> dict[str, list[str]]:
-    """Given images and containers, return the containers' ids by the id of their image.
+def containers_by_image(images: Iterable[pb.Image], containers: Iterable[pb.Container]) -> dict[str, list[str]]:
+    """Container ids by image id.
 
-    A container names its image by id, by digest or by tag: runtimes and versions differ.
+    A container names its image by id, digest or tag, depending on the runtime and its version.
     """
     ids = {name: image.id for image in images for name in (image.id, *image.repo_digests, *image.repo_tags)}
-    found: dict[str, list[str]] = {}
+    users: dict[str, list[str]] = {}
     for container in containers:
-        named = (container.image_id, container.image_ref, container.image.image)
-        image_id = next((ids[name] for name in named if name in ids), None)
+        names = (container.image_id, container.image_ref, container.image.image)
+        image_id = next((ids[name] for name in names if name in ids), None)
         if image_id is not None:
-            found.setdefault(image_id, []).append(container.id)
-    return found
+            users.setdefault(image_id, []).append(container.id)
+    return users
 
 
 def image_fact(image: pb.Image, containers: Iterable[str], sandbox_image: str | None) -> ImageFact:
-    """Given an image as listed and who uses it, return its fact.
+    """Fact of a listed image and the containers that use it.
 
-    The image that sandboxes run is pinned, whether this runtime says so or is too old to: no pod starts without it.
+    The sandbox image counts as pinned even if the runtime is too old to report it: no pod starts without it.
     """
     names = tuple(image.repo_tags)
     needed = sandbox_image is not None and any(prefix + sandbox_image in names for prefix in _PREFIXES)
@@ -132,28 +136,27 @@ def image_fact(image: pb.Image, containers: Iterable[str], sandbox_image: str | 
 
 
 def layers_bytes(filesystems: Iterable[pb.FilesystemUsage]) -> int | None:
-    """Given where images are kept, return the bytes of all layers, those that containers write to included.
+    """Bytes of all layers, including writable ones; None if unknown.
 
-    containerd measures every ten seconds and says 0 until it first has.
+    containerd measures every ten seconds and reports 0 until the first measurement.
     """
     return sum(usage.used_bytes.value for usage in filesystems) or None
 
 
 def usage_fact(runtime: str, stats: Sequence[pb.ContainerStats], layers: int | None) -> RuntimeUsageFact:
-    """Given the containers' statistics and the bytes of all layers, return the fact."""
-    # A layer that has no time was not measured yet.
-    measured = [one for one in stats if one.writable_layer.timestamp]
-    writable = {one.attributes.id: one.writable_layer.used_bytes.value for one in measured}
+    """Usage from container statistics and the bytes of all layers."""
+    measured = [stat for stat in stats if stat.writable_layer.timestamp]  # the others are not measured yet
+    writable = {stat.attributes.id: stat.writable_layer.used_bytes.value for stat in measured}
     total = sum(writable.values()) if writable or not stats else None
     return RuntimeUsageFact(runtime=runtime, layers_bytes=layers, writable_bytes=total, writable=writable)
 
 
-def _details(info: Mapping[str, str]) -> _Details:
-    return _from_json(info.get("info"), _Details) or _Details()
+def _details(info: Mapping[str, str]) -> _VerboseInfo:
+    return _from_json(info.get("info"), _VerboseInfo) or _VerboseInfo()
 
 
 def _from_json(text: str | None, kind: type[T]) -> T | None:
-    """Given JSON that no interface promises, return it as `kind`, or None if it is something else."""
+    """JSON that no API guarantees, as `kind`; None if it is something else."""
     try:
         return msgspec.json.decode(text or "", type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

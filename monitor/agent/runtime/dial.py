@@ -1,4 +1,4 @@
-"""Connecting to a runtime's socket, with a clear word when that is not possible."""
+"""Connections to the sockets of runtimes, with errors that name the remedy."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from monitor.agent.runtime.api import EngineError, NoAnswerError, NotServedError
 
 
 def dial(path: str, timeout: float | None = None) -> socket.socket:
-    """Given a socket's path, return a connection. Raise NotServedError if there is no socket, else EngineError."""
+    """Connection to a unix socket. Raise NotServedError if it does not exist, EngineError on any other failure."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.settimeout(timeout)
         sock.connect(path)
     except OSError as error:
         sock.close()
-        raise explained(path, error) from error
+        raise explain_socket_error(path, error) from error
     return sock
 
 
-def explained(path: str, error: OSError) -> Exception:
-    """Given what went wrong at a socket, return an error that names it and says what to do."""
+def explain_socket_error(path: str, error: OSError) -> Exception:
+    """Error that names the socket and the remedy."""
     match error:
         case FileNotFoundError() | NotADirectoryError():
             return NotServedError(f"{path}: no such socket")
@@ -28,7 +28,7 @@ def explained(path: str, error: OSError) -> Exception:
             remedy = "run the agent as root or in the group that owns the socket"
             return EngineError(f"{path}: permission denied: {remedy}")
         case ConnectionRefusedError():
-            return EngineError(f"{path}: nobody is listening: start the engine, or remove the socket it left behind")
+            return EngineError(f"{path}: connection refused: start the engine, or remove its stale socket")
         case TimeoutError():
             return NoAnswerError(f"{path}: no answer")
     return EngineError(f"{path}: {error}")

@@ -1,6 +1,6 @@
-"""Docker, asked by the Docker Engine API over its unix socket.
+"""Docker, by the Docker Engine API over its unix socket.
 
-Each question opens a connection of its own (a unix socket costs 0.05 ms), so threads share nothing that needs a lock.
+Each query opens its own connection (0.05 ms on a unix socket), so threads share nothing that needs a lock.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from monitor.agent.runtime.api import EngineError
-from monitor.agent.runtime.details import TIMEOUT, Details, Listed
 from monitor.agent.runtime.docker_json import (
     BuildCacheRow,
     ContainerRow,
     DiskUsage,
+    EngineInfo,
+    EngineVersion,
     ImageRow,
-    Info,
     Inspection,
-    Items,
-    Version,
+    ListDecoder,
     VolumeRow,
     container_fact,
     decode,
@@ -28,47 +27,48 @@ from monitor.agent.runtime.docker_json import (
     shared_sizes,
     usage_fact,
 )
+from monitor.agent.runtime.inspection import INSPECT_TIMEOUT_SECONDS, InspectionCache, ListedContainer
 from monitor.agent.runtime.unix_http import UnixHttp
 from monitor.base.clock import Clock
 from monitor.facts import ContainerFact, ImageCacheFact, RuntimeUsageFact
 
-# The newest API that is spoken here: Docker 25 and later serve it, Docker 29 nothing older, and later ones rename what
-# is read. An engine that has only others is asked in its nearest.
-_SPOKEN = (1, 44)
-# From here on one can ask for the usage of images alone, which is cheap. Before, the engine walks volumes for it too.
-_USAGE_BY_TYPE = (1, 42)
-# A list says how long a container is up, counting seconds in its first minute. One that was restarted since the list
-# before is therefore told by that, as long as that list is less than a minute old.
-_RESTARTS_SHOW_FOR = 50.0
+# The preferred API version: Docker 25 and later serve it, Docker 29 serves nothing older, and newer versions rename
+# fields used here. An engine without it is queried in its nearest version.
+_API_VERSION = (1, 44)
+# Since this version the usage of images alone can be queried, which is cheap. Before, the engine walks volumes as well.
+_USAGE_BY_TYPE_VERSION = (1, 42)
+# A list shows the uptime of a container in seconds during its first minute. A restart since the previous list is
+# detected by that if the previous list is less than a minute old.
+_MAX_LIST_GAP_SECONDS = 50.0
 
-_CONTAINERS = Items(ContainerRow)
-_IMAGES = Items(ImageRow)
-_VOLUMES = Items(VolumeRow)
-_BUILD_CACHE = Items(BuildCacheRow)
+_CONTAINERS = ListDecoder(ContainerRow)
+_IMAGES = ListDecoder(ImageRow)
+_VOLUMES = ListDecoder(VolumeRow)
+_BUILD_CACHE = ListDecoder(BuildCacheRow)
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Engine:
-    """Who answers behind the socket, and which API it is asked in."""
+    """EngineVersion of an engine, and API version used with it."""
 
     version: str | None
     api: tuple[int, int]
 
 
 @dataclass(frozen=True)
-class _Sharing:
-    """What images share, by a walk that is too dear to repeat. True as long as the images are the same ones."""
+class _SharedLayers:
+    """Bytes shared between images, from a walk that is too expensive to repeat. Valid while the images are the same."""
 
     images: frozenset[str]
     shared: dict[str, int]
-    layers: int | None
+    total: int | None
 
 
 def choose_api(newest: str, oldest: str) -> tuple[int, int]:
-    """Given the newest and the oldest API an engine serves, return the one to ask in."""
-    return max(min(_numbers(newest) or _SPOKEN, _SPOKEN), _numbers(oldest) or (0, 0))
+    """API version to use with an engine that serves these."""
+    return max(min(_numbers(newest) or _API_VERSION, _API_VERSION), _numbers(oldest) or (0, 0))
 
 
 def _numbers(version: str) -> tuple[int, int] | None:
@@ -77,7 +77,7 @@ def _numbers(version: str) -> tuple[int, int] | None:
 
 
 class DockerRuntime:
-    """One Docker engine."""
+    """A Docker engine."""
 
     name = "docker"
 
@@ -85,63 +85,66 @@ class DockerRuntime:
         self.socket = socket
         self.root: str | None = None
         self._engine: _Engine | None = None
-        self._sharing: _Sharing | None = None
-        self._details: Details[ContainerRow] = Details(clock, max_gap=_RESTARTS_SHOW_FOR)
+        self._shared_layers: _SharedLayers | None = None
+        self._inspections: InspectionCache[ContainerRow] = InspectionCache(clock, max_gap=_MAX_LIST_GAP_SECONDS)
 
     def containers(self) -> tuple[ContainerFact, ...]:
-        return self._asked(self._containers)
+        return self._query(self._containers)
 
     def images(self) -> ImageCacheFact:
-        return self._asked(self._images)
+        return self._query(self._images)
 
     def usage(self) -> RuntimeUsageFact:
-        return self._asked(self._usage)
+        return self._query(self._usage)
 
-    def _asked(self, question: Callable[[_Client], T]) -> T:
-        """Given a question, return its answer over a connection of its own."""
+    def _query(self, query: Callable[[_DockerClient], T]) -> T:
+        """Result of a query on its own connection."""
         with UnixHttp(self.socket) as http:
             try:
-                client = _Client(http, self._engine or _meet(http))
+                client = _DockerClient(http, self._engine or _identify(http))
                 if self._engine is None:
-                    self._learn_root(client)
+                    self._read_root(client)
                     self._engine = client.engine
-                return question(client)
+                return query(client)
             except EngineError:
-                self._engine = None  # what answers next time may be another version
+                self._engine = None  # the next engine on this socket may have another version
                 raise
 
-    def _learn_root(self, client: _Client) -> None:
+    def _read_root(self, client: _DockerClient) -> None:
         try:
-            self.root = decode(client.get("/info", TIMEOUT), Info).docker_root_dir or self.root
+            self.root = decode(client.get("/info", INSPECT_TIMEOUT_SECONDS), EngineInfo).docker_root_dir or self.root
         except EngineError:
-            return  # an engine with a broken plug-in answers everything but this
+            return  # an engine with a broken plug-in answers everything else
 
-    def _containers(self, client: _Client) -> tuple[ContainerFact, ...]:
-        def ask(row: ContainerRow) -> ContainerFact:
-            return container_fact(row, decode(client.get(f"/containers/{row.id}/json", TIMEOUT), Inspection))
+    def _containers(self, client: _DockerClient) -> tuple[ContainerFact, ...]:
+        def inspect(row: ContainerRow) -> ContainerFact:
+            return container_fact(
+                row, decode(client.get(f"/containers/{row.id}/json", INSPECT_TIMEOUT_SECONDS), Inspection)
+            )
 
         rows = client.containers()
-        return self._details.complete((Listed(row.id, _mark(row), row) for row in rows), ask, container_fact)
+        listed = (ListedContainer(row.id, _revision(row), row) for row in rows)
+        return self._inspections.complete(listed, inspect, container_fact)
 
-    def _images(self, client: _Client) -> ImageCacheFact:
-        rows, sharing = client.images()
+    def _images(self, client: _DockerClient) -> ImageCacheFact:
+        rows, layers = client.images()
         ids = frozenset(row.id for row in rows)
-        if sharing is None and self._sharing is not None and self._sharing.images == ids:
-            sharing = self._sharing
-        users = _users(client.containers())  # after the images: who starts one in between is seen
-        shared = sharing.shared if sharing else {}
+        if layers is None and self._shared_layers is not None and self._shared_layers.images == ids:
+            layers = self._shared_layers
+        users = _containers_by_image(client.containers())  # after the images, so that one started in between is seen
+        shared = layers.shared if layers else {}
         return ImageCacheFact(
             runtime=self.name,
             images=tuple(image_fact(row, shared.get(row.id), users.get(row.id, ())) for row in rows),
             version=client.engine.version,
             root=self.root,
-            total_bytes=sharing.layers if sharing else None,
+            total_bytes=layers.total if layers else None,
         )
 
-    def _usage(self, client: _Client) -> RuntimeUsageFact:
-        self._learn_root(client)
+    def _usage(self, client: _DockerClient) -> RuntimeUsageFact:
+        self._read_root(client)
         usage = decode(client.get("/system/df"), DiskUsage)
-        self._sharing = _sharing(_IMAGES.decode(usage.images), usage.layers_size)
+        self._shared_layers = _shared_layers(_IMAGES.decode(usage.images), usage.layers_size)
         return usage_fact(
             usage.layers_size,
             _CONTAINERS.decode(usage.containers),
@@ -151,8 +154,8 @@ class DockerRuntime:
 
 
 @dataclass(frozen=True)
-class _Client:
-    """A connection to an engine, and its lists."""
+class _DockerClient:
+    """A connection to an engine."""
 
     http: UnixHttp
     engine: _Engine
@@ -164,35 +167,35 @@ class _Client:
     def containers(self) -> list[ContainerRow]:
         return _CONTAINERS.decode(self.get("/containers/json?all=1"))
 
-    def images(self) -> tuple[list[ImageRow], _Sharing | None]:
-        """Return the images and, where that is cheap, what they share."""
-        if self.engine.api < _USAGE_BY_TYPE:
+    def images(self) -> tuple[list[ImageRow], _SharedLayers | None]:
+        """Images and, if it is cheap, what they share."""
+        if self.engine.api < _USAGE_BY_TYPE_VERSION:
             return _IMAGES.decode(self.get("/images/json")), None
         usage = decode(self.get("/system/df?type=image"), DiskUsage)
         rows = _IMAGES.decode(usage.images)
-        return rows, _sharing(rows, usage.layers_size)
+        return rows, _shared_layers(rows, usage.layers_size)
 
 
-def _meet(http: UnixHttp) -> _Engine:
-    """Return who answers. An engine always answers this one in any version."""
-    version = decode(http.get("/version"), Version)
+def _identify(http: UnixHttp) -> _Engine:
+    """EngineVersion of the engine. Every engine answers this query without an API version."""
+    version = decode(http.get("/version"), EngineVersion)
     return _Engine(version.version, choose_api(version.api_version, version.min_api_version))
 
 
-def _mark(row: ContainerRow) -> tuple[object, ...] | None:
-    """Given a container as listed, return what changes when it does. None while it is young: it may have restarted."""
+def _revision(row: ContainerRow) -> tuple[object, ...] | None:
+    """Value that changes with the container; None in its first minute, when it may have restarted."""
     if "second" in (row.status or ""):
         return None
     return (row.state, row.image, tuple(row.names or ()))
 
 
-def _users(rows: Iterable[ContainerRow]) -> dict[str, list[str]]:
-    """Given containers, return their ids by the id of their image."""
+def _containers_by_image(rows: Iterable[ContainerRow]) -> dict[str, list[str]]:
+    """Container ids by image id."""
     users: dict[str, list[str]] = {}
     for row in rows:
         users.setdefault(row.image_id or "", []).append(row.id)
     return users
 
 
-def _sharing(rows: list[ImageRow], layers: int | None) -> _Sharing:
-    return _Sharing(frozenset(row.id for row in rows), shared_sizes(rows), layers)
+def _shared_layers(rows: list[ImageRow], total: int | None) -> _SharedLayers:
+    return _SharedLayers(frozenset(row.id for row in rows), shared_sizes(rows), total)

@@ -1,4 +1,4 @@
-"""One question to every runtime of the node. What happens when one does not answer: see the package."""
+"""One query to every runtime of the node. The package describes what happens if one does not answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from monitor.agent.guard import Guard, HungError
+from monitor.agent.guard import HungCallGuard, HungError
 from monitor.agent.runtime.api import EngineError, NotServedError, Runtime
 from monitor.agent.runtime.runtimes import Runtimes
 
@@ -17,44 +17,44 @@ T = TypeVar("T")
 
 
 class Survey:
-    """Asks for one collector, from its thread. `patience` is how long each of several runtimes may take."""
+    """Queries runtimes for one collector, on its thread. Of several runtimes, each has `timeout` seconds."""
 
-    def __init__(self, name: str, runtimes: Runtimes, patience: float) -> None:
+    def __init__(self, name: str, runtimes: Runtimes, timeout: float) -> None:
         self._name = name
         self._runtimes = runtimes
-        self._patience = patience
-        self._guard = Guard(name)
-        self.trouble: str | None = None
+        self._timeout = timeout
+        self._guard = HungCallGuard(name)
+        self.warning: str | None = None
 
-    def ask(self, question: Callable[[Runtime], T]) -> tuple[T, ...]:
-        """Given a question, return the answers, () if the node has no runtime. Raise EngineError if all failed."""
+    def query(self, query: Callable[[Runtime], T]) -> tuple[T, ...]:
+        """Results of all runtimes; () if the node has none. Raise EngineError if all failed."""
         present = self._runtimes.present()
-        answers: list[T] = []
-        troubles: list[str] = []
+        results: list[T] = []
+        errors: list[str] = []
         for runtime in present:
             try:
-                answers.append(self._one(runtime, question, alone=len(present) == 1))
+                results.append(self._query_one(runtime, query, alone=len(present) == 1))
             except NotServedError:
                 self._runtimes.dismiss(runtime)
-            except Exception as error:  # whatever is wrong with one runtime, the others are still read
-                troubles.append(_in_words(runtime, error))
-        if troubles and not answers:
-            raise EngineError("; ".join(troubles))
-        self._note("; ".join(troubles) or None)
-        return tuple(answers)
+            except Exception as error:  # a failure of one runtime must not affect the others
+                errors.append(_message(runtime, error))
+        if errors and not results:
+            raise EngineError("; ".join(errors))
+        self._warn("; ".join(errors) or None)
+        return tuple(results)
 
-    def _one(self, runtime: Runtime, question: Callable[[Runtime], T], *, alone: bool) -> T:
+    def _query_one(self, runtime: Runtime, query: Callable[[Runtime], T], *, alone: bool) -> T:
         if alone:
-            return question(runtime)
-        return self._guard.call(runtime.socket, lambda: question(runtime), self._patience)
+            return query(runtime)
+        return self._guard.call(runtime.socket, lambda: query(runtime), self._timeout)
 
-    def _note(self, trouble: str | None) -> None:
-        if trouble is not None and trouble != self.trouble:
-            log.warning("%s: read without %s", self._name, trouble)
-        self.trouble = trouble
+    def _warn(self, warning: str | None) -> None:
+        if warning is not None and warning != self.warning:
+            log.warning("%s: incomplete result: %s", self._name, warning)
+        self.warning = warning
 
 
-def _in_words(runtime: Runtime, error: Exception) -> str:
+def _message(runtime: Runtime, error: Exception) -> str:
     match error:
         case HungError(since=since):
             when = datetime.fromtimestamp(since, UTC).isoformat(timespec="seconds")

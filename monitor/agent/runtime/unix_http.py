@@ -1,4 +1,4 @@
-"""HTTP over a unix socket: as much as it takes to ask a container engine, in a hundredth of an SDK's memory."""
+"""HTTP over a unix socket: as much as a container engine needs, in a hundredth of an SDK's memory."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Self
 import msgspec
 
 from monitor.agent.runtime.api import ConflictError, EngineError, GoneError
-from monitor.agent.runtime.dial import dial, explained
+from monitor.agent.runtime.dial import dial, explain_socket_error
 from monitor.base.msgspec_types import warm_up_msgspec
 
+_MAX_ERROR_BYTES = 200
 _FAILURES: dict[int, type[EngineError]] = {404: GoneError, 409: ConflictError}
 
 
 class _UnixConnection(HTTPConnection):
-    """An HTTP connection whose other end is a path."""
+    """An HTTP connection to a unix socket."""
 
     def __init__(self, path: str) -> None:
         super().__init__("localhost")
@@ -26,14 +27,14 @@ class _UnixConnection(HTTPConnection):
         self.sock = dial(self._path, self.timeout)
 
 
-class _Complaint(msgspec.Struct):
-    """How the engine words an error."""
+class _EngineErrorBody(msgspec.Struct):
+    """Body of an error response."""
 
     message: str = ""
 
 
 class UnixHttp:
-    """Requests, one after the other, over one connection that is opened when it is needed."""
+    """Sequential requests over one connection, which is opened when needed."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -45,24 +46,24 @@ class UnixHttp:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._hang_up()
+        self._disconnect()
 
     def get(self, target: str, timeout: float | None = None) -> bytes:
-        """Given a path with its query, return the body. Raise as `send` does."""
+        """Response body. Raise as `send` does."""
         return self.send("GET", target, timeout)
 
     def send(self, method: str, target: str, timeout: float | None = None) -> bytes:
-        """Given a request without a body, return the body of its answer.
+        """Response body of a request without one.
 
         Raise GoneError on 404, ConflictError on 409, EngineError on any other failure.
         """
         try:
             status, body = self._exchange(method, target, timeout)
-        except OSError as error:  # also a reset connection: the engine went away
-            self._hang_up()
-            raise explained(self._path, error) from error
+        except OSError as error:  # including a reset connection: the engine stopped
+            self._disconnect()
+            raise explain_socket_error(self._path, error) from error
         except HTTPException as error:
-            self._hang_up()
+            self._disconnect()
             raise EngineError(f"{self._path}: {type(error).__name__}: {error}") from error
         if 200 <= status < 300:
             return body
@@ -80,8 +81,8 @@ class UnixHttp:
         response = connection.getresponse()
         return response.status, response.read()
 
-    def _hang_up(self) -> None:
-        """Close the connection: after a failure it may still hold the answer to a question nobody asks any more."""
+    def _disconnect(self) -> None:
+        """Close the connection: after a failure it may still deliver the response to an abandoned request."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -89,9 +90,9 @@ class UnixHttp:
 
 def _message(body: bytes) -> str:
     try:
-        return msgspec.json.decode(body, type=_Complaint).message
+        return msgspec.json.decode(body, type=_EngineErrorBody).message
     except msgspec.MsgspecError:
-        return body[:200].decode("utf-8", "replace").strip()
+        return body[:_MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
 
 
 warm_up_msgspec(__name__)

@@ -46,15 +46,15 @@ def _agent_listens(visit: Visit) -> bool:
 
 
 def _loads_driver() -> bool:
-    from monitor.agent.gpu.nvml import DriverMissingError, NvmlError, Session
+    from monitor.agent.gpu.nvml import DriverMissingError, GpuDriverError, NvmlSession
 
-    session = Session()
+    session = NvmlSession()
     try:
         with session.reading():
             return True
     except DriverMissingError:
         return False
-    except NvmlError:
+    except GpuDriverError:
         return True
     finally:
         session.close()
@@ -62,23 +62,27 @@ def _loads_driver() -> bool:
 
 def nvml(visit: Visit) -> NvmlFacts:
     """Open the driver, and count the cards."""
-    from monitor.agent.gpu.nvml import DriverMissingError, NvmlError, Session  # here: the daemon alone does without
+    from monitor.agent.gpu.nvml import (  # here: the daemon alone does without
+        DriverMissingError,
+        GpuDriverError,
+        NvmlSession,
+    )
 
     on_bus = _on_bus(visit.config.agent.paths.sys)
-    session = Session()
+    session = NvmlSession()
     try:
         with session.reading():
             unreadable = session.unreadable.items()
             return NvmlFacts(
                 driver=session.driver_version,
-                cards=len(session.cards),
+                cards=len(session.gpus),
                 refused=tuple(index for index, card in unreadable if not card.lost),
                 lost=tuple(index for index, card in unreadable if card.lost),
                 on_bus=on_bus,
             )
     except DriverMissingError as error:
         return NvmlFacts(missing=str(error), on_bus=on_bus)
-    except NvmlError as error:
+    except GpuDriverError as error:
         return NvmlFacts(broken=str(error), on_bus=on_bus)
     finally:
         session.close()

@@ -1,4 +1,4 @@
-"""Disk I/O: a real disk that is written to, and recorded device trees."""
+"""Disk I/O: writes to a real disk, and recorded device trees."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ NUMBERS = {
 }  # fmt: skip
 PHYSICAL = ("sda", "nvme0n1", "sdb", "sdc", "sr0", "cciss/c0d0", "sdd")
 PARTITIONS = {"sda1": "sda", "sda2": "sda", "nvme0n1p1": "nvme0n1", "cciss/c0d0p1": "cciss/c0d0"}
-MADE_OF = {"dm-0": ["sda2"], "dm-1": ["sda2"], "md0": ["sdb", "sdc"]}
+BUILT_ON = {"dm-0": ["sda2"], "dm-1": ["sda2"], "md0": ["sdb", "sdc"]}
 MOUNTS = {"254:0": "/", "8:1": "/boot", "259:1": "/data", "9:0": "/raid", "7:1": "/image", "104:1": "/old"}
 
 
 class Node:
-    """The /proc and /sys of a node, as files."""
+    """/proc and /sys of a node, as files."""
 
     def __init__(self, root: Path) -> None:
         self.proc, self._sys, self._root = root / "proc", root / "sys", root
@@ -48,7 +48,7 @@ class Node:
             (directory / "partition").write_text("1\n")
         if name in PHYSICAL:
             (directory / "device").mkdir()
-        for part in MADE_OF.get(name, ()):
+        for part in BUILT_ON.get(name, ()):
             (directory / "slaves" / part).mkdir(parents=True)
 
     def mount(self, points: dict[str, str], fstype: str = "ext4", source: str = "/dev/x") -> None:
@@ -56,7 +56,7 @@ class Node:
         (self.proc / "1" / "mountinfo").write_text("".join(lines))
 
     def count(self, counters: dict[str, str]) -> None:
-        """Given reads, merged, sectors, ms, then the same of writes, then in flight, busy ms, queue ms: write them."""
+        """Write counters: reads, merged, sectors, ms, the same for writes, then in flight, busy ms, queue ms."""
         lines = [
             f"{number.replace(':', '  ')} {name} {counters.get(name, ' '.join('0' * 11))} 0 0 0 0 0 0\n"
             for name, number in NUMBERS.items()
@@ -93,7 +93,7 @@ def test_which_devices_are_told_of_and_what_lies_on_them(node: Node, clock: Fake
         "md0": ("/raid",),
         "loop1": ("/image",),
         "cciss/c0d0": ("/old",),
-        "sdd": (),  # physical, so told of even if nothing is mounted
+        "sdd": (),  # physical: reported even if nothing is mounted
     }
 
 
@@ -165,7 +165,7 @@ def test_kernels_of_any_age_and_lines_of_none(node: Node, clock: FakeClock) -> N
 
 def test_btrfs_is_found_by_its_source(node: Node, clock: FakeClock, tmp_path: Path) -> None:
     (tmp_path / "dev" / "mapper").mkdir(parents=True)
-    (tmp_path / "dev" / "mapper" / "pool").symlink_to("/dev/null")  # any device: what counts is its number, 1:3
+    (tmp_path / "dev" / "mapper" / "pool").symlink_to("/dev/null")  # any device: only its number, 1:3, matters
     node.mount({"0:40": "/pool"}, "btrfs", "/dev/mapper/pool")
     with (node.proc / "diskstats").open("a") as file:
         file.write(f"1 3 dm-7 {' '.join('0' * 11)}\n")

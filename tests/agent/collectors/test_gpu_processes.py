@@ -1,4 +1,4 @@
-"""Processes on cards: real ones, and states that are hard to make from a recorded /proc."""
+"""Processes on GPUs: real ones, and a recorded /proc for states that are hard to produce."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
-from monitor.agent.gpu.nvml import NvmlError, StaleError
+from monitor.agent.gpu import GpuDriverError, StaleSessionError
 from monitor.facts import GpuProcessFact
 from tests.nvml import NOT_AVAILABLE, UNKNOWN, InProcessNvml
 from tests.support import wait_until
@@ -23,12 +23,12 @@ NOW = 1_700_000_000.0
 CONTAINER = "3e74f50a5136e4a1a4c3bc3b0ac5bb2ae8a8d9d1eef0e5b7a9d04f4f1f1a2b3c"
 POD = "045b1e35-7f13-11e7-ac42-0050568ffca0"
 CGROUP = f"0::/kubepods.slice/kubepods-pod{POD.replace('-', '_')}.slice/cri-containerd-{CONTAINER}.scope\n"
-# As on a Debian 12 machine (Linux 6.1), for a process that was started 1000 ticks after boot.
+# Recorded on Debian 12 (Linux 6.1), from a process started 1000 ticks after boot.
 STAT = "{pid} ({name}) {state} 1 1 1 0 -1 4194560 " + "1 " * 10 + "0 0 {started} " + "1 " * 30
 
 
 class Proc:
-    """A /proc with the processes that a test puts there."""
+    """A /proc with the processes of a test."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -104,7 +104,7 @@ def test_a_state_lasts_from_when_it_was_first_seen(nvml: InProcessNvml, proc: Pr
     clock = FakeClock(NOW)
     collector = GpuProcessesCollector(str(proc.root), clock)
     nvml.process(0, 7)
-    steps = [  # state, when the process was started, and since when it is then said to be in that state
+    steps = [  # state, start time of the process, expected start of the state
         ("S", 1000, 0),
         ("D", 1000, 10),
         ("D", 1000, 10),
@@ -135,13 +135,13 @@ def test_a_process_that_proc_no_longer_has_is_gone_and_still_known(nvml: InProce
         clock.advance(10)
     nvml.end_process(0, 7)
     assert collector.collect() == ()
-    nvml.process(0, 7)  # forgotten meanwhile: a pid alone says nothing
+    nvml.process(0, 7)  # forgotten in the meantime: a pid alone identifies nothing
     (fact,) = collector.collect()
     assert (fact.state, fact.state_since, fact.name, fact.pod_uid) == ("gone", NOW + 30, None, None)
 
 
 def test_the_owner_is_read_once_and_outlives_the_process(nvml: InProcessNvml, proc: Proc) -> None:
-    """A zombie is shown in the root cgroup (v1): what was known of it is still true."""
+    """The kernel shows a zombie in the root cgroup (v1): the owner read earlier is still right."""
     collector = GpuProcessesCollector(str(proc.root))
     nvml.process(0, 7)
     proc.put(7, "R")
@@ -164,11 +164,11 @@ def test_an_owner_that_could_not_be_read_is_tried_again(nvml: InProcessNvml, pro
 def test_real_processes_that_run_die_and_go(nvml: InProcessNvml, sleeper: subprocess.Popen[bytes]) -> None:
     collector = GpuProcessesCollector("/proc")
     nvml.process(0, sleeper.pid)
-    wait_until(lambda: collector.collect()[0].state == "S", 10, "the process sleeps")
+    wait_until(lambda: collector.collect()[0].state == "S", 30, "the process sleeps")
     (fact,) = collector.collect()
     assert (fact.name, fact.uid) == ("sleep", os.geteuid())
-    sleeper.kill()  # not waited for: a zombie that still holds the card
-    wait_until(lambda: collector.collect()[0].state == "Z", 10, "the process is a zombie")
+    sleeper.kill()  # not reaped: a zombie that still holds the GPU
+    wait_until(lambda: collector.collect()[0].state == "Z", 30, "the process is a zombie")
     (zombie,) = collector.collect()
     assert (zombie.name, zombie.started_at) == ("sleep", fact.started_at)
     sleeper.wait()
@@ -193,7 +193,7 @@ def test_a_card_in_trouble_loses_its_list_and_no_other(nvml: InProcessNvml, proc
     for version in ("_v2", "_v3"):
         nvml.answer(f"nvmlDeviceGetComputeRunningProcesses{version}", UNKNOWN, gpu=2)
     assert [fact.pid for fact in collector.collect()] == [100, 103, 104, 105, 106, 107]
-    assert collector.trouble == "not told by cards 2"
+    assert collector.warning == "no process list from GPU 2"
 
 
 @pytest.mark.parametrize("lost", ["before the start", "afterwards"])
@@ -205,7 +205,7 @@ def test_when_no_card_tells_nothing_is_known(nvml: InProcessNvml, lost: str) -> 
         assert collector.collect() == ()
     nvml.lose(0)
     for _ in range(2):
-        with pytest.raises(NvmlError, match="no card tells"):
+        with pytest.raises(GpuDriverError, match="no GPU lists its processes"):
             collector.collect()
         clock.advance(60)
     nvml.find(0)
@@ -227,6 +227,6 @@ def test_without_a_driver_and_after_a_new_one(nvml: InProcessNvml, proc: Proc) -
     proc.put(7, "S")
     assert len(collector.collect()) == 1
     nvml.reload_driver()
-    with pytest.raises(StaleError):
+    with pytest.raises(StaleSessionError):
         collector.collect()
     assert len(collector.collect()) == 1

@@ -1,4 +1,4 @@
-"""The host's figures: this machine's, and a recorded /proc."""
+"""Figures of the host: this machine, and a recorded /proc."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_recorded_node(tmp_path: Path) -> None:
     expected = {
         "user": 1000, "nice": 200, "system": 300, "idle": 40000, "iowait": 500, "irq": 60, "softirq": 70, "steal": 80,
     }  # fmt: skip
-    assert fact.cpu_seconds_total == {name: value / ticks for name, value in expected.items()}  # guests are in user
+    assert fact.cpu_seconds_total == {name: value / ticks for name, value in expected.items()}  # user includes guest
 
 
 def test_without_proc_it_fails(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Image caches, and what is remembered of images: over time, over restarts, and with a state file that is damaged."""
+"""Image caches and image uses: over time, across restarts, and with a damaged state file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.collectors.containers import ContainersCollector
-from monitor.agent.collectors.images import ImagesCollector, Seen, StateFile, remember
+from monitor.agent.collectors.images import ImagesCollector, ImageUse, ImageUseFile, updated_uses
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
 from tests.support.clock import FakeClock
@@ -29,25 +29,32 @@ def container(state: str, **times: float) -> ContainerFact:
 @pytest.mark.parametrize(
     ("name", "before", "users", "expect"),
     [
-        ("new and unused", None, {}, Seen(NOW, None)),
-        ("new and running", None, {"c1": container("running", started_at=5.0)}, Seen(NOW, NOW)),
-        ("paused", None, {"c1": container("paused")}, Seen(NOW, NOW)),
-        ("ended", None, {"c1": container("exited", started_at=5.0, finished_at=9.0)}, Seen(NOW, 9.0)),
-        ("never started", None, {"c1": container("created", created_at=4.0)}, Seen(NOW, 4.0)),
-        ("unknown when", None, {"c1": container("unknown")}, Seen(NOW, None)),
-        ("known and unused now", Seen(1.0, 50.0), {}, Seen(1.0, 50.0)),
-        ("used again", Seen(1.0, 50.0), {"c1": container("running")}, Seen(1.0, NOW)),
-        ("used longer ago than known", Seen(1.0, 50.0), {"c1": container("exited", finished_at=9.0)}, Seen(1.0, 50.0)),
-        ("a container of another image", Seen(1.0), {"c2": container("running")}, Seen(1.0)),
+        ("new and unused", None, {}, ImageUse(NOW, None)),
+        ("new and running", None, {"c1": container("running", started_at=5.0)}, ImageUse(NOW, NOW)),
+        ("paused", None, {"c1": container("paused")}, ImageUse(NOW, NOW)),
+        ("ended", None, {"c1": container("exited", started_at=5.0, finished_at=9.0)}, ImageUse(NOW, 9.0)),
+        ("never started", None, {"c1": container("created", created_at=4.0)}, ImageUse(NOW, 4.0)),
+        ("unknown when", None, {"c1": container("unknown")}, ImageUse(NOW, None)),
+        ("known and unused now", ImageUse(1.0, 50.0), {}, ImageUse(1.0, 50.0)),
+        ("used again", ImageUse(1.0, 50.0), {"c1": container("running")}, ImageUse(1.0, NOW)),
+        (
+            "used longer ago than known",
+            ImageUse(1.0, 50.0),
+            {"c1": container("exited", finished_at=9.0)},
+            ImageUse(1.0, 50.0),
+        ),
+        ("a container of another image", ImageUse(1.0), {"c2": container("running")}, ImageUse(1.0)),
     ],
 )
-def test_what_is_remembered(name: str, before: Seen | None, users: dict[str, ContainerFact], expect: Seen) -> None:
+def test_what_is_remembered(
+    name: str, before: ImageUse | None, users: dict[str, ContainerFact], expect: ImageUse
+) -> None:
     image = ImageFact(id="i1", containers=("c1",))
-    assert remember({"i1": before} if before else {}, [image], users, NOW) == {"i1": expect}
+    assert updated_uses({"i1": before} if before else {}, [image], users, NOW) == {"i1": expect}
 
 
 def test_an_image_that_is_gone_is_forgotten() -> None:
-    assert remember({"i1": Seen(1.0)}, [], {}, NOW) == {}
+    assert updated_uses({"i1": ImageUse(1.0)}, [], {}, NOW) == {}
 
 
 @pytest.fixture
@@ -58,22 +65,24 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "saved", "then", "written"),
     [
-        ("nothing changed", Seen(1.0, 1000.0), {"i1": Seen(1.0, 1000.0)}, False),
-        ("used a minute later", Seen(1.0, 1000.0), {"i1": Seen(1.0, 1060.0)}, False),
-        ("used ten minutes later", Seen(1.0, 1000.0), {"i1": Seen(1.0, 1600.0)}, True),
-        ("used for the first time", Seen(1.0), {"i1": Seen(1.0, 1000.0)}, True),
-        ("another image", Seen(1.0), {"i1": Seen(1.0), "i2": Seen(2.0)}, True),
-        ("no image", Seen(1.0), {}, True),
+        ("nothing changed", ImageUse(1.0, 1000.0), {"i1": ImageUse(1.0, 1000.0)}, False),
+        ("used a minute later", ImageUse(1.0, 1000.0), {"i1": ImageUse(1.0, 1060.0)}, False),
+        ("used ten minutes later", ImageUse(1.0, 1000.0), {"i1": ImageUse(1.0, 1600.0)}, True),
+        ("used for the first time", ImageUse(1.0), {"i1": ImageUse(1.0, 1000.0)}, True),
+        ("another image", ImageUse(1.0), {"i1": ImageUse(1.0), "i2": ImageUse(2.0)}, True),
+        ("no image", ImageUse(1.0), {}, True),
     ],
 )
-def test_when_the_file_is_written(name: str, saved: Seen, then: dict[str, Seen], written: bool, path: Path) -> None:
-    file = StateFile(str(path))
+def test_when_the_file_is_written(
+    name: str, saved: ImageUse, then: dict[str, ImageUse], written: bool, path: Path
+) -> None:
+    file = ImageUseFile(str(path))
     file.save({"docker": {"i1": saved}})
     before = path.stat().st_ino
     file.save({"docker": then})
     assert (path.stat().st_ino != before) is written
     assert os.listdir(path.parent) == ["images.json"]
-    again = StateFile(str(path))
+    again = ImageUseFile(str(path))
     assert again.load() == {"docker": then if written else {"i1": saved}}
 
 
@@ -81,23 +90,23 @@ def test_when_the_file_is_written(name: str, saved: Seen, then: dict[str, Seen],
 def test_a_damaged_file_costs_a_warning(content: bytes, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    file = StateFile(str(path))
+    file = ImageUseFile(str(path))
     with caplog.at_level(logging.WARNING):
         assert file.load() == {}
     assert [record.message.partition(":")[0] for record in caplog.records] == [str(path)]
-    file.save({"docker": {"i1": Seen(1.0)}})
-    assert StateFile(str(path)).load() == {"docker": {"i1": Seen(1.0)}}
+    file.save({"docker": {"i1": ImageUse(1.0)}})
+    assert ImageUseFile(str(path)).load() == {"docker": {"i1": ImageUse(1.0)}}
 
 
 def test_a_place_that_cannot_be_written_costs_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "state").write_text("a file where the directory should be")
-    file = StateFile(str(tmp_path / "state" / "images.json"))
+    file = ImageUseFile(str(tmp_path / "state" / "images.json"))
     with caplog.at_level(logging.WARNING):
-        file.save({"docker": {"i1": Seen(1.0)}})
-        file.save({"docker": {"i2": Seen(1.0)}})
+        file.save({"docker": {"i1": ImageUse(1.0)}})
+        file.save({"docker": {"i2": ImageUse(1.0)}})
     assert len(caplog.records) == 1
     (tmp_path / "state").unlink()
-    file.save({"docker": {"i2": Seen(1.0)}})
+    file.save({"docker": {"i2": ImageUse(1.0)}})
     assert json.loads((tmp_path / "state" / "images.json").read_text()).keys() == {"docker"}
 
 
@@ -107,7 +116,7 @@ def test_a_node_without_a_runtime(tmp_path: Path) -> None:
 
 
 class Node:
-    """A node with real engines, and the collectors of one agent, which can be started anew."""
+    """A node with real engines, and the collectors of one agent, which can be restarted."""
 
     def __init__(self, sockets: tuple[str, tuple[str, ...]], state: Path) -> None:
         self.clock = FakeClock()
@@ -117,8 +126,8 @@ class Node:
 
     def restart(self) -> None:
         runtimes = Runtimes(*self._sockets)
-        containers = ContainersCollector(runtimes, patience=0.5)
-        self.collector = ImagesCollector(runtimes, containers.collect, self._state, self.clock, patience=0.5)
+        containers = ContainersCollector(runtimes, timeout=0.5)
+        self.collector = ImagesCollector(runtimes, containers.collect, self._state, self.clock, timeout=0.5)
 
     def caches(self) -> dict[str, ImageCacheFact]:
         return {cache.runtime: cache for cache in self.collector.collect()}
@@ -144,7 +153,7 @@ def test_both_caches(node: Node) -> None:
     assert {name for image in caches["containerd"].images for name in image.names} >= {
         f"docker.io/{name}" for name in (BASE, ONE, TWO, PAUSE)
     }
-    assert node.collector.trouble is None
+    assert node.collector.warning is None
 
 
 def test_times_over_a_restart(node: Node, docker: DockerEngine) -> None:
@@ -167,14 +176,14 @@ def test_a_runtime_that_is_wedged_keeps_its_memory(node: Node, docker: DockerEng
     node.caches()
     with frozen(docker.pid):
         assert node.caches().keys() == {"containerd"}
-        assert "no answer since" in (node.collector.trouble or "")
+        assert "no answer since" in (node.collector.warning or "")
     node.clock.advance(60)
     node.restart()
     assert node.image("docker", ONE).first_seen_at == start
 
 
 def test_without_containers_an_image_keeps_its_times(docker: DockerEngine, tmp_path: Path) -> None:
-    """Who uses it is known all the same: the runtime is asked for that together with the images."""
+    """The runtime still names the containers that use an image."""
     job = docker.run(ONE)
     collector = ImagesCollector(Runtimes(docker.socket, ()), lambda: None, str(tmp_path))
     (cache,) = collector.collect()

@@ -1,4 +1,4 @@
-"""What this node's kubelet was told, by its file and by its command line; and who is not taken for a kubelet."""
+"""Thresholds of the kubelet, from its file and its command line; and which processes are not the kubelet."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FROM_FILE = KubeletFact(
 
 
 class Node:
-    """A node's directories, below one that is not its root."""
+    """Directories of a node, below a directory that is not its root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,7 +53,7 @@ class Node:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def told(self) -> KubeletFact:
+    def collect(self) -> KubeletFact:
         return KubeletCollector(self.paths).collect()
 
 
@@ -64,11 +64,11 @@ def node(tmp_path: Path) -> Node:
 
 def test_no_kubelet(node: Node) -> None:
     node.starts(1, comm="systemd")
-    with pytest.raises(AbsentError, match="no kubelet here"):
-        node.told()
+    with pytest.raises(AbsentError, match="no kubelet on this node"):
+        node.collect()
 
 
-# name, files, arguments of the process (None: there is none), what is told
+# name, files, arguments of the process (None: not running), expected fact
 TOLD: list[tuple[str, dict[str, str], Sequence[str] | None, KubeletFact]] = [
     ("a file and no process", {"kubelet/config.yaml": FILE}, None, FROM_FILE),
     ("a file that nobody named", {"kubelet/config.yaml": FILE}, ("--v=2",), FROM_FILE),
@@ -92,21 +92,21 @@ def test_what_it_was_told(
         node.writes(path, text)
     if arguments is not None:
         node.starts(77, *arguments)
-    assert node.told() == expect
+    assert node.collect() == expect
 
 
 def test_a_file_that_is_named_and_not_there_is_a_fault(node: Node) -> None:
     node.writes("kubelet/config.yaml", FILE)
     node.starts(77, "--config=/etc/k.yaml")
     with pytest.raises(FileNotFoundError):
-        node.told()
+        node.collect()
 
 
 def test_a_link_is_followed_on_the_node(node: Node) -> None:
     node.writes("rootfs/opt/k/v2.yaml", FILE)
     (node.root / "rootfs/opt/k/config.yaml").symlink_to("/opt/k/v2.yaml")
     node.starts(77, "--config=/opt/k/config.yaml")
-    assert node.told() == FROM_FILE
+    assert node.collect() == FROM_FILE
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_link_is_followed_on_the_node(node: Node) -> None:
 def test_who_is_not_the_kubelet(node: Node, name: str, comm: str, cgroup: str) -> None:
     node.starts(5, "--image-gc-high-threshold=1", comm=comm, cgroup=cgroup)
     node.starts(77, "--image-gc-high-threshold=75")
-    assert node.told() == KubeletFact(image_gc_high_ratio=0.75), name
+    assert node.collect() == KubeletFact(image_gc_high_ratio=0.75), name
 
 
 def test_nor_is_the_process_of_another_user(node: Node) -> None:
@@ -128,17 +128,17 @@ def test_nor_is_the_process_of_another_user(node: Node) -> None:
     node.starts(5, "--image-gc-high-threshold=1")
     os.chown(node.root / "proc" / "5", 1001, 1001)
     with pytest.raises(AbsentError):
-        node.told()
+        node.collect()
 
 
 def test_a_process_that_is_gone_while_it_is_read(node: Node) -> None:
     (node.root / "proc" / "5").mkdir()
     node.starts(77)
-    assert node.told() == KubeletFact()
+    assert node.collect() == KubeletFact()
 
 
 def test_a_real_process(node: Node) -> None:
-    """One that the kernel calls so: a shell that waits, under another name."""
+    """A process that the kernel names so: a waiting shell under another name."""
     shell = node.root / "bin" / "kubelet"
     shell.parent.mkdir()
     shutil.copy(os.path.realpath("/bin/sh"), shell)
@@ -147,6 +147,6 @@ def test_a_real_process(node: Node) -> None:
         assert process.stdin is not None
         with process.stdin:
             comm = Path(f"/proc/{process.pid}/comm")
-            wait_until(lambda: comm.read_text() == "kubelet\n", 5, "it runs")
+            wait_until(lambda: comm.read_text() == "kubelet\n", 30, "it runs")
             (node.root / "proc" / str(process.pid)).symlink_to(f"/proc/{process.pid}")
-            assert node.told() == KubeletFact(image_gc_high_ratio=0.75)
+            assert node.collect() == KubeletFact(image_gc_high_ratio=0.75)

@@ -1,4 +1,4 @@
-"""Sizes of logs: files as runtimes and their rotation leave them, and a real Docker that rotates."""
+"""Sizes of logs: files as runtimes and rotation leave them, and a real Docker that rotates."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_nothing_is_known_without_containers() -> None:
 
 
 def test_the_rotated_log_of_a_real_docker(docker_engine: DockerEngine) -> None:
-    """Lines of 1 KiB into files of 20 KiB, three of which are kept."""
+    """Lines of 1 KiB in files of 20 KiB; rotation keeps three."""
     line = "x" * 1024
     job = docker_engine.run(
         BASE,
@@ -117,7 +117,7 @@ def test_the_log_of_a_real_pod(containerd_engine: ContainerdEngine) -> None:
     try:
         containers = Runtimes("/nonexistent/engine.sock", (containerd_engine.socket,)).present()[0].containers()
         collector = LogsCollector(lambda: containers, "/")
-        wait_until(lambda: all(fact.size_bytes for fact in collector.collect()), 5, "the line has arrived")
+        wait_until(lambda: all(fact.size_bytes for fact in collector.collect()), 30, "the line is in the log")
         (fact,) = collector.collect()
     finally:
         containerd_engine.remove_pods()

@@ -1,4 +1,4 @@
-"""Expected mounts, with real ones that are missing, hung, read-only, stale, full and frozen."""
+"""Expected mounts: real ones that are missing, hung, read-only, stale, full or frozen."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def expect(path: Path | str, writable: bool = True, write_test: bool = False) ->
     return ExpectedMount(path=str(path), writable=writable, write_test=write_test)
 
 
-def watching(*expected: ExpectedMount, clock: FakeClock | None = None) -> MountsCollector:
-    return MountsCollector(node_paths(), expected, clock or FakeClock(), per_mount_limit=0.5)
+def collector_of(*expected: ExpectedMount, clock: FakeClock | None = None) -> MountsCollector:
+    return MountsCollector(node_paths(), expected, clock or FakeClock(), per_mount_timeout=0.5)
 
 
 def only(collector: MountsCollector) -> MountFact:
@@ -55,7 +55,7 @@ def only(collector: MountsCollector) -> MountFact:
 
 def test_none_expected_is_absent() -> None:
     with pytest.raises(AbsentError, match=r"list them under agent\.mounts"):
-        watching().collect()
+        collector_of().collect()
 
 
 def test_a_mount_that_is_fine(disk: Path) -> None:
@@ -63,23 +63,23 @@ def test_a_mount_that_is_fine(disk: Path) -> None:
     assert (fact.path, fact.state, fact.error) == (str(disk), "ok", None)
     assert fact.latency_seconds is not None
     assert 0 < fact.latency_seconds < 1
-    assert fact.since == pytest.approx(time.time(), abs=5)
+    assert fact.since == pytest.approx(time.time(), abs=60)
     assert [name for name in os.listdir(disk) if name != "lost+found"] == []
 
 
 def test_facts_come_in_the_order_of_the_configuration(disk: Path, tmp_path: Path) -> None:
-    facts = watching(expect("/nonexistent"), expect(f"{disk}/"), expect(tmp_path)).collect()
+    facts = collector_of(expect("/nonexistent"), expect(f"{disk}/"), expect(tmp_path)).collect()
     assert [(fact.path, fact.state) for fact in facts] == [
         ("/nonexistent", "missing"),
         (f"{disk}/", "ok"),
-        (str(tmp_path), "missing"),  # the directory is there, and nothing is mounted on it
+        (str(tmp_path), "missing"),  # the directory exists, but nothing is mounted on it
     ]
 
 
 def test_a_mount_that_goes_missing_and_comes_back_says_since_when(tmp_path: Path, clock: FakeClock) -> None:
     point = tmp_path / "share"
     point.mkdir()
-    one = watching(expect(point), clock=clock)
+    one = collector_of(expect(point), clock=clock)
     start = clock.time()
     seen = []
     for mount_it in (False, False, True, True, False):
@@ -105,13 +105,13 @@ READ_ONLY: list[tuple[str, str, dict[str, bool], str]] = [
 )
 def test_read_only(disk: Path, options: str, expectation: dict[str, bool], state: str) -> None:
     run("mount", "-o", f"remount,{options}", disk)
-    assert only(watching(expect(disk, **expectation))).state == state
+    assert only(collector_of(expect(disk, **expectation))).state == state
 
 
 def test_a_mount_that_hangs_leaves_the_others_alone_and_one_thread_behind(
     nas: StallingMount, disk: Path, clock: FakeClock
 ) -> None:
-    one = watching(expect(nas.point), expect(disk, write_test=True), clock=clock)
+    one = collector_of(expect(nas.point), expect(disk, write_test=True), clock=clock)
     assert [fact.state for fact in one.collect()] == ["ok", "ok"]
     nas.hang()
     clock.advance(30)
@@ -125,11 +125,11 @@ def test_a_mount_that_hangs_leaves_the_others_alone_and_one_thread_behind(
         assert (fine.state, fine.since) == ("ok", since - 30)
     assert threading.active_count() <= threads
     nas.release()
-    wait_until(lambda: one.collect()[0].state == "ok", 5, "the NAS is back")
+    wait_until(lambda: one.collect()[0].state == "ok", 30, "the NAS is back")
     assert one.collect()[0].since == clock.time()
 
 
-# name, what the server answers, state, error
+# name, errno of the server, state, error
 ERRORS: list[tuple[str, int, str, str]] = [
     ("the export was replaced", errno.ESTALE, "stale", "Stale file handle"),
     ("the server has trouble", errno.EIO, "failing", "Input/output error"),
@@ -140,33 +140,33 @@ ERRORS: list[tuple[str, int, str, str]] = [
 @pytest.mark.parametrize(("error", "state", "text"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS])
 def test_errors_of_the_server(nas: StallingMount, error: int, state: str, text: str) -> None:
     nas.fail(error)
-    fact = only(watching(expect(nas.point)))
+    fact = only(collector_of(expect(nas.point)))
     assert (fact.state, fact.error) == (state, text)
 
 
 def test_a_server_that_died(nas: StallingMount) -> None:
     nas.die()
-    fact = only(watching(expect(nas.point)))
+    fact = only(collector_of(expect(nas.point)))
     assert (fact.state, fact.error) == ("failing", "Transport endpoint is not connected")
 
 
 def test_the_write_test_finds_a_disk_that_is_full(disk: Path) -> None:
     fill(disk)
-    assert only(watching(expect(disk))).state == "ok"
-    fact = only(watching(expect(disk, write_test=True)))
+    assert only(collector_of(expect(disk))).state == "ok"
+    fact = only(collector_of(expect(disk, write_test=True)))
     assert (fact.state, fact.error) == ("failing", "No space left on device")
     assert TEST_FILE not in os.listdir(disk)
 
 
 def test_the_write_test_finds_a_disk_that_answers_but_does_not_write(disk: Path) -> None:
-    reading, writing = watching(expect(disk)), watching(expect(disk, write_test=True))
+    reading, writing = collector_of(expect(disk)), collector_of(expect(disk, write_test=True))
     run("fsfreeze", "--freeze", disk)
     try:
         assert only(reading).state == "ok"
         assert [only(writing).state for _ in range(3)] == ["hung"] * 3
     finally:
         run("fsfreeze", "--unfreeze", disk)
-    wait_until(lambda: only(writing).state == "ok", 5, "it can be written to again")
+    wait_until(lambda: only(writing).state == "ok", 30, "it is writable again")
     assert TEST_FILE not in os.listdir(disk)
 
 
@@ -181,7 +181,7 @@ def test_the_write_test_never_writes_into_what_is_already_there(disk: Path, plan
         trap.hardlink_to(victim)
     else:
         trap.write_text("of an agent that was killed")
-    assert only(watching(expect(disk, write_test=True))).state == "ok"
+    assert only(collector_of(expect(disk, write_test=True))).state == "ok"
     assert victim.read_text() == "years of work"
     assert not os.path.lexists(trap)
 
@@ -189,12 +189,12 @@ def test_the_write_test_never_writes_into_what_is_already_there(disk: Path, plan
 def test_a_link_to_a_mount_will_do(disk: Path, tmp_path: Path) -> None:
     (tmp_path / "share").symlink_to(disk)
     (tmp_path / "dangling").symlink_to("/nonexistent")
-    facts = watching(expect(tmp_path / "share"), expect(tmp_path / "dangling")).collect()
+    facts = collector_of(expect(tmp_path / "share"), expect(tmp_path / "dangling")).collect()
     assert [fact.state for fact in facts] == ["ok", "missing"]
 
 
 def recorded(root: Path, *lines: str) -> MountsCollector:
-    """Return a collector for a node with these mounts, whose root is a directory where none of them can be seen."""
+    """Collector for a node with these mounts, all invisible below its root."""
     (root / "proc" / "1").mkdir(parents=True)
     (root / "proc" / "1" / "mountinfo").write_text("".join(f"{line}\n" for line in lines))
     (root / "node" / "mnt" / "share").mkdir(parents=True)

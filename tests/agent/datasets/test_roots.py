@@ -10,7 +10,7 @@ import pytest
 from monitor.agent.datasets.mounts import SeenMount, mount_id, parse
 from monitor.agent.datasets.refused import Reason, RefusedError
 from monitor.agent.datasets.roots import Roots
-from monitor.agent.mountinfo import Mount
+from monitor.agent.mountinfo import MountPoint
 from tests.agent.datasets.ground import Ground, in_mount_namespace
 
 
@@ -124,11 +124,11 @@ def test_mountinfo_lines() -> None:
         SeenMount(
             36,
             frozenset((b"rw", b"noatime", b"errors=continue")),
-            Mount(b"98:0", b"/mnt1", b"/mnt2 x", b"ext3", b"/dev/root", False),
+            MountPoint(b"98:0", b"/mnt1", b"/mnt2 x", b"ext3", b"/dev/root", False),
         ),
         SeenMount(
             41,
             frozenset((b"ro", b"relatime", b"vers=4.2")),
-            Mount(b"0:52", b"/", b"/data", b"nfs4", b"nas:/export", True),
+            MountPoint(b"0:52", b"/", b"/data", b"nfs4", b"nas:/export", True),
         ),
     ]

@@ -1,4 +1,4 @@
-"""A server in the kubelet's place. Its answers are encoded by hand: our generated code is not to be its own witness."""
+"""A server in place of the kubelet. Its responses are encoded by hand, to verify the generated code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pod(namespace: str, name: str, *containers: bytes) -> bytes:
 
 @contextmanager
 def kubelet(kubelet_dir: Path, answer: bytes | Callable[[], bytes], *, version: str = "v1") -> Iterator[None]:
-    """A server that speaks the kubelet's protocol on the kubelet's socket."""
+    """Serve the PodResources API on the kubelet's socket."""
 
     def respond(_request: bytes, _context: object) -> bytes:
         return answer if isinstance(answer, bytes) else answer()
@@ -49,4 +49,4 @@ def kubelet(kubelet_dir: Path, answer: bytes | Callable[[], bytes], *, version: 
         try:
             yield
         finally:
-            server.stop(None).wait(5)
+            server.stop(None).wait(30)

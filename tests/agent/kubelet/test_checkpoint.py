@@ -1,4 +1,4 @@
-"""The device manager's file in all its forms."""
+"""The checkpoint of the device manager, in all formats."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_it_is_decoded_again_only_when_it_changed(tmp_path: Path) -> None:
     stat = place.stat()
     place.write_bytes(b"x" * stat.st_size)
     os.utime(place, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert file.read() == before, "same file, size and time: it is not even looked at"
+    assert file.read() == before, "same inode, size and time: not read again"
     shutil.copy(FIXTURES / "checkpoint-empty.json", tmp_path / "new")
-    (tmp_path / "new").rename(place)  # the way the kubelet writes it
+    (tmp_path / "new").rename(place)  # as the kubelet writes it
     assert file.read() == ()
 
 

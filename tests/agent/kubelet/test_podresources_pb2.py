@@ -1,4 +1,4 @@
-"""The generated module: made from the .proto file beside it, and not too new for the protobuf that we allow."""
+"""The generated module matches its .proto file and works with the oldest supported protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a kubelet's file and command line say of full disks, in the forms in which people write them."""
+"""Thresholds in a kubelet's file and command line, in the forms that people write."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 import yaml
 
 from monitor.agent.kubelet.thresholds import (
-    Arguments,
-    Told,
+    KubeletArguments,
+    KubeletThresholds,
     parse_arguments,
     parse_config,
     parse_percent,
     parse_threshold,
 )
 
-# As kubeadm 1.20 writes it, with what an administrator has added.
+# As written by kubeadm 1.20, with additions of an administrator.
 KUBEADM = """\
 apiVersion: kubelet.config.k8s.io/v1beta1
 authentication:
@@ -37,32 +37,52 @@ imageGCLowThresholdPercent: 60
 imageMinimumGCAge: 0s
 kind: KubeletConfiguration
 """
-ALL = Told("70", "60", {"memory.available": "200Mi", "nodefs.available": "12%", "imagefs.available": "20Gi"})
+ALL = KubeletThresholds(
+    "70", "60", {"memory.available": "200Mi", "nodefs.available": "12%", "imagefs.available": "20Gi"}
+)
 ONE = {"nodefs.available": "5%"}
 
-FILES: list[tuple[str, str, Told]] = [
+FILES: list[tuple[str, str, KubeletThresholds]] = [
     ("as kubeadm writes it", KUBEADM, ALL),
     ("with the line ends of Windows", "\ufeff---\r\n" + KUBEADM.replace("\n", "\r\n"), ALL),
     ("as JSON", msgspec.json.encode(yaml.safe_load(KUBEADM)).decode(), ALL),
-    ("as JSON, of figures", '\n{"imageGCHighThresholdPercent": 85, "evictionHard": {"nodefs.available": 1000}}',
-     Told("85", None, {"nodefs.available": "1000"})),
-    ("as JSON, of nothing", '{"evictionHard": null}', Told()),
-    ("in braces", "evictionHard: {nodefs.available: 5%, }\nx: 1\n", Told(eviction_hard=ONE)),
-    ("in braces and quotes", """evictionHard: {"nodefs.available":"5%"} # x\n""", Told(eviction_hard=ONE)),
-    ("in braces over lines", "evictionHard: {\n  nodefs.available: 5%, # x\n}\nimageGCHighThresholdPercent: 9\n",
-     Told("9", None, ONE)),
-    ("nothing in braces", "evictionHard: {}\n", Told(eviction_hard={})),
-    ("nothing", "", Told()),
-    ("only comments", "#imageGCHighThresholdPercent: 70\n# evictionHard:\n#   nodefs.available: 5%\n", Told()),
-    ("nothing written", "evictionHard:\nimageGCHighThresholdPercent:\nimageGCLowThresholdPercent: ~\n", Told()),
-    ("below another key", "x:\n  imageGCHighThresholdPercent: 70\n  evictionHard: {nodefs.available: 5%}\n", Told()),
-    ("quoted keys", "\"imageGCHighThresholdPercent\": '70'\n", Told("70")),
-    ("not YAML at all", "\x00\x01 no\n : }{ evictionHard\n", Told()),
-]  # fmt: skip
+    (
+        "as JSON, of figures",
+        '\n{"imageGCHighThresholdPercent": 85, "evictionHard": {"nodefs.available": 1000}}',
+        KubeletThresholds("85", None, {"nodefs.available": "1000"}),
+    ),
+    ("as JSON, of nothing", '{"evictionHard": null}', KubeletThresholds()),
+    ("in braces", "evictionHard: {nodefs.available: 5%, }\nx: 1\n", KubeletThresholds(eviction_hard=ONE)),
+    ("in braces and quotes", """evictionHard: {"nodefs.available":"5%"} # x\n""", KubeletThresholds(eviction_hard=ONE)),
+    (
+        "in braces over lines",
+        "evictionHard: {\n  nodefs.available: 5%, # x\n}\nimageGCHighThresholdPercent: 9\n",
+        KubeletThresholds("9", None, ONE),
+    ),
+    ("nothing in braces", "evictionHard: {}\n", KubeletThresholds(eviction_hard={})),
+    ("nothing", "", KubeletThresholds()),
+    (
+        "only comments",
+        "#imageGCHighThresholdPercent: 70\n# evictionHard:\n#   nodefs.available: 5%\n",
+        KubeletThresholds(),
+    ),
+    (
+        "nothing written",
+        "evictionHard:\nimageGCHighThresholdPercent:\nimageGCLowThresholdPercent: ~\n",
+        KubeletThresholds(),
+    ),
+    (
+        "below another key",
+        "x:\n  imageGCHighThresholdPercent: 70\n  evictionHard: {nodefs.available: 5%}\n",
+        KubeletThresholds(),
+    ),
+    ("quoted keys", "\"imageGCHighThresholdPercent\": '70'\n", KubeletThresholds("70")),
+    ("not YAML at all", "\x00\x01 no\n : }{ evictionHard\n", KubeletThresholds()),
+]
 
 
 @pytest.mark.parametrize(("text", "expect"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
-def test_a_file(text: str, expect: Told) -> None:
+def test_a_file(text: str, expect: KubeletThresholds) -> None:
     assert parse_config(text) == expect
 
 
@@ -82,31 +102,53 @@ def test_broken_json_is_said_to_be() -> None:
         parse_config('{"imageGCHighThresholdPercent": ')
 
 
-LINES: list[tuple[str, str, Arguments]] = [
-    ("nothing of ours", "kubelet --v=2 --config-dir /x --bootstrap-kubeconfig=/secret", Arguments()),
-    ("joined", "kubelet --config=/etc/k.yaml --root-dir=/data", Arguments(Told(), "/etc/k.yaml", "/data")),
-    ("apart", "kubelet --config /etc/k.yaml --v 2", Arguments(Told(), "/etc/k.yaml")),
-    ("marks", "kubelet --image-gc-high-threshold=90 --image-gc-low-threshold 75", Arguments(Told("90", "75"))),
-    ("the last one counts", "kubelet --image-gc-high-threshold=90 --image_gc_high_threshold=88", Arguments(Told("88"))),
-    ("eviction", "kubelet --eviction-hard imagefs.available<15%,nodefs.available<10Gi",
-     Arguments(Told(eviction_hard={"imagefs.available": "15%", "nodefs.available": "10Gi"}))),
-    ("eviction in two", "kubelet --eviction-hard=a<1 --eviction-hard=b<2",
-     Arguments(Told(eviction_hard={"a": "1", "b": "2"}))),
-    ("no eviction, as in the lab", "kubelet --eviction-hard= --port=1", Arguments(Told(eviction_hard={}))),
-    ("broken off", "kubelet --config", Arguments()),
-]  # fmt: skip
+LINES: list[tuple[str, str, KubeletArguments]] = [
+    ("nothing of ours", "kubelet --v=2 --config-dir /x --bootstrap-kubeconfig=/secret", KubeletArguments()),
+    (
+        "joined",
+        "kubelet --config=/etc/k.yaml --root-dir=/data",
+        KubeletArguments(KubeletThresholds(), "/etc/k.yaml", "/data"),
+    ),
+    ("apart", "kubelet --config /etc/k.yaml --v 2", KubeletArguments(KubeletThresholds(), "/etc/k.yaml")),
+    (
+        "marks",
+        "kubelet --image-gc-high-threshold=90 --image-gc-low-threshold 75",
+        KubeletArguments(KubeletThresholds("90", "75")),
+    ),
+    (
+        "the last one counts",
+        "kubelet --image-gc-high-threshold=90 --image_gc_high_threshold=88",
+        KubeletArguments(KubeletThresholds("88")),
+    ),
+    (
+        "eviction",
+        "kubelet --eviction-hard imagefs.available<15%,nodefs.available<10Gi",
+        KubeletArguments(KubeletThresholds(eviction_hard={"imagefs.available": "15%", "nodefs.available": "10Gi"})),
+    ),
+    (
+        "eviction in two",
+        "kubelet --eviction-hard=a<1 --eviction-hard=b<2",
+        KubeletArguments(KubeletThresholds(eviction_hard={"a": "1", "b": "2"})),
+    ),
+    (
+        "no eviction, as in the lab",
+        "kubelet --eviction-hard= --port=1",
+        KubeletArguments(KubeletThresholds(eviction_hard={})),
+    ),
+    ("broken off", "kubelet --config", KubeletArguments()),
+]
 
 
 @pytest.mark.parametrize(("line", "expect"), [row[1:] for row in LINES], ids=[row[0] for row in LINES])
-def test_a_command_line(line: str, expect: Arguments) -> None:
+def test_a_command_line(line: str, expect: KubeletArguments) -> None:
     assert parse_arguments(line.split(" ")) == expect
 
 
 def test_flags_win_and_eviction_as_a_whole() -> None:
-    flags, file = Told("90", None, {"a": "1"}), Told("70", "60", {"b": "2"})
-    assert flags.over(file) == Told("90", "60", {"a": "1"})
-    assert Told(eviction_hard={}).over(file) == Told("70", "60", {})
-    assert Told().over(file) == file
+    flags, file = KubeletThresholds("90", None, {"a": "1"}), KubeletThresholds("70", "60", {"b": "2"})
+    assert flags.with_defaults(file) == KubeletThresholds("90", "60", {"a": "1"})
+    assert KubeletThresholds(eviction_hard={}).with_defaults(file) == KubeletThresholds("70", "60", {})
+    assert KubeletThresholds().with_defaults(file) == file
 
 
 @pytest.mark.parametrize(
@@ -122,7 +164,7 @@ def test_a_percentage(text: str | None, expect: float | None) -> None:
     [
         ("15%", 0.15, None),
         ("0.5%", 0.005, None),
-        ("0%", None, None),  # the kubelet does not look then
+        ("0%", None, None),  # turns the check off
         ("100%", None, None),
         ("10Gi", None, 10 * 1024**3),
         ("1.5G", None, 1_500_000_000),

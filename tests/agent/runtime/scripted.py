@@ -1,4 +1,4 @@
-"""An HTTP server on a unix socket that says what a test tells it to: for what no real engine can be made to say."""
+"""An HTTP server on a unix socket with scripted responses, for what no real engine returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Server(ThreadingMixIn, UnixStreamServer):
 
 @dataclass
 class Scripted:
-    """What is answered, by path and query: a body or a status, else 404. What is in `stuck` waits for its release."""
+    """Responses by path and query: a body or a status, else 404. Targets in `stuck` wait for `release`."""
 
     socket: str
     answers: dict[str, bytes | int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ def scripted_engine(directory: Path, answers: dict[str, bytes | int]) -> Iterato
 
         def do_GET(self) -> None:
             status, body = script.answer(self.path)
-            with contextlib.suppress(BrokenPipeError):  # who asked may not have waited
+            with contextlib.suppress(BrokenPipeError):  # the client may have disconnected
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -60,7 +60,7 @@ def test_a_container_that_ends_is_asked_again(containerd_engine: ContainerdEngin
 
 
 def test_images_of_a_real_runtime(containerd_engine: ContainerdEngine, pod: Pod, runtime: CriRuntime) -> None:
-    wait_until(lambda: runtime.images().total_bytes, 15, "the runtime has measured its images")
+    wait_until(lambda: runtime.images().total_bytes, 30, "the runtime has measured its images")
     cache = runtime.images()
     assert (cache.runtime, cache.root) == ("containerd", containerd_engine.root)
     assert cache.version
@@ -71,11 +71,11 @@ def test_images_of_a_real_runtime(containerd_engine: ContainerdEngine, pod: Pod,
     assert pod.container in one.containers
     assert two.containers == ()
     assert (one.size_bytes or 0) > MIB
-    assert (one.pinned, pause.pinned) == (False, True)  # this version does not say so itself
+    assert (one.pinned, pause.pinned) == (False, True)  # this version does not report it
 
 
 def test_usage_of_a_real_runtime(pod: Pod, runtime: CriRuntime) -> None:
-    wait_until(lambda: runtime.usage().writable.get(pod.container, 0) >= 3 * MIB, 15, "the layer was measured")
+    wait_until(lambda: runtime.usage().writable.get(pod.container, 0) >= 3 * MIB, 30, "the layer was measured")
     usage = runtime.usage()
     assert usage.runtime == "containerd"
     assert usage.writable_bytes == sum(usage.writable.values())
@@ -88,7 +88,7 @@ def test_a_wedged_runtime_is_waited_for(containerd_engine: ContainerdEngine, pod
     answers: list[tuple[ContainerFact, ...]] = []
     asking = [
         threading.Thread(target=lambda one=one: answers.append(one.containers()))
-        for one in (runtime, CriRuntime(containerd_engine.socket))  # connected before, and not
+        for one in (runtime, CriRuntime(containerd_engine.socket))  # connected and not yet connected
     ]
     with frozen(containerd_engine.pid):
         for thread in asking:
@@ -96,7 +96,7 @@ def test_a_wedged_runtime_is_waited_for(containerd_engine: ContainerdEngine, pod
         time.sleep(0.5)
         assert answers == []
     for thread in asking:
-        thread.join(20)
+        thread.join(60)
     assert [len(answer) for answer in answers] == [len(runtime.containers())] * 2
 
 
@@ -104,7 +104,7 @@ def test_a_runtime_without_cri_is_none(tmp_path_factory: pytest.TempPathFactory)
     engine = make_containerd(tmp_path_factory.mktemp("nocri"), cri=False)
     try:
         engine.start(wait=False)
-        wait_until(engine.accepts, 20, "somebody listens")
+        wait_until(engine.accepts, 30, "the runtime listens")
         with pytest.raises(NotServedError, match="does not serve CRI"):
             CriRuntime(engine.socket).containers()
     finally:

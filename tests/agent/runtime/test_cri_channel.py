@@ -1,4 +1,4 @@
-"""Calls to a CRI runtime, here a scripted gRPC server: for versions and failures that a real one does not show."""
+"""Calls to a scripted gRPC server, for versions and failures that a real CRI runtime does not show."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def serving(directory: Path, methods: dict[str, Method]) -> Iterator[str]:
         server.stop(0).wait()
 
 
-def says(message: pb.VersionResponse | pb.ListContainersResponse) -> Method:
+def returns(message: pb.VersionResponse | pb.ListContainersResponse) -> Method:
     return lambda _request, _context: message.SerializeToString()
 
 
@@ -55,19 +55,19 @@ def fails(code: grpc.StatusCode) -> Method:
 @pytest.mark.parametrize("package", ["runtime.v1", "runtime.v1alpha2"])
 def test_either_version_of_the_interface_is_spoken(package: str, tmp_path: Path) -> None:
     methods = {
-        f"/{package}.RuntimeService/Version": says(VERSION),
-        f"/{package}.RuntimeService/ListContainers": says(LISTED),
+        f"/{package}.RuntimeService/Version": returns(VERSION),
+        f"/{package}.RuntimeService/ListContainers": returns(LISTED),
     }
     with serving(tmp_path, methods) as path:
         channel = CriChannel(path)
-        assert channel.meet() == VERSION
+        assert channel.negotiate() == VERSION
         answer = channel.call("RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse)
     assert answer == LISTED
 
 
 def test_a_socket_that_speaks_grpc_and_not_cri(tmp_path: Path) -> None:
     with serving(tmp_path, {}) as path, pytest.raises(NotServedError, match=f"{path}: does not serve CRI"):
-        CriChannel(path).meet()
+        CriChannel(path).negotiate()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_socket_that_speaks_grpc_and_not_cri(tmp_path: Path) -> None:
         (grpc.StatusCode.NOT_FOUND, GoneError),
         (grpc.StatusCode.UNAVAILABLE, EngineError),  # containerd while it starts
         (grpc.StatusCode.UNIMPLEMENTED, EngineError),  # one method is missing: still a CRI runtime
-        (grpc.StatusCode.DEADLINE_EXCEEDED, EngineError),  # something inside the runtime took too long
+        (grpc.StatusCode.DEADLINE_EXCEEDED, EngineError),  # a timeout inside the runtime
         (grpc.StatusCode.UNKNOWN, EngineError),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_failure_names_socket_method_and_reason(
 
 @pytest.fixture
 def released() -> Iterator[threading.Event]:
-    """What a wedged method waits for: a test, or at the latest its end."""
+    """Releases a wedged method, at the latest at teardown."""
     event = threading.Event()
     yield event
     event.set()
@@ -102,7 +102,7 @@ def released() -> Iterator[threading.Event]:
 
 def wedged(released: threading.Event) -> Method:
     def wait(_request: bytes, _context: grpc.ServicerContext) -> bytes:
-        released.wait(10)
+        released.wait(60)
         return LISTED.SerializeToString()
 
     return wait
@@ -121,26 +121,26 @@ def test_a_call_without_a_time_limit_waits_for_as_long_as_somebody_listens(
     tmp_path: Path, released: threading.Event
 ) -> None:
     with serving(tmp_path, {"/runtime.v1.RuntimeService/ListContainers": wedged(released)}) as path:
-        channel = CriChannel(path, look_up_after=0.05)
+        channel = CriChannel(path, check_interval=0.05)
         threading.Timer(0.5, released.set).start()
         answer = channel.call("RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse)
     assert answer == LISTED
 
 
 def test_a_call_ends_when_nobody_listens_any_more(tmp_path: Path) -> None:
-    """Somebody accepts and never speaks, as a runtime does that is wedged from the start, and then is gone."""
+    """The server accepts but never answers, like a runtime wedged from the start, and then disappears."""
     path = str(tmp_path / "mute.sock")
     with socket.socket(socket.AF_UNIX) as mute:
         mute.bind(path)
         mute.listen(64)
         threading.Timer(0.5, lambda: mute.shutdown(socket.SHUT_RDWR)).start()
-        with pytest.raises(EngineError, match="nobody is listening"):
-            CriChannel(path, look_up_after=0.1).meet()
+        with pytest.raises(EngineError, match="connection refused"):
+            CriChannel(path, check_interval=0.1).negotiate()
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
     path = str(tmp_path / "left.sock")
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
-    with pytest.raises(EngineError, match="nobody is listening"):
+    with pytest.raises(EngineError, match="connection refused"):
         CriChannel(path).check()

@@ -1,4 +1,4 @@
-"""What CRI runtimes say, and the facts in it."""
+"""Facts from CRI messages."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def filesystem(used: int, mountpoint: str = "/r/snapshots", at: int = 1) -> pb.F
     ],
 )
 def test_container_as_listed(name: str, given: dict[str, Any], expect: dict[str, Any]) -> None:
-    fact = cri_facts.container_fact("containerd", cri_facts.InPod(pb.Container(id="c1", **given), POD))
+    fact = cri_facts.container_fact("containerd", cri_facts.PodContainer(pb.Container(id="c1", **given), POD))
     assert {key: getattr(fact, key) for key in expect} == expect
     assert (fact.id, fact.pod_name, fact.pid, fact.log_path) == ("c1", "train-0", None, None)
 
 
 def test_container_without_its_pod() -> None:
-    fact = cri_facts.container_fact("containerd", cri_facts.InPod(pb.Container(id="c1"), None))
+    fact = cri_facts.container_fact("containerd", cri_facts.PodContainer(pb.Container(id="c1"), None))
     assert (fact.pod_name, fact.pod_uid, fact.namespace) == (None, None, None)
 
 
@@ -62,7 +62,7 @@ def test_container_without_its_pod() -> None:
 )
 def test_the_pid_is_in_what_no_interface_promises(name: str, info: dict[str, str], pid: int | None) -> None:
     reply = pb.ContainerStatusResponse(status=pb.ContainerStatus(log_path="/l/0.log"), info=info)
-    fact = cri_facts.container_fact("containerd", cri_facts.InPod(pb.Container(id="c1"), POD), reply)
+    fact = cri_facts.container_fact("containerd", cri_facts.PodContainer(pb.Container(id="c1"), POD), reply)
     assert (fact.pid, fact.log_path) == (pid, "/l/0.log")
 
 
@@ -88,7 +88,9 @@ def test_sandbox(state: int, expect: str) -> None:
 )
 def test_who_uses_an_image(name: str, container: dict[str, Any], used: bool) -> None:
     image = pb.Image(id="sha256:1", repo_tags=["r/x:1"], repo_digests=["r/x@sha256:9"])
-    assert cri_facts.users([image], [pb.Container(id="c1", **container)]) == ({"sha256:1": ["c1"]} if used else {})
+    assert cri_facts.containers_by_image([image], [pb.Container(id="c1", **container)]) == (
+        {"sha256:1": ["c1"]} if used else {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,11 +139,11 @@ def test_which_images_no_registry_is_known_to_have(name: str, tags: list[str], d
     ],
 )
 def test_configuration(name: str, info: dict[str, str], mountpoint: str, expect: tuple[str | None, str | None]) -> None:
-    assert cri_facts.configuration(info, [filesystem(1, mountpoint)]) == expect
+    assert cri_facts.root_and_sandbox_image(info, [filesystem(1, mountpoint)]) == expect
 
 
 def test_no_filesystem_no_root() -> None:
-    assert cri_facts.configuration({}, []) == (None, None)
+    assert cri_facts.root_and_sandbox_image({}, []) == (None, None)
 
 
 @pytest.mark.parametrize(

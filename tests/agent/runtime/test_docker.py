@@ -1,4 +1,4 @@
-"""Docker: a real engine, and a scripted one for what the real one is too old, or too sound, to say."""
+"""Docker: a real engine, and a scripted one for newer versions and failures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_images_of_a_real_engine(engine: DockerEngine, runtime: DockerRuntime) -
 
 
 def test_shared_layers_are_counted_once(runtime: DockerRuntime) -> None:
-    """This engine works sharing out only with the dear call: known after it, for as long as the images are the same."""
+    """This engine computes sharing only in the expensive call: its result is used while the images are the same."""
     images = {image.names: image for image in runtime.images().images}
     assert {image.unique_bytes for image in images.values()} == {None}
     base = images[(BASE,)].size_bytes or 0
@@ -149,7 +149,7 @@ def version(api: str) -> bytes:
     return json.dumps({"Version": "99.0", "ApiVersion": api, "MinAPIVersion": "1.24"}).encode()
 
 
-# What Docker 26.1.5 (Debian 13) said of two images on one base, one of them in use, shortened.
+# Recorded from Docker 26.1.5 (Debian 13), shortened: two images on one base, one of them in use.
 DOCKER_26: dict[str, bytes | int] = {
     "/version": version("1.45"),
     "/v1.44/info": b'{"DockerRootDir":"/var/lib/docker"}',
@@ -212,7 +212,7 @@ def test_what_does_not_change_is_not_asked_again(script: Scripted) -> None:
         ("up for seconds", "Up 12 seconds", 15, True),
         ("up since just now", "Up Less than a second", 15, True),
         ("healthy", "Up 5 minutes (healthy)", 15, False),
-        ("not looked at for so long that a restart would no longer show", "Up About a minute", 60, True),
+        ("listed too long ago to detect a restart", "Up About a minute", 60, True),
     ],
 )
 def test_when_a_restart_is_looked_for(name: str, status: str, seconds: float, asked: bool, script: Scripted) -> None:

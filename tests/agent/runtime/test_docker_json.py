@@ -1,4 +1,4 @@
-"""What Docker engines of several versions were seen to say, or could, and the facts in it."""
+"""Facts from responses of several Docker versions, recorded and invented."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.agent.runtime.docker_json import (
     ContainerRow,
     ImageRow,
     Inspection,
-    Items,
+    ListDecoder,
     VolumeRow,
     container_fact,
     decode,
@@ -134,11 +134,11 @@ def test_container_as_inspected(name: str, given: dict[str, Any], expect: dict[s
     ],
 )
 def test_an_odd_container_does_not_lose_the_list(given: bytes, expect: list[str]) -> None:
-    assert [row.id for row in Items(ContainerRow).decode(given)] == expect
+    assert [row.id for row in ListDecoder(ContainerRow).decode(given)] == expect
 
 
 def test_the_same_oddity_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    items = Items(ContainerRow)
+    items = ListDecoder(ContainerRow)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             items.decode(b'[{"Names":[]}]')
@@ -147,8 +147,8 @@ def test_the_same_oddity_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("given", [b"", b"oops", b'{"message":"x"}', b'"text"', b"[{]"])
 def test_what_is_no_list_is_an_error(given: bytes) -> None:
-    with pytest.raises(EngineError, match="not what a Docker engine says"):
-        Items(ContainerRow).decode(given)
+    with pytest.raises(EngineError, match="not a valid Docker response"):
+        ListDecoder(ContainerRow).decode(given)
 
 
 @pytest.mark.parametrize(
@@ -209,19 +209,19 @@ def test_image(name: str, given: dict[str, Any], shared: int | None, expect: Ima
 
 
 def test_sharing_is_known_where_it_was_worked_out() -> None:
-    rows = Items(ImageRow).decode(b'[{"Id":"a","SharedSize":-1},{"Id":"b","SharedSize":0},{"Id":"c"}]')
+    rows = ListDecoder(ImageRow).decode(b'[{"Id":"a","SharedSize":-1},{"Id":"b","SharedSize":0},{"Id":"c"}]')
     assert shared_sizes(rows) == {"b": 0}
 
 
 def test_usage() -> None:
     fact = usage_fact(
         900,
-        Items(ContainerRow).decode(b'[{"Id":"c1","SizeRw":5,"SizeRootFs":9},{"Id":"c2"}]'),
-        Items(VolumeRow).decode(
+        ListDecoder(ContainerRow).decode(b'[{"Id":"c1","SizeRw":5,"SizeRootFs":9},{"Id":"c2"}]'),
+        ListDecoder(VolumeRow).decode(
             b'[{"Name":"v1","UsageData":{"Size":7,"RefCount":1}},{"Name":"v2","UsageData":{"Size":-1,"RefCount":-1}},'
             b'{"Name":"v3","UsageData":null}]'
         ),
-        Items(BuildCacheRow).decode(
+        ListDecoder(BuildCacheRow).decode(
             b'[{"Size":10,"InUse":false,"Shared":false},{"Size":20,"InUse":true,"Shared":false},'
             b'{"Size":40,"InUse":false,"Shared":true},{"ID":"x"}]'
         ),

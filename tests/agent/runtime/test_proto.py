@@ -1,4 +1,4 @@
-"""What was generated from cri.proto is of this cri.proto, and loads wherever the project may be installed."""
+"""The code generated from cri.proto is current, and loads with the oldest supported protobuf."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIRECTORY = Path(cri_pb2.__file__).parent
 
 
 def essence(file: FileDescriptorProto) -> bytes:
-    """Return what matters of a file: not by which path it was given, nor the names in JSON, which not all have."""
+    """Comparable content of a file: without its path and the optional JSON names."""
     file.ClearField("name")
     for message in file.message_type:
         for field in (*message.field, *(field for nested in message.nested_type for field in nested.field)):
@@ -28,7 +28,7 @@ def test_the_generated_module_is_in_step() -> None:
 
 
 def test_the_generated_module_loads_with_the_oldest_protobuf_allowed() -> None:
-    """A module refuses to load with a protobuf that is older than the compiler it was made with."""
+    """A module refuses to load with a protobuf older than the compiler that generated it."""
     lines = (DIRECTORY / "cri_pb2.py").read_text().splitlines()
     made_with = next(line.rpartition(" ")[2] for line in lines if line.startswith("# Protobuf Python Version:"))
     assert tuple(int(part) for part in made_with.split(".")) <= (5, 29, 0)

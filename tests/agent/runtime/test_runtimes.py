@@ -1,4 +1,4 @@
-"""Which runtimes a node has: told by sockets, which come, go and are made anew."""
+"""Discovery of runtimes by sockets, which appear, disappear and are recreated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runtimes(paths: tuple[str, str]) -> Runtimes:
 
 
 def listen(path: str) -> None:
-    """Make a socket. That nobody is behind it does not matter here."""
+    """Create a socket, without a server."""
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(path)
 
@@ -68,7 +68,7 @@ def test_one_that_was_dismissed_is_left_out_until_its_socket_is_made_anew(
 
 
 def test_a_directory_in_place_of_a_socket_is_no_runtime(runtimes: Runtimes, paths: tuple[str, str]) -> None:
-    """Docker makes one where a container mounts a socket that does not exist."""
+    """Docker creates a directory where a container mounts a socket that does not exist."""
     Path(paths[0]).mkdir()
     assert runtimes.present() == ()
 
@@ -101,7 +101,7 @@ def test_one_socket_by_two_paths_is_one_runtime(tmp_path: Path) -> None:
 def test_roots_are_remembered_while_a_runtime_is_down(runtimes: Runtimes, paths: tuple[str, str]) -> None:
     assert runtimes.roots() == ()
     listen(paths[0])
-    runtimes.present()[0].root = "/var/lib/docker"  # type: ignore[misc]  # as if it had been asked
+    runtimes.present()[0].root = "/var/lib/docker"  # type: ignore[misc]  # as if it had been queried
     assert runtimes.roots() == ("/var/lib/docker",)
     os.unlink(paths[0])
     assert runtimes.present() == ()

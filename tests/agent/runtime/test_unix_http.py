@@ -1,4 +1,4 @@
-"""Talking HTTP to a socket, and saying clearly why that did not work."""
+"""HTTP over a unix socket, and its error messages."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_socket_left_behind(tmp_path: Path) -> None:
     path = str(tmp_path / "left.sock")
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(path)
-    with UnixHttp(path) as http, pytest.raises(EngineError, match=f"{path}: nobody is listening: start the engine"):
+    with UnixHttp(path) as http, pytest.raises(EngineError, match=f"{path}: connection refused: start the engine"):
         http.get("/ok")
 
 

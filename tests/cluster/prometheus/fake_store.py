@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.facts.node import NodeSnapshot
 
 Labels = dict[str, str]
@@ -67,7 +67,7 @@ class FakeStore:
         wanted = set(query.partition('__name__=~"')[2].partition('"')[0].split("|"))
         if target["instance"].replace(".", "\\\\.") not in query:
             return
-        for family in text_string_to_metric_families(Exposition().render(snapshot).decode()):
+        for family in text_string_to_metric_families(AgentMetrics().render(snapshot).decode()):
             for sample in family.samples:
                 if sample.name in wanted:
                     own = {name: value for name, value in sample.labels.items() if value}

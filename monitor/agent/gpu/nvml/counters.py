@@ -1,22 +1,23 @@
-"""What changes rarely about a card and costs much to read: error counters, modes, limits, MIG instances."""
+"""What rarely changes and is expensive to read: error counters, modes, limits, MIG instances."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
 
+import msgspec
 import pynvml
 
-from monitor.agent.gpu.nvml.session import Card
+from monitor.agent.gpu.nvml.device import GpuDevice
 from monitor.facts import EccFact, GpuFact, NvlinkFact, RetiredPagesFact, RowRemapFact
 
-_FIELD = struct.Struct("=IIqqIIQ")  # id, scope, timestamp, latency, type of the value, return code, value
+_FIELD = struct.Struct("=IIqqIIQ")  # id, scope, timestamp, latency, value type, return code, value
 _INTEGERS = {
     pynvml.NVML_VALUE_TYPE_UNSIGNED_INT: 0xFFFFFFFF,
     pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG: 0xFFFFFFFFFFFFFFFF,
     pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG: 0xFFFFFFFFFFFFFFFF,
 }
-_CARD_FIELDS = (
+_GPU_FIELDS = (
     pynvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION,
     pynvml.NVML_FI_DEV_RETIRED_SBE,
     pynvml.NVML_FI_DEV_RETIRED_DBE,
@@ -29,7 +30,7 @@ _LINK_TOTALS = (
     pynvml.NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL,
     pynvml.NVML_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL,
 )
-# Cards that keep no totals: CRC, replay and recovery per link; since Blackwell only a count of recoveries.
+# For GPUs without totals: CRC, replay and recovery per link; since Blackwell only a count of recoveries.
 _PER_LINK = (
     pynvml.NVML_FI_DEV_NVLINK_ERROR_DL_CRC,
     pynvml.NVML_FI_DEV_NVLINK_ERROR_DL_REPLAY,
@@ -51,63 +52,59 @@ _COMPUTE_MODES = {
 }
 
 
-def read_counters(card: Card) -> GpuFact:
-    """Given a card, return a fact with everything but the gauges. Raise CardLostError, StaleError."""
-    action, single_bit, double_bit, pending, links = _fields(card, _CARD_FIELDS)
-    limit = card.ask(pynvml.nvmlDeviceGetEnforcedPowerLimit)
-    persistence = card.ask(pynvml.nvmlDeviceGetPersistenceMode)
-    return GpuFact(
-        index=card.index,
-        uuid=card.uuid,
-        pci_bus_id=card.pci_bus_id,
-        model=card.model,
-        serial=card.serial,
+def read_counters(gpu: GpuDevice) -> GpuFact:
+    """Identity and everything but the gauges. Raise GpuLostError, StaleSessionError."""
+    action, single_bit, double_bit, pending, links = _fields(gpu, _GPU_FIELDS)
+    limit = gpu.query(pynvml.nvmlDeviceGetEnforcedPowerLimit)
+    persistence = gpu.query(pynvml.nvmlDeviceGetPersistenceMode)
+    return msgspec.structs.replace(
+        gpu.identity,
         power_limit_watts=limit / 1000 if limit is not None else None,
         persistence_mode=bool(persistence) if persistence is not None else None,
-        compute_mode=_named(_COMPUTE_MODES, card.ask(pynvml.nvmlDeviceGetComputeMode)),
-        ecc=_ecc(card),
-        row_remaps=_row_remaps(card),
+        compute_mode=_named(_COMPUTE_MODES, gpu.query(pynvml.nvmlDeviceGetComputeMode)),
+        ecc=_ecc(gpu),
+        row_remaps=_row_remaps(gpu),
         retired_pages=_retired_pages(single_bit, double_bit, pending),
-        nvlink=_nvlink(card, links or 0),
-        pcie_replays=card.ask(pynvml.nvmlDeviceGetPcieReplayCounter),
+        nvlink=_nvlink(gpu, links or 0),
+        pcie_replays=gpu.query(pynvml.nvmlDeviceGetPcieReplayCounter),
         recovery_action=_named(_RECOVERY_ACTIONS, action),
-        mig_enabled=_mig_enabled(card),
-        error=card.error,
+        mig_enabled=_mig_enabled(gpu),
+        error=gpu.error,
     )
 
 
 def _named(names: dict[int, str], value: int | None) -> str | None:
-    """A value newer than this table is still told, as its number."""
+    """Name of a value; its number if it is newer than this table."""
     return names.get(value, str(value)) if value is not None else None
 
 
-def _fields(card: Card, wanted: tuple[Any, ...]) -> list[int | None]:
-    """Given fields, or pairs of field and link, return the value of each, all got in one call.
+def _fields(gpu: GpuDevice, wanted: tuple[Any, ...]) -> list[int | None]:
+    """Values of fields, or of pairs of field and link, in one call.
 
-    Asking for one ordinary field more at the end keeps the driver, which looks at the entry behind one that is about
-    NVLink, inside what the binding has allocated.
+    The driver reads the entry after an NVLink field. An additional ordinary field at the end keeps it within what the
+    binding has allocated.
     """
-    answer = card.ask(pynvml.nvmlDeviceGetFieldValues, (*wanted, pynvml.NVML_FI_DEV_ECC_CURRENT))
-    if answer is None:
+    result = gpu.query(pynvml.nvmlDeviceGetFieldValues, (*wanted, pynvml.NVML_FI_DEV_ECC_CURRENT))
+    if result is None:
         return [None] * len(wanted)
     values: list[int | None] = []
-    for _, _, _, _, kind, code, value in _FIELD.iter_unpack(answer):
+    for _, _, _, _, kind, code, value in _FIELD.iter_unpack(result):
         mask = _INTEGERS.get(kind) if code == pynvml.NVML_SUCCESS else None
         values.append(value & mask if mask is not None else None)
     return values[:-1]
 
 
-def _ecc(card: Card) -> EccFact | None:
-    mode = card.ask(pynvml.nvmlDeviceGetEccMode)
+def _ecc(gpu: GpuDevice) -> EccFact | None:
+    mode = gpu.query(pynvml.nvmlDeviceGetEccMode)
     if mode is None:
         return None
     if not mode[0]:
         return EccFact(enabled=False)
     corrected, uncorrected = pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED
-    volatile_corrected = _ecc_counts(card, corrected, pynvml.NVML_VOLATILE_ECC)
-    volatile_uncorrected = _ecc_counts(card, uncorrected, pynvml.NVML_VOLATILE_ECC)
-    aggregate_corrected = _ecc_counts(card, corrected, pynvml.NVML_AGGREGATE_ECC)
-    aggregate_uncorrected = _ecc_counts(card, uncorrected, pynvml.NVML_AGGREGATE_ECC)
+    volatile_corrected = _ecc_counts(gpu, corrected, pynvml.NVML_VOLATILE_ECC)
+    volatile_uncorrected = _ecc_counts(gpu, uncorrected, pynvml.NVML_VOLATILE_ECC)
+    aggregate_corrected = _ecc_counts(gpu, corrected, pynvml.NVML_AGGREGATE_ECC)
+    aggregate_uncorrected = _ecc_counts(gpu, uncorrected, pynvml.NVML_AGGREGATE_ECC)
     return EccFact(
         enabled=True,
         volatile_corrected_sram=volatile_corrected[0],
@@ -121,18 +118,18 @@ def _ecc(card: Card) -> EccFact | None:
     )
 
 
-def _ecc_counts(card: Card, kind: int, life: int) -> tuple[int | None, int | None]:
-    """Return the errors in SRAM and in DRAM. Before Ampere SRAM is many places: it is the total without the DRAM."""
-    dram = card.ask(pynvml.nvmlDeviceGetMemoryErrorCounter, kind, life, pynvml.NVML_MEMORY_LOCATION_DRAM)
-    sram = card.ask(pynvml.nvmlDeviceGetMemoryErrorCounter, kind, life, pynvml.NVML_MEMORY_LOCATION_SRAM)
+def _ecc_counts(gpu: GpuDevice, kind: int, lifetime: int) -> tuple[int | None, int | None]:
+    """Errors in SRAM and in DRAM. Before Ampere, SRAM is several locations: it is the total minus DRAM."""
+    dram = gpu.query(pynvml.nvmlDeviceGetMemoryErrorCounter, kind, lifetime, pynvml.NVML_MEMORY_LOCATION_DRAM)
+    sram = gpu.query(pynvml.nvmlDeviceGetMemoryErrorCounter, kind, lifetime, pynvml.NVML_MEMORY_LOCATION_SRAM)
     if sram is None and dram is not None:
-        total = card.ask(pynvml.nvmlDeviceGetTotalEccErrors, kind, life)
+        total = gpu.query(pynvml.nvmlDeviceGetTotalEccErrors, kind, lifetime)
         sram = max(total - dram, 0) if total is not None else None
     return sram, dram
 
 
-def _row_remaps(card: Card) -> RowRemapFact | None:
-    rows = card.ask(pynvml.nvmlDeviceGetRemappedRows)
+def _row_remaps(gpu: GpuDevice) -> RowRemapFact | None:
+    rows = gpu.query(pynvml.nvmlDeviceGetRemappedRows)
     if rows is None:
         return None
     corrected, uncorrected, pending, failed = rows
@@ -147,13 +144,13 @@ def _retired_pages(single_bit: int | None, double_bit: int | None, pending: int 
     )
 
 
-def _nvlink(card: Card, links: int) -> NvlinkFact | None:
-    states = [card.ask(pynvml.nvmlDeviceGetNvLinkState, link) for link in range(links)]
+def _nvlink(gpu: GpuDevice, links: int) -> NvlinkFact | None:
+    states = [gpu.query(pynvml.nvmlDeviceGetNvLinkState, link) for link in range(links)]
     if all(state is None for state in states):
         return None
-    flit, data, replay, recovery = _fields(card, _LINK_TOTALS)
+    flit, data, replay, recovery = _fields(gpu, _LINK_TOTALS)
     if flit is None and replay is None:
-        flit, replay, recovery, events = (_sum_over_links(card, field, links) for field in _PER_LINK)
+        flit, replay, recovery, events = (_sum_over_links(gpu, field, links) for field in _PER_LINK)
         recovery = recovery if recovery is not None else events
     return NvlinkFact(
         links=links,
@@ -165,17 +162,17 @@ def _nvlink(card: Card, links: int) -> NvlinkFact | None:
     )
 
 
-def _sum_over_links(card: Card, field: int, links: int) -> int | None:
-    """Return the sum, of the links that can tell: one that is down may not."""
-    known = [value for value in _fields(card, tuple((field, link) for link in range(links))) if value is not None]
+def _sum_over_links(gpu: GpuDevice, field: int, links: int) -> int | None:
+    """Sum over the links that report a value: one that is down may not."""
+    known = [value for value in _fields(gpu, tuple((field, link) for link in range(links))) if value is not None]
     return sum(known) if known else None
 
 
-def _mig_enabled(card: Card) -> bool | None:
-    """Tell whether the card is split, and find its instances."""
-    mode = card.ask(pynvml.nvmlDeviceGetMigMode)
+def _mig_enabled(gpu: GpuDevice) -> bool | None:
+    """Whether the GPU is in MIG mode; updates its instances."""
+    mode = gpu.query(pynvml.nvmlDeviceGetMigMode)
     if mode is not None and mode[0] == pynvml.NVML_DEVICE_MIG_ENABLE:
-        card.find_instances()
+        gpu.find_instances()
         return True
-    card.instances = ()
+    gpu.instances = ()
     return False if mode is not None else None

@@ -1,1 +1,1 @@
-"""The messages of the Container Runtime Interface that are read here. `cri.proto` says how `cri_pb2.py` is made."""
+"""Protobuf messages of CRI and containerd that are in use. The .proto files name the command that generates them."""

@@ -1,5 +1,4 @@
-# What the type checker needs to know of containerd_pb2, whose classes are made at run time. A test holds it to
-# containerd.proto.
+# Types of containerd_pb2, whose classes are created at run time. A test compares them with containerd.proto.
 from collections.abc import Mapping, Sequence
 
 from google.protobuf.descriptor import FileDescriptor

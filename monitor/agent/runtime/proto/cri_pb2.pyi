@@ -1,4 +1,4 @@
-# What the type checker needs to know of cri_pb2, whose classes are made at run time. A test holds it to cri.proto.
+# Types of cri_pb2, whose classes are created at run time. A test compares them with cri.proto.
 from collections.abc import Mapping, Sequence
 
 from google.protobuf.descriptor import FileDescriptor

@@ -1,4 +1,4 @@
-"""The driver's adapter, through the vendor's own binding, against a library whose cards are in a file."""
+"""The NVML implementation, through the vendor's binding, against a fake driver library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from monitor.agent.gpu.nvml import CardProcess, Session, normal_pci, read_counters, read_gauges, read_processes
+from monitor.agent.gpu import GpuProcess, normalize_pci_address
+from monitor.agent.gpu.nvml import NvmlSession
+from monitor.agent.gpu.nvml.counters import read_counters
+from monitor.agent.gpu.nvml.gauges import read_gauges
 from monitor.facts import EccFact, GpuFact, MigFact, NvlinkFact, RetiredPagesFact, RowRemapFact
 from tests.nvml import NO_PERMISSION, NOT_AVAILABLE, UNKNOWN, InProcessNvml
 
@@ -16,10 +19,10 @@ ECC_NAMES = [name for name in EccFact.__struct_fields__ if name != "enabled"]
 ECC_EVERYWHERE = EccFact(enabled=True, **{name: count for count, name in enumerate(ECC_NAMES, start=1)})
 
 
-def read(session: Session, index: int = 0) -> GpuFact:
+def read(session: NvmlSession, index: int = 0) -> GpuFact:
     with session.reading():
-        card = session.cards[index]
-        return read_gauges(card, read_counters(card))
+        gpu = session.gpus[index]
+        return read_gauges(gpu, read_counters(gpu))
 
 
 @pytest.mark.parametrize(
@@ -34,13 +37,13 @@ def read(session: Session, index: int = 0) -> GpuFact:
     ],
 )
 def test_a_pci_address_has_one_form(text: str, expect: str) -> None:
-    assert normal_pci(text) == expect
+    assert normalize_pci_address(text) == expect
 
 
 @pytest.mark.parametrize("text", ["", "GPU", "10de:2204", "0000:00:3b:00", "3b", "0000:3b:zz", "0000:3b:00.x"])
 def test_what_is_no_pci_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a PCI address"):
-        normal_pci(text)
+        normalize_pci_address(text)
 
 
 def test_a_card_comes_through_whole(nvml: InProcessNvml) -> None:
@@ -48,7 +51,7 @@ def test_a_card_comes_through_whole(nvml: InProcessNvml) -> None:
     nvml.gpu(0, util=55, memory_util=20, memory_total=80 * GIB, memory_used=3 * GIB, temperature=61, power_mw=350500)
     nvml.gpu(0, power_limit_mw=700000, sm_clock_mhz=1980, memory_clock_mhz=2619, pstate=2, persistence=0)
     nvml.gpu(0, throttle=0x4 | 0x40, compute_mode=3, pcie_replays=7, recovery_action=1)
-    assert read(Session()) == GpuFact(
+    assert read(NvmlSession()) == GpuFact(
         index=0,
         uuid="GPU-1",
         pci_bus_id="0000:3b:00.0",
@@ -115,7 +118,7 @@ COUNTERS: list[tuple[str, Callable[[InProcessNvml], object], str, object]] = [
 @pytest.mark.parametrize(("given", "field", "expect"), [row[1:] for row in COUNTERS], ids=[row[0] for row in COUNTERS])
 def test_counters(nvml: InProcessNvml, given: Callable[[InProcessNvml], object], field: str, expect: object) -> None:
     given(nvml)
-    assert getattr(read(Session()), field) == expect
+    assert getattr(read(NvmlSession()), field) == expect
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ def test_nvlink_errors_are_summed_over_links(
     nvml.link(0, 3, flit=3, data=10, replay=11, recovery=12)
     nvml.link(0, 17, active=False, flit=4, data=10, replay=22, recovery=34)
     flit, data, replay, recovery = expect
-    assert read(Session()).nvlink == NvlinkFact(
+    assert read(NvmlSession()).nvlink == NvlinkFact(
         links=18,
         active=17,
         crc_flit_errors=flit,
@@ -166,15 +169,15 @@ def test_what_a_card_cannot_tell_is_none_and_nothing_else_suffers(
     nvml: InProcessNvml, call: str, fields: list[str], how: str
 ) -> None:
     nvml.gpu(0, links=4, retired_known=1)
-    whole = read(Session())
+    whole = read(NvmlSession())
     nvml.answer(call, {"unsupported": 3, "missing_function": 13, "not permitted": NO_PERMISSION}[how])
-    fact = read(Session())
+    fact = read(NvmlSession())
     assert {name for name in whole.__struct_fields__ if getattr(fact, name) != getattr(whole, name)} == set(fields)
     assert {getattr(fact, name) for name in fields} == {None}
 
 
 FALLBACKS = [
-    ("nvmlDeviceGetMemoryInfo_v2", "memory_used_bytes", 3 * GIB + 512),  # older drivers count their own share too
+    ("nvmlDeviceGetMemoryInfo_v2", "memory_used_bytes", 3 * GIB + 512),  # older drivers count their reserve too
     ("nvmlDeviceGetTemperatureV", "temperature_celsius", 61.0),
     ("nvmlDeviceGetCurrentClocksEventReasons", "throttle_reasons", ("sw_power_cap",)),
 ]
@@ -184,14 +187,14 @@ FALLBACKS = [
 def test_an_older_driver_is_asked_in_the_older_way(nvml: InProcessNvml, call: str, field: str, expect: object) -> None:
     nvml.gpu(0, memory_used=3 * GIB, memory_reserved=512, temperature=61, throttle=4)
     nvml.missing_function(call)
-    assert getattr(read(Session()), field) == expect
+    assert getattr(read(NvmlSession()), field) == expect
 
 
 def test_a_refused_call_is_made_once_a_session(nvml: InProcessNvml) -> None:
     nvml.gpus(1)
     nvml.unsupported("nvmlDeviceGetPowerUsage")
     nvml.unsupported("nvmlDeviceGetSamples")
-    session = Session()
+    session = NvmlSession()
     for _ in range(3):
         assert read(session).power_watts is None
     assert [nvml.calls("nvmlDeviceGetPowerUsage"), nvml.calls("nvmlDeviceGetSamples")] == [1, 1]
@@ -203,26 +206,26 @@ def test_a_refused_call_is_made_once_a_session(nvml: InProcessNvml) -> None:
 def test_an_error_that_says_nothing_costs_one_value_and_is_told(nvml: InProcessNvml) -> None:
     nvml.gpu(0, util=10)
     nvml.answer("nvmlDeviceGetPowerUsage", UNKNOWN)
-    fact = read(Session())
+    fact = read(NvmlSession())
     assert (fact.power_watts, fact.utilization_ratio, fact.lost) == (None, 0.1, False)
     assert fact.error == "nvmlDeviceGetPowerUsage: Unknown Error"
 
 
 def test_a_broken_name_costs_the_name(nvml: InProcessNvml) -> None:
     nvml.gpu(0, name="NVIDIA \udcff\udcfe", util=10)
-    fact = read(Session())
+    fact = read(NvmlSession())
     assert (fact.model, fact.utilization_ratio, fact.uuid is not None) == (None, 0.1, True)
 
 
 def test_the_peak_is_the_highest_sample_since_the_last_pass(nvml: InProcessNvml) -> None:
-    session = Session()
+    session = NvmlSession()
     nvml.gpu(0, util=1)
     steps: list[tuple[list[tuple[int, int]], float | None]] = [
         ([(100, 5), (200, 90), (300, 7)], 0.9),
         ([(400, 3), (500, 4)], 0.04),
-        ([], None),  # no sample is no peak, not a peak of 0
+        ([], None),  # without a sample there is no peak, not a peak of 0
         ([(600, 0)], 0.0),
-        ([(700, 65535), (800, 30)], 0.3),  # no card is busier than fully
+        ([(700, 65535), (800, 30)], 0.3),  # no GPU exceeds 100 %
     ]
     for samples, expect in steps:
         nvml.samples(0, samples)
@@ -232,7 +235,7 @@ def test_the_peak_is_the_highest_sample_since_the_last_pass(nvml: InProcessNvml)
 def test_mig_instances(nvml: InProcessNvml) -> None:
     first = nvml.mig(0, 7, 0, "1g.10gb", total=10 * GIB, used=GIB)
     second = nvml.mig(0, 1, 0, "3g.40gb", total=40 * GIB)
-    session = Session()
+    session = NvmlSession()
     fact = read(session)
     assert (fact.mig_enabled, fact.utilization_ratio, fact.utilization_peak_ratio) == (True, None, None)
     small = MigFact(
@@ -245,37 +248,37 @@ def test_mig_instances(nvml: InProcessNvml) -> None:
     )
     assert [small.uuid, second] == [instance.uuid for instance in fact.mig]
     assert fact.mig[0] == small
-    with session.reading():  # an instance that goes between two looks at the counters is noticed at once
+    with session.reading():  # an instance destroyed between two reads of the counters is noticed at once
         nvml.destroy_mig(0, 1, 0)
-        assert read_gauges(session.cards[0], GpuFact(index=0)).mig == (small,)
+        assert read_gauges(session.gpus[0], GpuFact(index=0)).mig == (small,)
 
 
-PROCESSES: list[tuple[str, list[tuple[int, int, str]], list[CardProcess]]] = [
+PROCESSES: list[tuple[str, list[tuple[int, int, str]], list[GpuProcess]]] = [
     ("none", [], []),
-    ("compute", [(11, GIB, "compute")], [CardProcess(11, "compute", GIB, None)]),
-    ("unknown memory is not 0", [(11, NOT_AVAILABLE, "compute")], [CardProcess(11, "compute", None, None)]),
+    ("compute", [(11, GIB, "compute")], [GpuProcess(11, "compute", GIB, None)]),
+    ("unknown memory is not 0", [(11, NOT_AVAILABLE, "compute")], [GpuProcess(11, "compute", None, None)]),
     (
         "compute wins over graphics",
         [(11, 5, "graphics"), (11, 7, "compute"), (12, 1, "graphics")],
-        [CardProcess(11, "compute", 7, None), CardProcess(12, "graphics", 1, None)],
+        [GpuProcess(11, "compute", 7, None), GpuProcess(12, "graphics", 1, None)],
     ),
-    ("MPS wins over compute", [(11, 5, "compute"), (11, 5, "mps")], [CardProcess(11, "mps", 5, None)]),
+    ("MPS wins over compute", [(11, 5, "compute"), (11, 5, "mps")], [GpuProcess(11, "mps", 5, None)]),
 ]
 
 
 @pytest.mark.parametrize("driver", ["new", "before 510"])
 @pytest.mark.parametrize(("given", "expect"), [row[1:] for row in PROCESSES], ids=[row[0] for row in PROCESSES])
 def test_processes(
-    nvml: InProcessNvml, given: list[tuple[int, int, str]], expect: list[CardProcess], driver: str
+    nvml: InProcessNvml, given: list[tuple[int, int, str]], expect: list[GpuProcess], driver: str
 ) -> None:
     for pid, memory, kind in given:
         nvml.process(0, pid, memory, kind)
     if driver == "before 510":
         for kind in ("Compute", "Graphics", "MPSCompute"):
             nvml.missing_function(f"nvmlDeviceGet{kind}RunningProcesses_v3")
-    session = Session()
+    session = NvmlSession()
     with session.reading():
-        assert list(read_processes(session.cards[0]) or ()) == expect
+        assert list(session.gpus[0].processes() or ()) == expect
 
 
 def test_processes_that_are_not_told_are_not_an_empty_list(nvml: InProcessNvml) -> None:
@@ -283,30 +286,30 @@ def test_processes_that_are_not_told_are_not_an_empty_list(nvml: InProcessNvml) 
     for kind in ("Compute", "Graphics", "MPSCompute"):
         for version in ("_v2", "_v3"):
             nvml.unsupported(f"nvmlDeviceGet{kind}RunningProcesses{version}", gpu=0)
-    session = Session()
+    session = NvmlSession()
     with session.reading():
-        assert read_processes(session.cards[0]) is None
-        assert read_processes(session.cards[1]) == (CardProcess(11, "compute", GIB, None),)
+        assert session.gpus[0].processes() is None
+        assert session.gpus[1].processes() == (GpuProcess(11, "compute", GIB, None),)
 
 
 def test_processes_of_mig_instances_also_of_new_ones(nvml: InProcessNvml) -> None:
     uuid = nvml.mig(0, 1, 0, "3g.40gb", total=40 * GIB)
     nvml.process(0, 11, 5, gpu_instance=1, compute_instance=0)
-    session = Session()
+    session = NvmlSession()
     with session.reading():
-        assert read_processes(session.cards[0]) == (CardProcess(11, "compute", 5, uuid),)
+        assert session.gpus[0].processes() == (GpuProcess(11, "compute", 5, uuid),)
         later = nvml.mig(0, 2, 0, "3g.40gb", total=40 * GIB)
         nvml.process(0, 12, 6, gpu_instance=2, compute_instance=0)
-        assert read_processes(session.cards[0]) == (
-            CardProcess(11, "compute", 5, uuid),
-            CardProcess(12, "compute", 6, later),
+        assert session.gpus[0].processes() == (
+            GpuProcess(11, "compute", 5, uuid),
+            GpuProcess(12, "compute", 6, later),
         )
 
 
 def test_64_cards(nvml: InProcessNvml) -> None:
     nvml.gpus(64)
     nvml.gpu(63, util=99)
-    session = Session()
+    session = NvmlSession()
     assert read(session, 63).utilization_ratio == 0.99
     with session.reading():
-        assert len({card.uuid for card in session.cards}) == 64
+        assert len({gpu.identity.uuid for gpu in session.gpus}) == 64

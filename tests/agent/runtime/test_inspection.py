@@ -1,11 +1,11 @@
-"""When a container is asked about alone, and when what it said is remembered."""
+"""When a container is inspected, and when the inspection is reused."""
 
 from __future__ import annotations
 
 import pytest
 
 from monitor.agent.runtime.api import EngineError, GoneError, NoAnswerError
-from monitor.agent.runtime.details import ASK_AGAIN_AFTER, Details, Listed
+from monitor.agent.runtime.inspection import RETRY_SECONDS, InspectionCache, ListedContainer
 from monitor.facts import ContainerFact
 from tests.support.clock import FakeClock
 
@@ -15,21 +15,21 @@ GONE = GoneError("HTTP 404")
 
 
 class Engine:
-    """An engine that counts what it is asked. A fact with a pid is one that was asked for."""
+    """An engine that counts inspections. Only a fact from an inspection has a pid."""
 
     def __init__(self, *, max_gap: float = 60.0) -> None:
         self.clock = FakeClock()
-        self.details: Details[str] = Details(self.clock, max_gap)
+        self.details: InspectionCache[str] = InspectionCache(self.clock, max_gap)
         self.errors: dict[str, EngineError] = {}
         self.asked: list[str] = []
 
-    def list(self, **marks: object) -> dict[str, int | None]:
-        """List containers by id and mark; return the pid of each."""
-        listed = [Listed(name, mark, name) for name, mark in marks.items()]
-        facts = self.details.complete(listed, self._ask, lambda name: _fact(name, None))
+    def list(self, **revisions: object) -> dict[str, int | None]:
+        """List containers by id and revision; return the pid of each."""
+        listed = [ListedContainer(name, mark, name) for name, mark in revisions.items()]
+        facts = self.details.complete(listed, self._inspect, lambda name: _fact(name, None))
         return {fact.id: fact.pid for fact in facts}
 
-    def _ask(self, name: str) -> ContainerFact:
+    def _inspect(self, name: str) -> ContainerFact:
         self.asked.append(name)
         if name in self.errors:
             raise self.errors[name]
@@ -91,7 +91,7 @@ def test_one_that_cannot_be_asked_is_known_as_listed_and_asked_again_later(engin
     assert engine.list(a="up", b="up") == {"a": None, "b": 2}
     assert engine.asked == ["a", "b"]
     engine.errors.clear()
-    for _ in range(int(ASK_AGAIN_AFTER // 15)):
+    for _ in range(int(RETRY_SECONDS // 15)):
         engine.clock.advance(15)
         pids = engine.list(a="up", b="up")
     assert pids == {"a": 3, "b": 2}

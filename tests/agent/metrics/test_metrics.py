@@ -1,4 +1,4 @@
-"""The scrape: golden text, Prometheus' own linter, and what a scrape must never do."""
+"""The scrape: golden text, the linter of Prometheus, and what a scrape must never do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import PIECES, Exposition
+from monitor.agent.metrics import GROUPS, AgentMetrics
 from monitor.facts import NodeSnapshot
 from tests.support import need
 from tests.support.snapshots import AT, TRAINER, full_snapshot
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "metrics" / "full.prom"
 
 
 def scrape(snapshot: NodeSnapshot) -> str:
-    return Exposition().render(snapshot).decode()
+    return AgentMetrics().render(snapshot).decode()
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -33,7 +33,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
 
 def test_the_full_snapshot_gives_the_golden_scrape() -> None:
     text = scrape(full_snapshot())
-    if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
+    if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing it
         GOLDEN.write_text(text, encoding="utf-8")
     assert text == GOLDEN.read_text(encoding="utf-8")
 
@@ -61,8 +61,8 @@ def test_a_node_of_which_nothing_is_known_has_no_zeroes() -> None:
     "part", sorted(set(NodeSnapshot.__struct_fields__) - {"node", "at", "agent_version", "schema"})
 )
 def test_a_part_that_is_gone_takes_its_series_with_it(part: str) -> None:
-    """Each part of the snapshot shows in the scrape, and vanishes from it when it is not known any more."""
-    exposition = Exposition()
+    """Each part of the snapshot appears in the scrape, and disappears when it becomes unknown."""
+    exposition = AgentMetrics()
     before = exposition.render(full_snapshot())
     gone = msgspec.structs.replace(full_snapshot(), **{part: () if part == "collectors" else None})
     assert len(samples(exposition.render(gone).decode())) <= len(samples(before.decode()))
@@ -106,7 +106,7 @@ def test_a_piece_that_cannot_be_rendered_costs_the_others_nothing(caplog: pytest
 
 
 def test_only_what_changed_is_rendered_again() -> None:
-    exposition, snapshot = Exposition(), full_snapshot()
+    exposition, snapshot = AgentMetrics(), full_snapshot()
     exposition.render(snapshot)
     kept = {render: text for render, (_, text) in exposition._rendered.items()}
     assert snapshot.host is not None
@@ -116,8 +116,8 @@ def test_only_what_changed_is_rendered_again() -> None:
 
 
 def test_each_piece_names_every_part_that_it_reads() -> None:
-    """A part that is read but not named would freeze in the scrape."""
-    for parts, render in PIECES:
+    """A part that is read but not listed would never be updated in the scrape."""
+    for parts, render in GROUPS:
         blank: dict[str, object] = {
             part: None for part in NodeSnapshot.__struct_fields__ if part not in (*parts, "node", "agent_version")
         }

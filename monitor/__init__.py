@@ -1,3 +1,3 @@
-"""gpuwarden: monitoring and alerting for GPU clusters. `docs/architecture.md` describes how the packages fit together."""
+"""gpuwarden: monitoring and alerting for GPU clusters. `docs/architecture.md` describes the packages."""
 
 __version__ = "0.1.0"

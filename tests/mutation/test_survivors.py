@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conventions.purity import pure_files
-from tests.mutation.__main__ import PARTS
+from tests.mutation.__main__ import PARTS, TOP
 from tests.mutation.branches import PACKAGES
 from tests.mutation.survivors import COLUMNS, Mutant, explained, function_of, mutant_of, unexplained
 

@@ -26,7 +26,7 @@ def explained_by() -> dict[str, tuple[str, ...]]:
 
 def symptoms(rule: str) -> list[str]:
     """Given a rule, return the rules that its findings may explain."""
-    file = Path(monitor.detect.__file__).parent / f"{rule.replace('-', '_')}.py"
+    file = Path(monitor.detect.__file__).parent / "rules" / f"{rule.replace('-', '_')}.py"
     tree = ast.parse(file.read_text(encoding="utf-8"))
     constants = dict(_constants(tree))
     return sorted({name for scope in _scopes(tree) for name in _names(scope, constants)})

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
+from monitor.detect.base import Detected, Limits, Rule, Situation, symptoms_of, with_limits
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
@@ -54,7 +54,7 @@ def detect(
             continue
         memory, findings = history.memories.get(rule.rule), tuple(before[rule.rule])
         if rule.prompt or not prompt_only:
-            detected = _run(rule, with_limits(situation, own), memory)
+            detected = _run(rule, with_limits(situation, own, symptoms_of(rule, rules)), memory)
             memory, findings = detected.memory, (*_held(findings, detected), *detected.findings)
         memories[rule.rule] = memory
         found.update((finding.key, finding) for finding in findings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
 from monitor.facts.actions import ActionsFact
@@ -84,4 +84,4 @@ def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any
     )
 
 
-RULE = Rule("actions-refused", Limits, CAUSES, detect)
+RULE = Rule("actions-refused", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(resolve_limit="quiet")})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.visibility import label, store_unseen, unseen, without_kubernetes
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -164,4 +164,15 @@ def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, 
     )
 
 
-RULE = Rule("agent-silent", Limits, CAUSES, detect)
+RULE = Rule(
+    "agent-silent",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),
+        "collector-failing": Latency("collector_after", Delay.FAILED_RUN),
+        ANY_CAUSE: Latency("collector_after"),
+    },
+)

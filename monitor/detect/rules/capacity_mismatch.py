@@ -68,4 +68,4 @@ def _finding(node: str, cause: str, counts: Counts, since: float, now: float) ->
     )
 
 
-RULE = Rule("capacity-mismatch", Limits, CAUSES, detect)
+RULE = Rule("capacity-mismatch", Limits, CAUSES, detect, suppressed_by=("node-down",))

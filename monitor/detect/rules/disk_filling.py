@@ -95,4 +95,4 @@ def _finding(
     )
 
 
-RULE = Rule("disk-filling", Limits, CAUSES, detect)
+RULE = Rule("disk-filling", Limits, CAUSES, detect, suppressed_by=("disk-full",))

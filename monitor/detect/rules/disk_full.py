@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Share, Situation
 from monitor.detect.lib.disk_contents import CAUSES, Contents, contents
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, hear, read_memory, used_share
 from monitor.detect.visibility import label
@@ -161,4 +161,4 @@ def _no_space(pod: PodFact, world: World) -> bool:
     return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in said)
 
 
-RULE = Rule("disk-full", Limits, CAUSES, detect)
+RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Share, Situation
 from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -130,4 +130,10 @@ def _pods(heard: Heard, world: World) -> list[Text]:
     ]
 
 
-RULE = Rule("disk-io-saturated", Limits, CAUSES, detect)
+RULE = Rule(
+    "disk-io-saturated",
+    Limits,
+    CAUSES,
+    detect,
+    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _RESPITE, collector="disk_io")},
+)

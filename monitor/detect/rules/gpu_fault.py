@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Delay, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_nodes, signs_of_xids
@@ -158,4 +158,15 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-fault", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-fault",
+    Limits,
+    CAUSES,
+    detect,
+    latency={
+        "driver-hung": Latency("hung_after"),
+        "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
+        **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
+        "xid-application": Latency(resolve_limit="xid_application_hold"),
+    },
+)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.visibility import label, unseen
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
@@ -168,4 +168,4 @@ def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 
-RULE = Rule(NAME, Limits, CAUSES, detect)
+RULE = Rule(NAME, Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after")})

@@ -56,4 +56,4 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-ghost", Limits, CAUSES, detect)
+RULE = Rule("gpu-ghost", Limits, CAUSES, detect, suppressed_by=("node-down",))

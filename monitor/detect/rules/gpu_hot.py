@@ -72,4 +72,4 @@ def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, no
     )
 
 
-RULE = Rule("gpu-hot", Limits, CAUSES, detect)
+RULE = Rule("gpu-hot", Limits, CAUSES, detect, suppressed_by=("node-down",))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Share, Situation
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import Draws, worked_until
@@ -212,4 +212,11 @@ def _of_pod(card: _Card) -> dict[str, Value]:
     return {"pod": card.pod.name, "namespace": card.pod.namespace}
 
 
-RULE = Rule("gpu-idle", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-idle",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency("warning_after", Delay.FIRST_SEEN)},
+)

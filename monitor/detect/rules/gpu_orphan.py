@@ -100,4 +100,4 @@ def _container(container_id: str, agent: AgentFact | None) -> str:
     return (known.name if known else None) or container_id[:12]
 
 
-RULE = Rule("gpu-orphan", Limits, CAUSES, detect)
+RULE = Rule("gpu-orphan", Limits, CAUSES, detect, suppressed_by=("node-down",))

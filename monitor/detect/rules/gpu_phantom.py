@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
@@ -101,4 +101,14 @@ def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-phantom", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-phantom",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
+        ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
+    },
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Share, Situation
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_why import is_notebook
@@ -137,4 +137,11 @@ def _finding(
     )
 
 
-RULE = Rule("gpu-underused", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-underused",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency("window", Delay.FIRST_SEEN, collector="pod_devices")},
+)

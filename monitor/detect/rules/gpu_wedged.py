@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
@@ -85,4 +85,4 @@ def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-wedged", Limits, CAUSES, detect)
+RULE = Rule("gpu-wedged", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency("after")})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Delay, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib import gpus as cards
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -121,4 +121,15 @@ def _pid(held: _Held, agent: AgentFact | None) -> int | None:
     return next(iter(gpu.pids), None)
 
 
-RULE = Rule("gpu-zombie", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-zombie",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
+        DELETED: Latency("finished_after", Delay.POD_GONE),
+        TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
+    },
+)

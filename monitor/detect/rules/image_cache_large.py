@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Detected, Latency, Rule, Share, Situation
 from monitor.detect.lib.disk_contents import image_note, is_on
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
@@ -115,4 +115,11 @@ def _finding(situation: Situation, heard: Heard, fact: DiskFact, cache: _Cache, 
     )
 
 
-RULE = Rule("image-cache-large", Limits, CAUSES, detect)
+RULE = Rule(
+    "image-cache-large",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("disk-full",),
+    latency={"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")},
+)

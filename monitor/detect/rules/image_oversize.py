@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Detected, Latency, Rule, Situation
 from monitor.detect.lib.disk_contents import image_name, image_users, some
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
 from monitor.detect.visibility import label
@@ -82,4 +82,4 @@ def _first_seen(seen: list[tuple[Heard, ImageFact]]) -> float | None:
     return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
 
 
-RULE = Rule("image-oversize", Limits, CAUSES, detect)
+RULE = Rule("image-oversize", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="images")})

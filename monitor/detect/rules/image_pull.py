@@ -73,4 +73,12 @@ def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
     return reasons
 
 
-RULE = Rule("image-pull", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "image-pull",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("registry-unreachable", "disk-full", "node-down"),
+    advice={cause: (f"pull_{cause.replace('-', '_')}_advice",) for cause in CAUSES},
+)

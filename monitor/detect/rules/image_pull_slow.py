@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib.pods import EVERYTHING, bounded, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical
@@ -109,4 +109,11 @@ def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text
         yield Text(key="image-pull-slow.rate", values=values)
 
 
-RULE = Rule("image-pull-slow", Limits, CAUSES, detect)
+RULE = Rule(
+    "image-pull-slow",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("registry-unreachable", "node-down"),
+    latency={ANY_CAUSE: Latency("pulling")},
+)

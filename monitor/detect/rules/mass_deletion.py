@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, OwnDeletion, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Detected, Latency, OwnDeletion, Rule, Seconds, Share, Situation
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disk_of, disks, hear, read_memory
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
@@ -136,4 +136,4 @@ def _finding(disk: Disk, fall: dict[str, Any]) -> Finding:
     )
 
 
-RULE = Rule("mass-deletion", Limits, CAUSES, detect)
+RULE = Rule("mass-deletion", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

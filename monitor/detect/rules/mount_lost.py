@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -143,4 +143,4 @@ def _pods_of(world: World, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, 
     return _explains(pods)
 
 
-RULE = Rule("mount-lost", Limits, CAUSES, detect)
+RULE = Rule("mount-lost", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after", collector="mounts")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.visibility import label, store_unseen, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -17,12 +17,6 @@ PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure
 NETWORK_WORDS = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
 MOST_CHANGES = 20  # remembered of a node
 LONGEST_RAW = 1000
-# What a node that is down makes look ill. What may have brought it down (a full disk, a fault of a card) is not here.
-SYMPTOMS = (
-    "agent-silent", "capacity-mismatch", "gpu-ghost", "gpu-hot", "gpu-idle", "gpu-orphan", "gpu-phantom",
-    "gpu-underused", "gpu-wedged", "gpu-zombie", "image-pull", "image-pull-slow", "pod-pending", "pod-silent",
-    "pod-start-failed", "pod-stuck-creating", "pod-stuck-terminating", "registry-unreachable", "shm-pressure",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -152,9 +146,14 @@ def _finding(situation: Situation, node: NodeFact, verdict: _Verdict, agent: Age
         evidence=tuple(evidence),
         advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
         since=verdict.since,
-        explains=(Scope(labels={"node": label(node.name)}, rules=SYMPTOMS),) if _is_cause(verdict) else (),
+        explains=_symptoms(node, situation) if _is_cause(verdict) else (),
         raw=verdict.raw or ("no message" if cause == "unknown" else None),
     )
+
+
+def _symptoms(node: NodeFact, situation: Situation) -> tuple[Scope, ...]:
+    """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
+    return (Scope(labels={"node": label(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
 
 
 def _is_cause(verdict: _Verdict) -> bool:
@@ -168,4 +167,12 @@ def _agent_note(agent: AgentFact) -> Text:
     return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})
 
 
-RULE = Rule("node-down", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "node-down",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("disk-full",),
+    latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw, skew
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
@@ -118,4 +118,11 @@ def _use(pod: PodFact, world: World) -> Iterable[Text]:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
-RULE = Rule("pod-silent", Limits, CAUSES, detect)
+RULE = Rule(
+    "pod-silent",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
+)

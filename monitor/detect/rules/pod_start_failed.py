@@ -123,4 +123,32 @@ def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
-RULE = Rule("pod-start-failed", Limits, CAUSES, detect, prompt=True)
+# Keys of the advice that monitor.explain gives for a cause.
+ADVICE = {
+    "file-not-found": (
+        "crash_no_command_advice",
+        "crash_no_file_advice",
+        "crash_no_module_advice",
+        "start_no_start_file_advice",
+        "start_workdir_advice",
+    ),
+    "not-executable": (
+        "crash_not_executable_advice",
+        "crash_illegal_advice",
+        "start_not_executable_advice",
+        "start_exec_format_advice",
+    ),
+    "permission": ("crash_permission_advice",),
+    "out-of-memory": ("crash_out_of_memory_advice", "crash_gpu_memory_advice", "crash_killed_advice"),
+    "bus-error": ("crash_shm_advice", "crash_segfault_advice"),
+    "config": (
+        "config_object_missing_advice",
+        "config_key_missing_advice",
+        "config_root_advice",
+        "start_other_advice",
+        "crash_error_advice",
+    ),
+}
+RULE = Rule(
+    "pod-start-failed", Limits, CAUSES, detect, prompt=True, suppressed_by=("disk-full", "node-down"), advice=ADVICE
+)

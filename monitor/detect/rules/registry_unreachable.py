@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Situation
 from monitor.detect.lib.pods import EVERYTHING, bounded, raw
 from monitor.detect.lib.pulls import THE_REGISTRY
 from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
@@ -233,4 +233,12 @@ def _is_blind(agent: AgentFact) -> bool:
     return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
 
 
-RULE = Rule("registry-unreachable", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "registry-unreachable",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency(collector="probes")},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Detected, Latency, Rule, Seconds, Situation
 from monitor.detect.visibility import label
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
@@ -108,4 +108,11 @@ def _advice(fact: ServiceFact, cause: str) -> str:
     return "service-down.kubernetes.advice" if fact.kind == KUBERNETES else f"service-down.{cause}.advice"
 
 
-RULE = Rule("service-down", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "service-down",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    latency={ANY_CAUSE: Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE)},
+)

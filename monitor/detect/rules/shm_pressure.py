@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Detected, Latency, Rule, Share, Situation
 from monitor.detect.lib.storage import Heard, hear, owner_of
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -138,4 +138,6 @@ def _to_set(size_bytes: int) -> str:
     return f"{next(fitting, _SIZES_TO_SET[-1])}Gi"
 
 
-RULE = Rule("shm-pressure", Limits, CAUSES, detect)
+RULE = Rule(
+    "shm-pressure", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency(collector="shm")}
+)

@@ -31,7 +31,7 @@ from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, Situation
 from monitor.detect.engine import History, detect
-from monitor.detect.meta.monitor import Sight, with_own
+from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_world
@@ -211,14 +211,14 @@ class Product:
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
         view = situation.world.view
-        sight = Sight(
+        sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
             agents=situation.world.agents,
         )
         alerts = advance(
-            self._book.alerts, with_own(found.findings, sight, now), self._timings, GROUP_BY, now
+            self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
         )  # fmt: skip
         self.record.looks += 1
         self.record.note(alerts, now)

@@ -14,9 +14,7 @@ from monitor.facts.cluster import GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
-from monitor.i18n import LANGUAGES, fields, say
-from monitor.i18n.en.findings_gpu import WORDS as ENGLISH
-from monitor.i18n.zh.findings_gpu import WORDS as CHINESE
+from monitor.i18n import CATALOGS, LANGUAGES, fields, say
 from tests.cluster.builders import NOW, node, uuid
 
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
@@ -105,6 +103,7 @@ def assert_speaks(rule: Rule, finding: Finding) -> None:
 
 def catalog_problems(rule: Rule) -> list[str]:
     """Return what the catalogs lack for a rule, or say with other fields."""
-    keys = [key for key in {*ENGLISH, *CHINESE} if key.startswith(f"{rule.rule}.")]
-    wrong = [key for key in keys if fields(ENGLISH.get(key, "")) != fields(CHINESE.get(key, "{missing}"))]
-    return sorted([*wrong, *(cause for cause in rule.causes if f"{rule.rule}.{cause}" not in ENGLISH)])
+    english, chinese = CATALOGS["en"], CATALOGS["zh"]
+    keys = [key for key in {*english, *chinese} if key.startswith(f"{rule.rule}.")]
+    wrong = [key for key in keys if fields(english.get(key, "")) != fields(chinese.get(key, "{missing}"))]
+    return sorted([*wrong, *(cause for cause in rule.causes if f"{rule.rule}.{cause}" not in english)])

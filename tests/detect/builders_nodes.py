@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.detect.base import Detected, Limits, Rule, Situation, symptoms_of
+from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
@@ -36,7 +37,8 @@ def situation(
 ) -> Situation:
     """What the rule is shown. `facts` are those of `make_world`."""
     world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
-    return Situation(world, now, tuple(services), limits=limits or Limits(rule.limits()))
+    symptoms = symptoms_of(rule, RULES)
+    return Situation(world, now, tuple(services), limits=limits or Limits(rule.limits()), symptoms=symptoms)
 
 
 def condition(kind: str, status: bool | None = True, **more: Any) -> ConditionFact:

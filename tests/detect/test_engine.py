@@ -3,13 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import monitor.detect.rules
 from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
@@ -46,12 +44,6 @@ def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[An
     return detect(rules, limits or {}, SITUATION, before or History())
 
 
-def test_every_module_that_has_a_rule_is_listed_once() -> None:
-    folder = Path(monitor.detect.rules.__file__).parent
-    written = {path.stem for path in folder.glob("*.py") if "\nRULE = Rule(" in path.read_text(encoding="utf-8")}
-    assert sorted(each.rule.replace("-", "_") for each in RULES) == sorted(written)
-
-
 def test_what_is_found_is_in_a_stable_order() -> None:
     one, two = finding("a"), finding("b")
     found = run(finds("b", two), finds("a", one)).findings
@@ -79,6 +71,18 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     assert seen == {"a": (limits, None), "b": (Limits(None_()), None)}
     run(note("a"), note("b"), before=before)
     assert seen == {"a": (Limits(None_()), "a"), "b": (Limits(None_()), "b")}
+
+
+def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def decide(situation: Situation, _memory: Any) -> Detected:
+        seen.append(situation.symptoms)
+        return Detected()
+
+    symptoms = [replace(finds(name), suppressed_by=("cause",)) for name in ("z", "a")]
+    run(rule("cause", decide), *symptoms, finds("other"))
+    assert seen == [("a", "z")]
 
 
 # Between two looks

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from monitor.detect.rules import RULES
 from tests.scorecard import shapes_disk, shapes_gpu, shapes_nodes, shapes_pods, shapes_queue
 from tests.scorecard.allowed import over_within
 from tests.scorecard.model import EVERYWHERE, Occurrence, Shape
@@ -14,12 +16,23 @@ DAY = 86400.0
 WEEK = 7 * DAY
 FIRST = 2 * 3600.0  # until then the cluster has an ordinary night
 GAP = 45 * 60.0  # between two outages that could be taken for one
+
+
+def _shapes_of_tests() -> Iterator[Shape]:
+    """Shapes that a rule's own test defines as SHAPES."""
+    for rule in RULES:
+        name = f"tests.detect.rules.test_{rule.rule.replace('-', '_')}"
+        if importlib.util.find_spec(name) is not None:
+            yield from getattr(importlib.import_module(name), "SHAPES", ())
+
+
 SHAPES: tuple[Shape, ...] = (
     *shapes_disk.SHAPES,
     *shapes_gpu.SHAPES,
     *shapes_pods.SHAPES,
     *shapes_queue.SHAPES,
     *shapes_nodes.SHAPES,
+    *_shapes_of_tests(),
 )
 
 

@@ -24,7 +24,8 @@ def status(**given: Any) -> ReceiverStatus:
 CASES: list[tuple[str, ReceiverStatus, tuple[str, Severity, int] | None]] = [
     ("healthy", status(), None),
     ("failing for a moment", status(failing_since=NOW - RETRYING_AFTER_SECONDS + 1, unsent=3), None),
-    ("failing for long", status(failing_since=NOW - RETRYING_AFTER_SECONDS, unsent=3), ("retrying", Severity.WARNING, 3)),
+    ("failing for long", status(failing_since=NOW - RETRYING_AFTER_SECONDS, unsent=3),
+     ("retrying", Severity.WARNING, 3)),
     ("rejects", status(parked=2, parked_at=NOW - 10 * PARKED_FOR_SECONDS), ("parked", Severity.CRITICAL, 2)),
     ("rejected, then accepted", status(parked_at=NOW - PARKED_FOR_SECONDS + 1), ("parked", Severity.CRITICAL, 1)),
     ("rejected long ago, then accepted", status(parked_at=NOW - PARKED_FOR_SECONDS), None),

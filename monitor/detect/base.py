@@ -50,7 +50,7 @@ class Limits(Generic[L]):
 
 
 @dataclass(frozen=True)
-class OwnDeletion:
+class CleanupDeletion:
     """Data that cleanup deleted on a node: below `path`, or from the runtime's image cache if `path` is None.
 
     While the deletion is in progress `ended_at` is None and `bytes` is the expected total.
@@ -64,26 +64,28 @@ class OwnDeletion:
 
 
 @dataclass(frozen=True)
-class Situation:
+class RuleContext:
     """Input of one rule. `limits` and `symptoms` (names of the rules that it suppresses) are those of that rule."""
 
     world: World
     now: float
     services: tuple[ServiceFact, ...] = ()
-    own_deletions: tuple[OwnDeletion, ...] = ()
+    own_deletions: tuple[CleanupDeletion, ...] = ()
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
     symptoms: tuple[str, ...] = ()
-    shared: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # see `once`
+    shared: dict[Any, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )  # see `cached_per_evaluation`
 
 
-def once(work: Callable[[Situation], T]) -> Callable[[Situation], T]:
+def cached_per_evaluation(work: Callable[[RuleContext], T]) -> Callable[[RuleContext], T]:
     """Cache a function of the context for all rules of an evaluation.
 
     Its result must not depend on the limits, and callers must not modify it.
     """
 
     @wraps(work)
-    def cached(context: Situation) -> T:
+    def cached(context: RuleContext) -> T:
         if work not in context.shared:
             context.shared[work] = work(context)
         return cast("T", context.shared[work])
@@ -92,7 +94,7 @@ def once(work: Callable[[Situation], T]) -> Callable[[Situation], T]:
 
 
 @dataclass(frozen=True)
-class Detected:
+class RuleResult:
     """Output of one rule.
 
     `memory` is any JSON value; the next evaluation gets it back, also after a restart. Previous findings of this rule
@@ -174,14 +176,14 @@ class Rule(RuleMetadata):
     `prompt` rule is cheap and depends only on Kubernetes or probes: large clusters also evaluate it in between.
     """
 
-    detect: Callable[[Situation, Any], Detected]
+    detect: Callable[[RuleContext, Any], RuleResult]
     prompt: bool = False
 
-    def __call__(self, context: Situation, memory: Any) -> Detected:
+    def __call__(self, context: RuleContext, memory: Any) -> RuleResult:
         return self.detect(context, memory)
 
 
-def with_limits(context: Situation, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> Situation:
+def with_limits(context: RuleContext, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> RuleContext:
     """Context of one rule; cached values are shared with the other rules."""
     own = replace(context, limits=limits, symptoms=symptoms)
     object.__setattr__(own, "shared", context.shared)

@@ -7,7 +7,7 @@ from typing import Any
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
-from monitor.detect.base import Detected, Limits, Override, Rule, Situation
+from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
@@ -28,7 +28,7 @@ def situation(
     memory: Memory | None = None,
     pods_known: bool = True,
     now: float = NOW,
-) -> Situation:
+) -> RuleContext:
     """What the daemon would see: the agents' word joined with the pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
@@ -37,7 +37,7 @@ def situation(
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = Surroundings(sources=sources, pods_known=pods_known)
     view = builder.build(Inputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
-    return Situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
+    return RuleContext(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
 def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
@@ -57,22 +57,22 @@ def idle(seconds: float, *indexes: int, name: str = "n1") -> Memory:
     return Memory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
-def run(rule: Rule, given: Situation, memory: Any = None, limits: Any = None, **exceptions: Any) -> Detected:
+def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:
     """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(Situation(given.world, given.now, given.services, limits=own), memory)
+    found = rule(RuleContext(given.world, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found
 
 
-def causes(found: Detected) -> list[tuple[str, str]]:
+def causes(found: RuleResult) -> list[tuple[str, str]]:
     """What was found: severity and cause."""
     return [(finding.severity.value, finding.cause) for finding in found.findings]
 
 
-def after_silence(rule: Rule, before: Situation, blind: Situation, memory: Any = None) -> tuple[Finding, ...]:
+def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
     """Return what the engine makes of the second situation after the first."""
     history = History(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.detect.base import Detected, Limits, Override, Rule, Situation
+from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import make_world
@@ -17,7 +17,7 @@ from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
-SITUATION = Situation(make_world(), NOW)
+SITUATION = RuleContext(make_world(), NOW)
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ def finding(rule: str = "a", **more: Any) -> Finding:
     return Finding(rule=rule, **(given | more))
 
 
-def rule(name: str, decide: Callable[[Situation, Any], Detected]) -> Rule:
+def rule(name: str, decide: Callable[[RuleContext, Any], RuleResult]) -> Rule:
     return Rule(name, None_, ("x",), decide)
 
 
 def finds(name: str, *findings: Finding, memory: Any = None, blind: tuple[Scope, ...] = ()) -> Rule:
-    return rule(name, lambda _situation, _memory: Detected(findings, memory, blind))
+    return rule(name, lambda _situation, _memory: RuleResult(findings, memory, blind))
 
 
 def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[Any]] | None = None) -> Detection:
@@ -60,9 +60,9 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     seen: dict[str, tuple[Any, Any]] = {}
 
     def note(name: str) -> Rule:
-        def decide(situation: Situation, memory: Any) -> Detected:
+        def decide(situation: RuleContext, memory: Any) -> RuleResult:
             seen[name] = (situation.limits, memory)
-            return Detected(memory=name)
+            return RuleResult(memory=name)
 
         return rule(name, decide)
 
@@ -76,9 +76,9 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
 def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
     seen: list[tuple[str, ...]] = []
 
-    def decide(situation: Situation, _memory: Any) -> Detected:
+    def decide(situation: RuleContext, _memory: Any) -> RuleResult:
         seen.append(situation.symptoms)
-        return Detected()
+        return RuleResult()
 
     symptoms = [replace(finds(name), suppressed_by=("cause",)) for name in ("z", "a")]
     run(rule("cause", decide), *symptoms, finds("other"))
@@ -201,7 +201,7 @@ def test_a_symptom_stands_for_itself_once_its_cause_is_over() -> None:
 # A mistake
 
 
-def breaks(_situation: Situation, _memory: Any) -> Detected:
+def breaks(_situation: RuleContext, _memory: Any) -> RuleResult:
     raise ZeroDivisionError("division by zero")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
 from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
 from monitor.detect.visibility import unseen
@@ -42,11 +42,11 @@ class Waiting:
     since: float
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the jobs whose pods have no node for too long."""
     world = situation.world
     if unseen(situation, "pods", "nodes") and not world.nodes:
-        return Detected(memory=memory, blind=(EVERYTHING,))
+        return RuleResult(memory=memory, blind=(EVERYTHING,))
     jobs = list(_waiting(situation))
     shapes = {shaped: name_of(shaped) for shaped in {shape(job.pod, world) for job in jobs}}
     names = [shapes[shape(job.pod, world)] for job in jobs]
@@ -60,10 +60,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
             findings.append(_finding(job, for_pod(answers[name], job.pod), world, situation.now))
         else:  # its turn comes; till then it is as it was
             blind.append(Scope(labels=job.labels))
-    return Detected(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
+    return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
-def _waiting(situation: Situation) -> Iterable[Waiting]:
+def _waiting(situation: RuleContext) -> Iterable[Waiting]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
     world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in world.pods:

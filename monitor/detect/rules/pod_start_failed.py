@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain import crash, finished, starting
 from monitor.explain.explain import CANNOT_START, CONFIGURATION
@@ -48,7 +48,7 @@ class Limits:
     failed_for: Seconds = 3600.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the containers that do not start, or do not stay."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     findings, known = [], dict[str, float]()
@@ -59,10 +59,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
             if answer is not None:
                 known[name] = before.get(name, situation.now)
                 findings.append(_finding(pod, status, answer, situation.world, known[name]))
-    return Detected(tuple(findings), known, blind_pods(situation))
+    return RuleResult(tuple(findings), known, blind_pods(situation))
 
 
-def _trouble(pod: PodFact, status: ContainerStatusFact, situation: Situation, *, known_before: bool) -> Answer | None:
+def _trouble(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
     """Return what is wrong with a container, or None."""
     world, now = situation.world, situation.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):

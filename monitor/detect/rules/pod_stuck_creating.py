@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Detected, Latency, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, gpus_asked
@@ -31,7 +31,7 @@ class Limits:
     creating: Seconds = 300.0
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose containers are not created."""
     world, findings = situation.world, []
     for pod in live(world.pods):
@@ -42,7 +42,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
         if since is not None and situation.now - since > limits.creating:
             answer = starting.starting(pod, world, situation.now)
             findings.append(_finding(pod, answer, world, since, situation.now))
-    return Detected(tuple(findings), None, blind_pods(situation))
+    return RuleResult(tuple(findings), None, blind_pods(situation))
 
 
 def _is_being_created(pod: PodFact) -> bool:

@@ -14,7 +14,7 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
@@ -96,7 +96,7 @@ class Way:
 
     def find(self) -> tuple[Finding, ...]:
         world = world_of(self.cluster, self.config.daemon.gpu_resource)
-        found = detect(RULES, self._limits, Situation(world, time.time()), self._history)
+        found = detect(RULES, self._limits, RuleContext(world, time.time()), self._history)
         self._history = found.history
         return found.findings
 

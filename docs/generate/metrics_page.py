@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  # Chinese has its own punctuation
-"""The page of metrics: those of the agent, as a full snapshot renders them, and those of the daemon, by its tables."""
+"""The page of metrics: the agent's from a full snapshot, the daemon's from its tables."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ PROCESS = {
 
 
 def page(lang: str) -> str:
-    """Given a language, return the page."""
+    """The page in a language."""
     parts = [intro("metrics", lang)]
     for side, areas in (("agent", agent_areas()), ("daemon", daemon_areas())):
         parts.append(f"\n## {SIDES[lang][side]}\n")
         for area, names in areas:
             parts.append(f"\n### {word('areas.tsv', f'{side}.{area}', lang)}\n\n")
-            parts.append(table(HEAD[lang], [_line(name, lang) for name in names]))
+            parts.append(table(HEAD[lang], [_row(name, lang) for name in names]))
     return "".join(parts) + f"\n{PROCESS[lang]}\n"
 
 
-def _line(name: Name, lang: str) -> tuple[str, ...]:
+def _row(name: Name, lang: str) -> tuple[str, ...]:
     meaning = name.help if lang == "en" else word("metrics.tsv", name.name, "en")
     return code(name.name), name.kind, ", ".join(map(code, name.labels)) or "–", meaning
 
 
 def agent_areas() -> Iterator[tuple[str, list[Name]]]:
-    """Yield the areas of the agent, each with its metrics as they are on a node where everything is known."""
+    """Areas of the agent with their metrics on a node where everything is known."""
     snapshot = full_snapshot()
     for _, render in PIECES:
         yield render.__module__.rpartition(".")[2], [_name(family) for family in render(snapshot) if family.samples]
@@ -53,10 +53,10 @@ def _name(family: Metric) -> Name:
 
 
 def daemon_areas() -> Iterator[tuple[str, list[Name]]]:
-    """Yield the areas of the daemon, each with its metrics."""
+    """Areas of the daemon with their metrics."""
     listed = set()
     for module in exposition.MODULES:
-        names = [name for each in module.TABLES for name in each.names()]
+        names = [name for rows in module.TABLES for name in rows.names()]
         listed.update(names)
         yield module.__name__.rpartition(".")[2], names
     yield "rest", [name for name in exposition.catalogue() if name not in listed]

@@ -84,7 +84,7 @@ def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
 
 
 def _kubernetes(state: MonitorState, now: float) -> Iterator[Finding]:
-    """Lost Kubernetes sources: one finding if pods or nodes are among them. Running without Kubernetes is no loss."""
+    """Lost Kubernetes sources: one finding if pods or nodes are among them. A configuration without Kubernetes loses nothing."""
     lost = [
         source for source in state.sources if not source.ok and source.name not in ("kubernetes", "agents", PROMETHEUS)
     ]

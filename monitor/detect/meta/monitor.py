@@ -22,7 +22,7 @@ MAX_RAW_CHARS = 1000
 KUBERNETES_DOWN = "service-down|service=kubernetes"
 CORE_SOURCES = ("pods", "nodes")
 PROMETHEUS = "prometheus"  # the source of agent facts if agents are not polled directly
-OTHER_SOURCES = ("kubernetes", "agents", PROMETHEUS)  # not watched through the API server; "kubernetes": not configured
+OTHER_SOURCES = ("kubernetes", "agents", PROMETHEUS)  # not watched; "kubernetes": runs without it on purpose
 UNKNOWN = "?"
 
 RULE = RuleMetadata(
@@ -84,10 +84,8 @@ def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
 
 
 def _kubernetes(state: MonitorState, now: float) -> Iterator[Finding]:
-    """Lost Kubernetes sources: one finding if pods or nodes are among them. A configuration without Kubernetes loses nothing."""
-    lost = [
-        source for source in state.sources if not source.ok and source.name not in ("kubernetes", "agents", PROMETHEUS)
-    ]
+    """Lost Kubernetes sources: one finding if pods or nodes are among them, else one each."""
+    lost = [source for source in state.sources if not source.ok and source.name not in OTHER_SOURCES]
     lost = [source for source in lost if now - _lost_since(source, state) >= BLIND_AFTER_SECONDS]
     if any(source.name in CORE_SOURCES for source in lost):
         why = "; ".join(dict.fromkeys(source.why or UNKNOWN for source in lost))

@@ -1,4 +1,4 @@
-# gpuwarden: the commands of the project. `make help` lists them. Nothing has to be installed before.
+# Commands of the project; `make help` lists them. They install what they need.
 SHELL := /bin/bash
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -8,12 +8,12 @@ PYTEST := $(BIN)/python -m pytest
 E2E := tests/soak tests/e2e tests/scorecard tests/deploy/test_install.py tests/docs/test_shell.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock proto docs image manifests clean
+.PHONY: help run demo test check unit e2e e2e-read-only bench soak chaos mutation coverage audit fuzz lab-up lab-down lock generate proto image clean
 
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-# The stamps hold what was installed, so that a changed lock or a changed list of packages is installed again.
+# Stamp files: a changed lock file or package list triggers another installation.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	@$(SETUP) run
 	@deploy/setup/virtualenv $(VENV) requirements/runtime.txt
@@ -24,13 +24,13 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml $(SETUP)
 	@deploy/setup/virtualenv $(VENV) requirements/dev.txt
 	@touch $@ $(VENV)/.runtime
 
-run: $(VENV)/.runtime ## start the agent and the daemon on this machine; the page is on http://127.0.0.1:9836
+run: $(VENV)/.runtime ## run agent and daemon on this machine; web page on http://127.0.0.1:9836
 	@exec $(BIN)/gpuwarden up $(ARGS)
 
-demo: $(VENV)/.runtime ## all of it on a simulated cluster, in which everything goes wrong within minutes
+demo: $(VENV)/.runtime ## run everything on a simulated cluster with outages of all kinds within minutes
 	@exec $(BIN)/gpuwarden demo $(ARGS)
 
-test: check unit ## every check: format, lint, types, layering, unit and integration tests
+test: check unit ## all checks: format, lint, types, layers, unit and integration tests
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -45,55 +45,54 @@ e2e: $(VENV)/.dev ## end-to-end tests in a real Kubernetes (built once, about 9 
 	$(BIN)/python -m tests.lab build
 	$(PYTEST) -m "e2e and not long" --durations=10 $(E2E) $(ARGS)
 
-e2e-read-only: $(VENV)/.dev ## the end-to-end tests that only read, in the cluster of $KUBECONFIG
+e2e-read-only: $(VENV)/.dev ## read-only end-to-end tests in the cluster of $KUBECONFIG
 	$(PYTEST) tests/e2e --read-only $(ARGS)
 
-lab-up: $(VENV)/.dev ## start the real Kubernetes of the tests, for people
+lab-up: $(VENV)/.dev ## start the Kubernetes of the end-to-end tests for interactive use
 	$(BIN)/python -m tests.lab build
 	$(BIN)/python -m tests.lab up
 
 lab-down: $(VENV)/.dev ## stop it
 	$(BIN)/python -m tests.lab down
 
-bench: $(VENV)/.dev ## measure against the peers; writes bench/RESULTS.md and bench/results.json
+bench: $(VENV)/.dev ## benchmarks, also of comparable tools; writes bench/RESULTS.md and bench/results.json
 	@$(SETUP) bench
 	$(BIN)/python -m tests.lab build
 	$(BIN)/python -m bench $(ARGS)
 
-soak: $(VENV)/.dev ## half an hour of the daemon in a large cluster that never rests; writes bench/SOAK.md
+soak: $(VENV)/.dev ## run the daemon for half an hour in a large, busy cluster; writes bench/SOAK.md
 	$(BIN)/python -m tests.soak $(ARGS)
 
-chaos: $(VENV)/.dev ## twenty minutes of random faults against the whole product in the lab; writes bench/CHAOS.md
+chaos: $(VENV)/.dev ## 20 minutes of random faults in the lab; writes bench/CHAOS.md
 	$(BIN)/python -m tests.lab build
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-fuzz: $(VENV)/.dev ## feed every parser what it should not get; MINUTES=5 says for how long, ARGS names targets
+fuzz: $(VENV)/.dev ## fuzz every parser; MINUTES=5 sets the duration, ARGS the targets
 	deploy/setup/fuzz $(BIN)/python $(or $(MINUTES),5) $(ARGS)
 
-mutation: $(VENV)/.dev ## change the life of alerts and the plans of cleanup in small ways: the tests have to notice
+mutation: $(VENV)/.dev ## mutation tests of the alert lifecycle and cleanup plans
 	$(BIN)/python -m tests.mutation $(ARGS)
 
-coverage: $(VENV)/.dev ## branches of what decides that its tests take; fails under 90 % in a package
+coverage: $(VENV)/.dev ## branch coverage of decision code; fails below 90 % in a package
 	$(BIN)/python -m tests.mutation.branches $(ARGS)
 
-audit: $(VENV)/.dev ## look the locked dependencies up among known vulnerabilities; fails where nobody can be asked
+audit: $(VENV)/.dev ## check locked dependencies for known vulnerabilities; fails without network
 	deploy/setup/audit $(BIN)/python requirements/runtime.txt
 
-lock: $(VENV)/.dev ## choose new versions of the dependencies
+lock: $(VENV)/.dev ## update the locked dependencies
 	deploy/setup/lock $(VENV)
 
-docs: $(VENV)/.dev ## make the reference pages anew: settings, rules, metrics, commands
+generate: $(VENV)/.dev ## regenerate what is derived: reference pages, Prometheus alerts, dashboards, manifests
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m dashboards.generate
+	deploy/setup/manifests
 
-proto: $(VENV)/.dev ## generate the protocol buffer modules
+proto: $(VENV)/.dev ## regenerate the protocol buffer modules
 	deploy/setup/proto $(BIN)/python
 
-image: ## build the image of agent and daemon; BASE names another base
+image: ## build the container image; BASE sets the base image
 	docker build -f deploy/Dockerfile -t gpuwarden:$(VERSION) $(if $(BASE),--build-arg BASE=$(BASE)) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$$(git rev-parse --short HEAD 2>/dev/null || echo unknown) .
 
-manifests: ## renew the plain manifests, and the alerts and dashboards in the chart
-	deploy/setup/manifests
-
-clean: ## remove the virtual environment and build results
+clean: ## remove the virtual environment and build artefacts
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .hypothesis

@@ -31,7 +31,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules, to_keep
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -178,7 +178,7 @@ def looks(world_at: Callable[[float], World]) -> tuple[float, History]:
     """Return how long a look takes, and what the last one leaves."""
     history, took = History(), []
     for number in range(LOOKS):
-        situation = Situation(world_at(NOW + number * BEAT), NOW + number * BEAT)
+        situation = RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT)
         seconds, found = _timed(partial(detect, RULES, {}, situation, history))
         history = found.history
         took.append(seconds)
@@ -188,7 +188,9 @@ def looks(world_at: Callable[[float], World]) -> tuple[float, History]:
 def alone(world_at: Callable[[float], World], history: History) -> dict[str, float]:
     """Return how long each rule takes by itself, with the indexes that it needs."""
     now = NOW + LOOKS * BEAT
-    return {rule.rule: _timed(partial(detect, [rule], {}, Situation(world_at(now), now), history))[0] for rule in RULES}
+    return {
+        rule.rule: _timed(partial(detect, [rule], {}, RuleContext(world_at(now), now), history))[0] for rule in RULES
+    }
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

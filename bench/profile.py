@@ -89,12 +89,12 @@ def look(data: Path) -> Work:
     from monitor.alert.lifecycle import GROUP_BY, Timing, Timings, advance
     from monitor.alert.notify import Book, Policy, decide
     from monitor.alert.routes import Route
-    from monitor.detect.base import Situation
+    from monitor.detect.base import RuleContext
     from monitor.detect.engine import History, detect
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
-    situations = [Situation(world_at(NOW + number * BEAT), NOW + number * BEAT) for number in range(LOOKS)]
+    situations = [RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT) for number in range(LOOKS)]
     policy, timings = Policy((Route(receivers=("group",)),)), Timings(Timing())
 
     def work() -> None:

@@ -1,5 +1,6 @@
-"""Makes the reference pages of docs/ out of the code: settings, rules, metrics, commands. `python -m docs.generate`.
+"""Generates files that are derived from the code: `python -m docs.generate`, or `make generate` for all of them.
 
-What the code does not say itself, in two languages, is in the tables beside this file (*.tsv). Tests compare the pages
-with what is made here, and the tables with the code: nothing may be missing and nothing may be left over.
+These are the reference pages of docs/ (settings, rules, metrics, commands) and the Prometheus alerts for findings.
+The text of rules is in monitor/i18n; what the code does not say about settings and metrics is in the tables of this
+directory (*.tsv), in two languages. Tests report stale files, missing texts and texts without a subject.
 """

@@ -1,20 +1,18 @@
-"""Write every generated page. `python -m docs.generate`, or `make docs`."""
+"""Write the generated files that changed."""
 
 from __future__ import annotations
 
 import sys
 
-from docs.generate.pages import ROOT, pages
+from docs.generate.pages import ROOT, generated_files, stale_files
 
 
 def main() -> None:
-    """Write each page and name those that changed."""
-    for path, text in pages().items():
-        file = ROOT / path
-        before = file.read_text(encoding="utf-8") if file.exists() else None
-        if text != before:
-            file.write_text(text, encoding="utf-8")
-            sys.stdout.write(f"{path} written\n")
+    """Write each stale file and print its path."""
+    files = generated_files()
+    for path in stale_files(files):
+        (ROOT / path).write_text(files[path], encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
 
 
 if __name__ == "__main__":

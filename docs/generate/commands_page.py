@@ -1,4 +1,4 @@
-"""The page of commands, out of click."""
+"""The page of commands, from the click command tree."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ NOTHING = "\u2013"
 
 
 def page() -> str:
-    """Return the page."""
+    """The page."""
     return intro("commands", "en") + "".join(
         _section(path, command) for path, command in commands(main, ("gpuwarden",))
     )
 
 
 def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Yield every command that does something, with its words, in the order of the alphabet."""
+    """Every leaf command with its path, in alphabetical order."""
     if not isinstance(command, click.Group):
         yield path, command
         return
@@ -29,12 +29,12 @@ def commands(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tu
 
 
 def _section(path: tuple[str, ...], command: click.Command) -> str:
-    arguments = [each for each in command.params if isinstance(each, click.Argument)]
-    options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
-    usage = " ".join((*path, *(_argument(each) for each in arguments), *(["[OPTIONS]"] if options else [])))
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    usage = " ".join((*path, *(_argument(argument) for argument in arguments), *(["[OPTIONS]"] if options else [])))
     text = f"\n## {' '.join(path)}\n\n{code(usage)}\n\n{_sentence(command)}\n"
     return text + (
-        "\n" + table(("option", "default", "meaning"), [_option(each) for each in options]) if options else ""
+        "\n" + table(("option", "default", "meaning"), [_option(option) for option in options]) if options else ""
     )
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  # Chinese has its own punctuation
-"""The page of metrics: those of the agent, as a full snapshot renders them, and those of the daemon, by its tables."""
+"""The page of metrics: the agent's from a full snapshot, the daemon's from its tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from docs.generate.tables import code, intro, table, word
-from monitor.agent.metrics import GROUPS
-from monitor.base.metrics import MetricName
+from monitor.agent.metrics import PIECES
+from monitor.base.metrics import Name
 from monitor.daemon import metrics as exposition
 from tests.support.snapshots import full_snapshot
 
@@ -25,38 +25,38 @@ PROCESS = {
 
 
 def page(lang: str) -> str:
-    """Given a language, return the page."""
+    """The page in a language."""
     parts = [intro("metrics", lang)]
     for side, areas in (("agent", agent_areas()), ("daemon", daemon_areas())):
         parts.append(f"\n## {SIDES[lang][side]}\n")
         for area, names in areas:
             parts.append(f"\n### {word('areas.tsv', f'{side}.{area}', lang)}\n\n")
-            parts.append(table(HEAD[lang], [_line(name, lang) for name in names]))
+            parts.append(table(HEAD[lang], [_row(name, lang) for name in names]))
     return "".join(parts) + f"\n{PROCESS[lang]}\n"
 
 
-def _line(name: MetricName, lang: str) -> tuple[str, ...]:
+def _row(name: Name, lang: str) -> tuple[str, ...]:
     meaning = name.help if lang == "en" else word("metrics.tsv", name.name, "en")
     return code(name.name), name.kind, ", ".join(map(code, name.labels)) or "–", meaning
 
 
-def agent_areas() -> Iterator[tuple[str, list[MetricName]]]:
-    """Yield the areas of the agent, each with its metrics as they are on a node where everything is known."""
+def agent_areas() -> Iterator[tuple[str, list[Name]]]:
+    """Areas of the agent with their metrics on a node where everything is known."""
     snapshot = full_snapshot()
-    for _, render in GROUPS:
+    for _, render in PIECES:
         yield render.__module__.rpartition(".")[2], [_name(family) for family in render(snapshot) if family.samples]
 
 
-def _name(family: Metric) -> MetricName:
+def _name(family: Metric) -> Name:
     labels = dict.fromkeys(label for sample in family.samples for label in sample.labels)
-    return MetricName(family.samples[0].name, family.type, family.documentation, tuple(labels))
+    return Name(family.samples[0].name, family.type, family.documentation, tuple(labels))
 
 
-def daemon_areas() -> Iterator[tuple[str, list[MetricName]]]:
-    """Yield the areas of the daemon, each with its metrics."""
+def daemon_areas() -> Iterator[tuple[str, list[Name]]]:
+    """Areas of the daemon with their metrics."""
     listed = set()
     for module in exposition.MODULES:
-        names = [name for each in module.TABLES for name in each.names()]
+        names = [name for rows in module.TABLES for name in rows.names()]
         listed.update(names)
         yield module.__name__.rpartition(".")[2], names
     yield "rest", [name for name in exposition.catalogue() if name not in listed]

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001  # Chinese has its own punctuation
-"""The page of rules: what each means, its limits, its causes with what to do, and how it is changed or silenced."""
+"""The page of rules: meaning, causes with advice, limits, and how to change or silence each rule."""
 
 from __future__ import annotations
 
@@ -7,41 +7,22 @@ import dataclasses
 from collections.abc import Iterator
 from typing import get_type_hints
 
-from docs.generate.explains import explained_by
 from docs.generate.settings import kind_of, written
-from docs.generate.tables import code, intro, rows, table, word
+from docs.generate.tables import code, intro, table
+from monitor.alert.model import alertname
 from monitor.config.rules import field_name, setting_type
-from monitor.detect.base import Detected, Rule, Situation
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.base import Rule, RuleMetadata
+from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
 from monitor.i18n import CATALOGS, fields, say
 
-
-@dataclasses.dataclass(frozen=True)
-class NoLimits:
-    """The limits of a rule that has none."""
-
-
-def _not_here(_situation: Situation, _memory: object) -> Detected:
-    raise NotImplementedError
-
-
-def _own(name: str) -> Rule:
-    """Return a rule of which nothing is known here but its words."""
-    causes = (key.removeprefix(f"{name}.") for key in CATALOGS["en"] if key.startswith(f"{name}."))
-    return Rule(name, NoLimits, tuple(cause for cause in causes if not cause.endswith("advice")), _not_here)
-
-
-# Found by the monitor about itself, outside the rules that look at the cluster.
-OWN = tuple(_own(name) for name in OWN_RULES)
-COLUMNS = {"en": (0, 2, 4), "zh": (1, 3, 5)}  # of rules.tsv: meaning, severity, outage
-LINES = {
-    "en": {"severity": "Severity: {0}.", "outage": " From practice: {0}", "by": "Not told when this explains it: {0}."},
-    "zh": {"severity": "级别：{0}。", "outage": "来自实际故障：{0}", "by": "被以下规则解释时不单独通知：{0}。"},
-}
+ALL_RULES: tuple[RuleMetadata, ...] = (*RULES, *META_RULES)
+TITLE = {"en": "**{0}.** {1}\n", "zh": "**{0}。**{1}\n"}
+SEVERITY = {"en": "Severity: {0}. From practice: {1}\n", "zh": "级别：{0}。来自实际故障：{1}\n"}
+SUPPRESSED = {"en": "Not told when this explains it: {0}.\n", "zh": "被以下规则解释时不单独通知：{0}。\n"}
 SILENCE = {
-    "en": "To silence it: `gpuwarden alerts silence alertname={0} --for 2h`.",
-    "zh": "静默：`gpuwarden alerts silence alertname={0} --for 2h`。",
+    "en": "To silence it: `gpuwarden alerts silence alertname={0} --for 2h`.\n",
+    "zh": "静默：`gpuwarden alerts silence alertname={0} --for 2h`。\n",
 }
 LIMITS_HEAD = {"en": ("limit", "default", "meaning"), "zh": ("界限", "默认值", "含义")}
 CAUSES_HEAD = {"en": ("cause", "message", "what to do"), "zh": ("原因", "消息", "处理办法")}
@@ -49,56 +30,42 @@ NOTHING = "–"
 
 
 def page(lang: str) -> str:
-    """Given a language, return the page."""
-    index = " · ".join(f"[{rule.rule}](#{rule.rule})" for rule in (*RULES, *OWN))
-    every = "".join(_section(rule, lang) for rule in (*RULES, *OWN))
-    return intro("rules", lang).replace("{count}", str(len(RULES))) + f"\n{index}\n" + every
+    """The page in a language."""
+    index = " · ".join(f"[{rule.rule}](#{rule.rule})" for rule in ALL_RULES)
+    sections = "".join(_section(rule, lang) for rule in ALL_RULES)
+    return intro("rules", lang).replace("{count}", str(len(RULES))) + f"\n{index}\n" + sections
 
 
-def _section(rule: Rule, lang: str) -> str:
-    meaning, severity, outage = (rows("rules.tsv")[rule.rule][column] for column in COLUMNS[lang])
-    said = LINES[lang]
+def _section(rule: RuleMetadata, lang: str) -> str:
+    text, key = CATALOGS[lang], f"doc.{rule.rule}"
     parts = [
         f"\n## {rule.rule}\n",
-        f"**{CATALOGS[lang][f'rule.{rule.rule}']}.** {meaning}\n" if lang == "en" else _title(rule, meaning),
-        f"{said['severity'].format(severity)}{said['outage'].format(outage)}\n",
+        TITLE[lang].format(text[f"rule.{rule.rule}"], text[key]),
+        SEVERITY[lang].format(text[f"{key}.severity"], text[f"{key}.incident"]),
         table(CAUSES_HEAD[lang], _causes(rule, lang)),
     ]
-    if dataclasses.fields(rule.limits):
+    if isinstance(rule, Rule):
         parts += [table(LIMITS_HEAD[lang], _limits(rule, lang)), f"```yaml\n{_block(rule)}```\n"]
-    causes = explained_by().get(rule.rule, ())
-    if causes:
-        parts.append(said["by"].format(", ".join(f"[{each}](#{each})" for each in causes)) + "\n")
-    parts.append(SILENCE[lang].format(alertname(rule)) + "\n")
+    if rule.suppressed_by:
+        parts.append(SUPPRESSED[lang].format(", ".join(f"[{name}](#{name})" for name in rule.suppressed_by)))
+    parts.append(SILENCE[lang].format(alertname(rule.rule)))
     return "\n".join(parts)
-
-
-def _title(rule: Rule, meaning: str) -> str:
-    return f"**{CATALOGS['zh'][f'rule.{rule.rule}']}。**{meaning}\n"
-
-
-def alertname(rule: Rule) -> str:
-    """Given a rule, return the name of its alerts."""
-    return rule.rule.title().replace("-", "")
 
 
 def _limits(rule: Rule, lang: str) -> Iterator[tuple[str, ...]]:
     for name, default in limits_of(rule):
-        yield (
-            code(f"daemon.rules.{field_name(rule)}.{name}"),
-            code(default),
-            word("limits.tsv", key_of(rule, name), lang),
-        )
+        path = f"daemon.rules.{field_name(rule)}.{name}"
+        yield code(path), code(default), CATALOGS[lang][limit_key(rule, name)]
 
 
-def key_of(rule: Rule, limit: str) -> str:
-    """Given a limit of a rule, return its row in limits.tsv: its own, else one for all limits of that name."""
-    own = f"{rule.rule}.{limit}"
-    return own if own in rows("limits.tsv") else f"*.{limit}"
+def limit_key(rule: RuleMetadata, limit: str) -> str:
+    """Catalogue key of a limit's description: the rule's own, else the shared one."""
+    own = f"doc.{rule.rule}.limit.{limit}"
+    return own if own in CATALOGS["en"] else f"doc.limit.{limit}"
 
 
 def limits_of(rule: Rule) -> Iterator[tuple[str, str]]:
-    """Yield each limit of a rule with its default, as one would write it."""
+    """Each limit with its default as it is written in the configuration."""
     hints, defaults = get_type_hints(rule.limits, include_extras=True), rule.limits()
     for limit in dataclasses.fields(rule.limits):
         yield limit.name, written(getattr(defaults, limit.name), kind_of(setting_type(hints[limit.name])))
@@ -110,38 +77,31 @@ def _block(rule: Rule) -> str:
 
 
 def _quoted(default: str) -> str:
-    """A pattern in a list begins with a star at times, which YAML takes for an alias."""
+    """Quote list items that begin with a star, which YAML takes for an alias."""
     return default.replace("[*", '["*').replace("*]", '*"]') if default.startswith("[*") else default
 
 
-def _causes(rule: Rule, lang: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each cause with its message and advice; then what else the rule says, where its words have advice too."""
-    words = CATALOGS["en"]
+def _causes(rule: RuleMetadata, lang: str) -> Iterator[tuple[str, str, str]]:
+    """Each cause with its headline and advice, then further headlines that have advice of their own."""
+    keys = CATALOGS["en"]
     for cause in rule.causes:
-        yield (
-            code(cause),
-            _said(f"{rule.rule}.{cause}", lang),
-            "<br>".join(_said(key, lang) for key in advice(rule, cause)),
-        )
-    if not rule.causes and rule.rule in words:
-        yield NOTHING, _said(rule.rule, lang), _said(f"{rule.rule}.advice", lang)
-    for key in sorted(words):
-        what = key.removeprefix(f"{rule.rule}.").removesuffix(".advice")
-        other = key == f"{rule.rule}.{what}.advice" and what not in rule.causes
-        if other:
-            headline = f"{rule.rule}.{what}"
-            yield f"({what})", _said(headline, lang) if headline in words else NOTHING, _said(key, lang)
+        advice = "<br>".join(_text(key, lang) for key in advice_keys(rule, cause))
+        yield code(cause), _text(f"{rule.rule}.{cause}", lang), advice
+    if not rule.causes and rule.rule in keys:
+        yield NOTHING, _text(rule.rule, lang), _text(f"{rule.rule}.advice", lang)
+    for key in sorted(keys):
+        headline = key.removesuffix(".advice")
+        name = headline.removeprefix(f"{rule.rule}.")
+        if key == f"{rule.rule}.{name}.advice" and name not in rule.causes:
+            yield f"({name})", _text(headline, lang) if headline in keys else NOTHING, _text(key, lang)
 
 
-def advice(rule: Rule, cause: str) -> tuple[str, ...]:
-    """Given a cause, return the keys of what is advised: its own, those of the explanation of the pod, the rule's."""
-    words = CATALOGS["en"]
-    own = (f"{rule.rule}.{cause}.advice", f"pull_{cause.replace('-', '_')}_advice")
-    listed = rows("advice.tsv").get(f"{rule.rule}.{cause}", ("",))[0].split()
-    found = listed or [key for key in own if key in words and (key != own[1] or rule.rule == "image-pull")]
-    return tuple(found) or (f"{rule.rule}.advice",)
+def advice_keys(rule: RuleMetadata, cause: str) -> tuple[str, ...]:
+    """Catalogue keys of the advice for a cause."""
+    own = f"{rule.rule}.{cause}.advice"
+    return rule.advice.get(cause) or (own if own in CATALOGS["en"] else f"{rule.rule}.advice",)
 
 
-def _said(key: str, lang: str) -> str:
-    """Given a key, return its sentence with the names of its fields in place of values."""
+def _text(key: str, lang: str) -> str:
+    """The text of a key, with field names in place of values."""
     return say(lang, key, {name: f"‹{name}›" for name in fields(CATALOGS[lang][key])})

@@ -1,4 +1,4 @@
-"""Walks the models of the configuration: every setting with its path, type and default. Pure."""
+"""Walks the models of the configuration: every setting with its path, type and default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitor.config.policies import PolicyConfig
 from monitor.config.root import Config
 from monitor.config.types import Listen
 
-# The function that reads a value says what is written: 10m, 80%, 50GiB.
+# The parser of a value determines its notation: 10m, 80%, 50GiB.
 READERS = {
     "parse_duration": "duration",
     "parse_ratio": "share",
@@ -29,7 +29,7 @@ READERS = {
 }
 PLAIN = {bool: "bool", int: "int", float: "number", str: "text", SecretStr: "secret", Listen: "address"}
 NO_VALUE = "none"
-# What makes a default -> its name in kinds.tsv; else it is the machine's name.
+# Default factory -> row of kinds.tsv; any other factory is the host name.
 FACTORIES = {
     "default_state_dir": "state-dir",
     "local_timezone": "local-zone",
@@ -38,14 +38,14 @@ FACTORIES = {
     "dict": NO_VALUE,
 }
 REQUIRED = "required"
-# One section stands for all that are alike: rules have a page of their own.
+# One section stands for all identical ones; rules have a page of their own.
 LEFT_OUT = ("daemon.rules",)
 ALIKE = {"daemon.alerts.rules": "<rule>", "agent.collectors": "<collector>"}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting. `kind` is made of words of kinds.tsv; `default` is as one would write it, or a word of kinds.tsv."""
+    """A setting. `kind` consists of keys of kinds.tsv; `default` is YAML, or a key of kinds.tsv."""
 
     path: str
     kind: tuple[str, ...]
@@ -55,14 +55,14 @@ class Setting:
 
     @property
     def variable(self) -> str | None:
-        """Return the environment variable; None for what is in a list, or under a name that is not the field's."""
+        """Environment variable; None inside lists and for fields with an alias."""
         if self.renamed or any(sign in self.path for sign in "[<"):
             return None
         return "GPUWARDEN_" + self.path.upper().replace(".", "__")
 
 
 def settings(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[Setting]:
-    """Yield every setting below a model, a section before what is in it."""
+    """Every setting below a model, sections before their content."""
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
         inner, sign = section_in(field.annotation)
@@ -76,7 +76,7 @@ def settings(model: type[BaseModel] = Config, prefix: str = "") -> Iterator[Sett
 
 
 def _alike(model: type[BaseModel], path: str) -> Iterator[Setting]:
-    """Yield the settings of the first section for all: they differ in their defaults only."""
+    """Settings of the first of several sections that differ only in defaults."""
     first = next(iter(model.model_fields.values()))
     inner, _ = section_in(first.annotation)
     if inner is not None:
@@ -84,16 +84,16 @@ def _alike(model: type[BaseModel], path: str) -> Iterator[Setting]:
 
 
 def _policies(path: str) -> Iterator[Setting]:
-    """Yield what all policies have, then what those of each kind have besides."""
+    """Settings common to all policies, then those of each kind."""
     common = set(PolicyConfig.model_fields)
     yield from settings(PolicyConfig, f"{path}[].")
     for kind, model in KINDS.items():
         own = settings(model, f"{path}[kind={kind}].")
-        yield from (each for each in own if each.path.split("].")[1].split(".")[0] not in common)
+        yield from (setting for setting in own if setting.path.split("].")[1].split(".")[0] not in common)
 
 
 def section_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
-    """Given a type, return the section in it, and how a path goes on into it: `[]` for a list, a name for a mapping."""
+    """The section in a type, and the path suffix that leads into it: `[]` for a list, a name for a mapping."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel) and annotation is not Listen:
         return annotation, ""
     sign = {tuple: "[]", dict: ".<name>"}.get(get_origin(annotation), "")
@@ -105,7 +105,7 @@ def section_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
 
 
 def kind_of(annotation: Any, metadata: Any = ()) -> tuple[str, ...]:
-    """Given a type, return what is written there: words of kinds.tsv, the choices of a Literal as they are."""
+    """Keys of kinds.tsv for a type; the choices of a Literal follow verbatim."""
     for mark in metadata:
         if (word := READERS.get(getattr(getattr(mark, "func", None), "__name__", ""))) is not None:
             return (word,)
@@ -115,7 +115,7 @@ def kind_of(annotation: Any, metadata: Any = ()) -> tuple[str, ...]:
     if origin is Literal:
         return ("choice", *map(str, arguments))
     if origin in (Union, UnionType):
-        return kind_of(next(each for each in arguments if each is not NoneType), metadata)
+        return kind_of(next(argument for argument in arguments if argument is not NoneType), metadata)
     if origin in (tuple, frozenset):
         return ("list", *kind_of(arguments[0]))
     if origin is dict:
@@ -124,7 +124,7 @@ def kind_of(annotation: Any, metadata: Any = ()) -> tuple[str, ...]:
 
 
 def default_of(field: FieldInfo) -> str:
-    """Given a field, return its default as one would write it."""
+    """Default of a field as it is written in the file."""
     if field.is_required():
         return REQUIRED
     if field.default_factory is not None:
@@ -136,7 +136,7 @@ def default_of(field: FieldInfo) -> str:
 
 
 def written(value: Any, kind: tuple[str, ...]) -> str:
-    """Given a value and its kind, return it as one would write it in the file."""
+    """A value as it is written in the file."""
     if isinstance(value, BaseModel) and not isinstance(value, Listen):
         return NO_VALUE
     if isinstance(value, bool):
@@ -151,7 +151,7 @@ def written(value: Any, kind: tuple[str, ...]) -> str:
 
 
 def _size(value: int) -> str:
-    """Return a size in the unit that leaves a whole number: 64MiB, 10MB."""
+    """A size in the largest unit that leaves a whole number: 64MiB, 10MB."""
     for unit, factor in (("GiB", 1024**3), ("GB", 10**9), ("MiB", 1024**2), ("MB", 10**6)):
         if value % factor == 0:
             return f"{value // factor}{unit}"

@@ -1,4 +1,4 @@
-"""The words beside this file: tables (a key, then a column a language, apart by tabs) and beginnings of pages."""
+"""Texts of this directory: tab-separated tables (key, then a column per language) and introductions of pages."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ COLUMN = {"en": 0, "zh": 1}
 
 @cache
 def rows(name: str) -> dict[str, tuple[str, ...]]:
-    """Given the name of a table, return its rows by key. Raise ValueError if a key is there twice."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Rows of a table by key. Raises ValueError for a duplicate key."""
+    by_key: dict[str, tuple[str, ...]] = {}
     for line in (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines():
         key, *cells = line.split("\t")
-        if key in found:
-            raise ValueError(f"{name}: {key} is there twice")
-        found[key] = tuple(cells)
-    return found
+        if key in by_key:
+            raise ValueError(f"{name}: duplicate key {key}")
+        by_key[key] = tuple(cells)
+    return by_key
 
 
 def word(name: str, key: str, lang: str) -> str:
-    """Given a table, a key and a language, return the text. Raise KeyError if the table has none."""
+    """Text of a key in a language. Raises KeyError if the table has none."""
     return rows(name)[key][COLUMN[lang]]
 
 
 def intro(name: str, lang: str) -> str:
-    """Given a page and a language, return what people wrote as its beginning."""
+    """Hand-written introduction of a page."""
     return (Path(__file__).parent / "intro" / f"{name}.{lang}.md").read_text(encoding="utf-8")
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Given the head and the lines of a table, return it as Markdown. A bar inside a cell stays a bar."""
+    """A Markdown table; bars inside cells are escaped."""
     shown = [head, ["---"] * len(head), *lines]
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in shown)
 
 
 def code(text: str) -> str:
-    """Given text, return it as code in a line."""
+    """Inline code."""
     return f"`{text}`"

@@ -14,7 +14,7 @@ from monitor.base.cron import zone
 from monitor.base.units import quoted
 from monitor.config.receivers import parse_words
 from monitor.config.types import Duration, Section, Span
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 
 SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # how a value begins -> how it is compared
@@ -137,5 +137,8 @@ else:
     AlertRulesConfig = create_model(
         "AlertRulesConfig",
         __base__=AlertRulesSection,
-        **{name.replace("-", "_"): (RuleTiming, RuleTiming()) for name in (*(rule.rule for rule in RULES), *OWN_RULES)},
+        **{
+            name.replace("-", "_"): (RuleTiming, RuleTiming())
+            for name in (*(rule.rule for rule in RULES), *META_RULE_NAMES)
+        },
     )

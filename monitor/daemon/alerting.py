@@ -26,7 +26,8 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, Store
 from monitor.base.endpoint import Endpoint
 from monitor.config.alerts import AlertsConfig
-from monitor.detect.meta.monitor import AFTER, OWN_RULES, Sight, with_own
+from monitor.detect.meta import META_RULE_NAMES
+from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -36,7 +37,7 @@ from monitor.leader.elector import Alone, Leading, NotLeadingError
 log = logging.getLogger(__name__)
 BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
 SILENCES_LIMIT = 5.0  # an Alertmanager that does not answer delays the start by no more
-RULE_NAMES = (*(rule.rule for rule in RULES), *OWN_RULES)
+RULE_NAMES = (*(rule.rule for rule in RULES), *META_RULE_NAMES)
 CALLED_NOTE = "callback"
 LONGEST_TOLD = 96 * 1024  # of the 256 KiB that a Lease holds
 DIGEST_NOTE = "digest"
@@ -170,14 +171,14 @@ class Alerting:
 
     def _pass_on(self, findings: tuple[Finding, ...]) -> None:
         seen, now, monotonic = self._see(), self._now(), self._monotonic()
-        sight = Sight(
+        state = MonitorState(
             started_at=now - (monotonic - self._started),
             looked_at=now - (monotonic - self._looked) if self._looked is not None else None,
             sources=seen.sources,
             agents=seen.agents,
             trouble=self.store.trouble,
         )
-        self.desk.found(with_own(findings, sight, now))
+        self.desk.found(with_monitor_findings(findings, state, now))
 
     def _keep_watch(self) -> None:
         while not self._stopping.wait(BEAT):
@@ -192,7 +193,7 @@ class Alerting:
     def _look_after_the_looks(self) -> None:
         """If nobody looks any more, say so; what was found is then as last seen."""
         looked = self._looked if self._looked is not None else self._started
-        if self._monotonic() - looked >= AFTER:
+        if self._monotonic() - looked >= BLIND_AFTER_SECONDS:
             self._pass_on(tuple(msgspec.structs.replace(finding, held=True) for finding in self._findings))
 
     def _send_digest(self) -> None:

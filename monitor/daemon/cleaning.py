@@ -31,7 +31,7 @@ from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
 from monitor.cleanup.totals import Cleaned
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.alerting import Alerting
-from monitor.detect.base import OwnDeletion
+from monitor.detect.base import CleanupDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 from monitor.kube.pod_writes import PodWrites
@@ -193,7 +193,7 @@ class Cleaning:
         found = ((each.node, self._scanner.last(each.name)) for each in datasets)
         return tuple((node, scanned.scan) for node, scanned in found if scanned is not None)
 
-    def own_deletions(self) -> tuple[OwnDeletion, ...]:
+    def own_deletions(self) -> tuple[CleanupDeletion, ...]:
         """Return what was deleted lately, or is being deleted, so that nobody takes it for a loss."""
         try:
             entries = self._journal.ended_since(self._now() - OWN_FOR)
@@ -203,14 +203,16 @@ class Cleaning:
         own = [each for entry in entries if (each := _deletion(entry)) is not None]
         return (*own, *self._deleted_by_others())
 
-    def _deleted_by_others(self) -> tuple[OwnDeletion, ...]:
+    def _deleted_by_others(self) -> tuple[CleanupDeletion, ...]:
         """Return what other replicas deleted lately, or are deleting."""
         since = self._now() - OWN_FOR
         runs = [(node, ran) for _, node, ran in self._leading.record().all_runs() if node and ran.id and ran.bytes]
         lately = [(node, ran) for node, ran in runs if (ran.ended_at or ran.at) >= since]
         known = {run.id for run in self._journal.runs(MOST_RUNS)} if lately else frozenset()
         return tuple(
-            OwnDeletion(node, ran.path, ran.bytes, ran.at, ran.ended_at) for node, ran in lately if ran.id not in known
+            CleanupDeletion(node, ran.path, ran.bytes, ran.at, ran.ended_at)
+            for node, ran in lately
+            if ran.id not in known
         )
 
     def _surroundings(self) -> Surroundings:
@@ -260,7 +262,7 @@ def _check_receivers(policies: tuple[Policy, ...], address: Address) -> None:
                 raise ValueError(f"{policy.name}: there is no receiver {name!r}; there are {known}")
 
 
-def _deletion(entry: Entry) -> OwnDeletion | None:
+def _deletion(entry: Entry) -> CleanupDeletion | None:
     """Given an item, return what it deleted, or deletes; None if it deletes nothing. While it runs, all may be gone."""
     act, began = entry.item.act, entry.intended_at
     if not isinstance(act, (RemoveImage, PruneBuildCache, PurgeTrash)) or began is None or entry.item.node is None:
@@ -270,4 +272,4 @@ def _deletion(entry: Entry) -> OwnDeletion | None:
     planned = entry.item.frees_bytes or 0
     size = planned if entry.ended_at is None or entry.freed_bytes is None else entry.freed_bytes
     root = act.root if isinstance(act, PurgeTrash) else None
-    return OwnDeletion(entry.item.node, root, size, began, entry.ended_at)
+    return CleanupDeletion(entry.item.node, root, size, began, entry.ended_at)

@@ -17,7 +17,7 @@ from typing import Any
 
 from monitor.base.statefile import StateFile
 from monitor.cluster.live import LiveCluster
-from monitor.detect.base import Limits, OwnDeletion, Rule, Situation
+from monitor.detect.base import CleanupDeletion, Limits, Rule, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
@@ -77,7 +77,7 @@ class FindingsWatch:
         probes: ServiceProbes,
         now: Callable[[], float] = time.time,
         on_look: Listener = lambda _: None,
-        own_deletions: Callable[[], tuple[OwnDeletion, ...]] = lambda: (),
+        own_deletions: Callable[[], tuple[CleanupDeletion, ...]] = lambda: (),
     ) -> None:
         self._settings = settings
         self._cluster = cluster
@@ -107,7 +107,7 @@ class FindingsWatch:
     def look(self, glance: bool = False) -> tuple[Finding, ...]:
         """Look once, or only glance, and return what is found."""
         began = time.monotonic()
-        situation = Situation(
+        situation = RuleContext(
             world=world_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),

@@ -1,9 +1,11 @@
-"""What a detector is given, what it returns, and what its limits are made of."""
+"""The interface of a rule: its metadata, the context it evaluates, and its result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Generic, TypeVar, cast
@@ -12,10 +14,12 @@ from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
 
-# How a limit is written in the configuration: 10m, 80%, 50GiB. The configuration reads these marks.
+# Units of limits in the configuration: 10m, 80%, 50GiB. monitor.config.rules maps them to settings.
 Seconds = Annotated[float, "duration"]
 Share = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
+
+ANY_CAUSE = "*"
 
 L = TypeVar("L")
 T = TypeVar("T")
@@ -23,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Override(Generic[L]):
-    """Other limits for subjects whose labels match, by shell patterns: {"mount": "/scratch*"}."""
+    """Limits for subjects whose labels match shell patterns: {"mount": "/scratch*"}."""
 
     match: Mapping[str, str]
     limits: L
@@ -31,14 +35,14 @@ class Override(Generic[L]):
 
 @dataclass(frozen=True)
 class Limits(Generic[L]):
-    """A rule's limits, and the exceptions. A rule that is off finds nothing."""
+    """Configured limits of a rule. A disabled rule finds nothing."""
 
     default: L
     overrides: tuple[Override[L], ...] = ()
     enabled: bool = True
 
     def of(self, labels: Mapping[str, str]) -> L:
-        """Return the limits for a subject: those of the first exception that matches, else the default."""
+        """Limits for a subject: those of the first matching override, else the default."""
         for override in self.overrides:
             if all(fnmatchcase(labels.get(name, ""), pattern) for name, pattern in override.match.items()):
                 return override.limits
@@ -46,10 +50,10 @@ class Limits(Generic[L]):
 
 
 @dataclass(frozen=True)
-class OwnDeletion:
-    """What this product deleted itself on a node: below `path`, or, without one, from the runtime's cache of images.
+class CleanupDeletion:
+    """Data that cleanup deleted on a node: below `path`, or from the runtime's image cache if `path` is None.
 
-    `ended_at` is None while it goes on; then `bytes` is what it will have freed in the end.
+    While the deletion is in progress `ended_at` is None and `bytes` is the expected total.
     """
 
     node: str
@@ -60,35 +64,41 @@ class OwnDeletion:
 
 
 @dataclass(frozen=True)
-class Situation:
-    """Everything a detector may look at. `limits` are those of its own rule."""
+class RuleContext:
+    """Input of one rule. `limits` and `symptoms` (names of the rules that it suppresses) are those of that rule."""
 
     world: World
     now: float
     services: tuple[ServiceFact, ...] = ()
-    own_deletions: tuple[OwnDeletion, ...] = ()
+    own_deletions: tuple[CleanupDeletion, ...] = ()
     limits: Limits[Any] = field(default_factory=lambda: Limits(None))
-    shared: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # see `once`
+    symptoms: tuple[str, ...] = ()
+    shared: dict[Any, Any] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )  # see `cached_per_evaluation`
 
 
-def once(work: Callable[[Situation], T]) -> Callable[[Situation], T]:
-    """Have what several rules need worked out by the first that asks. It must not depend on limits, nor be changed."""
+def cached_per_evaluation(work: Callable[[RuleContext], T]) -> Callable[[RuleContext], T]:
+    """Cache a function of the context for all rules of an evaluation.
+
+    Its result must not depend on the limits, and callers must not modify it.
+    """
 
     @wraps(work)
-    def known(situation: Situation) -> T:
-        if work not in situation.shared:
-            situation.shared[work] = work(situation)
-        return cast("T", situation.shared[work])
+    def cached(context: RuleContext) -> T:
+        if work not in context.shared:
+            context.shared[work] = work(context)
+        return cast("T", context.shared[work])
 
-    return known
+    return cached
 
 
 @dataclass(frozen=True)
-class Detected:
-    """What a detector returns: findings, what it wants to remember, and of what it could not know.
+class RuleResult:
+    """Output of one rule.
 
-    `memory` is anything that JSON can hold; it is given back next time, also after a restart. Findings of this rule
-    that one of `blind` covers are held as they were: that there are no facts is no sign that all is well.
+    `memory` is any JSON value; the next evaluation gets it back, also after a restart. Previous findings of this rule
+    that a scope in `blind` covers are held: missing facts are not evidence of recovery.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -96,27 +106,90 @@ class Detected:
     blind: tuple[Scope, ...] = ()
 
 
-@dataclass(frozen=True)
-class Rule:
-    """A detector: the rule's name, its limits (a frozen dataclass of the defaults), its causes, and the decision.
+class Delay(Enum):
+    """Why reporting or resolving takes longer than the limits of a rule."""
 
-    Given the situation and what was remembered, `detect` returns what was detected; odd facts never make it raise.
-    One that is `prompt` costs little, and what it finds is said at once by Kubernetes or a probe: in a large cluster
-    it is asked between two looks of all rules too.
+    FIRST_SEEN = "the limit counts from the evaluation that first sees the condition"
+    POD_GONE = "agent reports count once they are repeated after the pod is gone"
+    GRACE_PERIOD = "the grace period of the deletion"
+    FAILED_RUN = "the limit counts from the first failed run"
+    SERVICE_PROBE = "services are probed at intervals"
+    AGENT_BACKOFF = "a silent agent is polled less often"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How soon a cause is reported and resolved; the scorecard enforces it.
+
+    `limit` and `resolve_limit` name the limit that has to elapse, or are seconds. `collector` is the collector that
+    provides the facts: its interval adds to both.
+    """
+
+    limit: str | float = 0.0
+    delay: Delay | None = None
+    resolve_limit: str | float = 0.0
+    resolve_delay: Delay | None = None
+    collector: str | None = None
+
+
+@dataclass(frozen=True)
+class NoLimits:
+    """Limits of a rule that has none."""
+
+
+@dataclass(frozen=True)
+class RuleMetadata:
+    """What configuration, documentation, Prometheus rules and scorecard derive from a rule.
+
+    Attributes:
+        rule: the name, such as gpu-hot. Its texts are in monitor/i18n/<language>/findings_*.py.
+        limits: a frozen dataclass; each field is a setting below daemon.rules, with its default.
+        causes: the causes of its findings; empty if the rule has only one.
+        suppressed_by: rules whose findings explain those of this rule. node-down explains all findings on its node;
+            any other rule listed here has to create the scopes itself.
+        advice: catalogue keys of the advice for a cause; by default `<rule>.<cause>.advice` or `<rule>.advice`.
+        latency: by cause, or ANY_CAUSE; by default the limit `after`, counted from the first evaluation that sees it.
+        prometheus_alert: whether alerts/findings.rules.yml has an alert for it.
+
     """
 
     rule: str
     limits: type[Any]
     causes: tuple[str, ...]
-    detect: Callable[[Situation, Any], Detected]
+    _: dataclasses.KW_ONLY
+    suppressed_by: tuple[str, ...] = ()
+    advice: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    latency: Mapping[str, Latency] = field(default_factory=dict)
+    prometheus_alert: bool = True
+
+    def latency_of(self, cause: str) -> Latency:
+        """Latency of a cause."""
+        default = Latency("after", Delay.FIRST_SEEN) if hasattr(self.limits, "after") else Latency()
+        return self.latency.get(cause) or self.latency.get(ANY_CAUSE) or default
+
+
+@dataclass(frozen=True)
+class Rule(RuleMetadata):
+    """A rule that is evaluated against the cluster.
+
+    `detect` gets the context and the memory of the previous evaluation; malformed facts must not make it raise. A
+    `prompt` rule is cheap and depends only on Kubernetes or probes: large clusters also evaluate it in between.
+    """
+
+    detect: Callable[[RuleContext, Any], RuleResult]
     prompt: bool = False
 
-    def __call__(self, situation: Situation, memory: Any) -> Detected:
-        return self.detect(situation, memory)
+    def __call__(self, context: RuleContext, memory: Any) -> RuleResult:
+        return self.detect(context, memory)
 
 
-def with_limits(situation: Situation, limits: Limits[Any]) -> Situation:
-    """Return the situation as one rule sees it. What rules have worked out together they all see."""
-    own = replace(situation, limits=limits)
-    object.__setattr__(own, "shared", situation.shared)
+def with_limits(context: RuleContext, limits: Limits[Any], symptoms: tuple[str, ...] = ()) -> RuleContext:
+    """Context of one rule; cached values are shared with the other rules."""
+    own = replace(context, limits=limits, symptoms=symptoms)
+    object.__setattr__(own, "shared", context.shared)
     return own
+
+
+def symptoms_of(rule: RuleMetadata, rules: Iterable[RuleMetadata]) -> tuple[str, ...]:
+    """Sorted names of the rules that `rule` suppresses."""
+    return tuple(sorted(each.rule for each in rules if rule.rule in each.suppressed_by))

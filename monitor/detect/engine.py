@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import Detected, Limits, Rule, Situation, with_limits
+from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of, with_limits
 from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
@@ -35,7 +35,7 @@ class Detection:
 def detect(
     rules: Sequence[Rule],
     limits: Mapping[str, Limits[Any]],
-    situation: Situation,
+    situation: RuleContext,
     history: History,
     prompt_only: bool = False,
 ) -> Detection:
@@ -54,7 +54,7 @@ def detect(
             continue
         memory, findings = history.memories.get(rule.rule), tuple(before[rule.rule])
         if rule.prompt or not prompt_only:
-            detected = _run(rule, with_limits(situation, own), memory)
+            detected = _run(rule, with_limits(situation, own, symptoms_of(rule, rules)), memory)
             memory, findings = detected.memory, (*_held(findings, detected), *detected.findings)
         memories[rule.rule] = memory
         found.update((finding.key, finding) for finding in findings)
@@ -62,7 +62,7 @@ def detect(
     return Detection(findings, History(memories=memories, findings=findings))
 
 
-def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:
+def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
     """Run one rule. One that breaks says so itself and costs the others nothing; what it last found is held."""
     try:
         return rule(situation, memory)
@@ -75,10 +75,10 @@ def _run(rule: Rule, situation: Situation, memory: Any) -> Detected:
             headline=Text(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
             raw=repr(error),
         )
-        return Detected(findings=(broken,), memory=memory, blind=(Scope(labels={}),))
+        return RuleResult(findings=(broken,), memory=memory, blind=(Scope(labels={}),))
 
 
-def _held(before: Iterable[Finding], detected: Detected) -> Iterable[Finding]:
+def _held(before: Iterable[Finding], detected: RuleResult) -> Iterable[Finding]:
     """Yield what was found before about subjects of which nothing is known now."""
     blind = ScopeIndex((scope, True) for scope in detected.blind)
     for finding in before:

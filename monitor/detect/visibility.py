@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 
 LONGEST_LABEL = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
 
@@ -12,13 +12,13 @@ def label(text: str) -> str:
     return text[:LONGEST_LABEL] or "?"
 
 
-def without_kubernetes(situation: Situation) -> bool:
+def without_kubernetes(situation: RuleContext) -> bool:
     """Return whether there is no Kubernetes to be asked, or nothing is known at all."""
     view = situation.world.view
     return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
 
 
-def unseen(situation: Situation, *resources: str) -> bool:
+def unseen(situation: RuleContext, *resources: str) -> bool:
     """Return whether Kubernetes cannot be asked about one of these resources now."""
     view = situation.world.view
     if view is None or without_kubernetes(situation):
@@ -26,7 +26,7 @@ def unseen(situation: Situation, *resources: str) -> bool:
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
-def store_unseen(situation: Situation) -> bool:
+def store_unseen(situation: RuleContext) -> bool:
     """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
     view = situation.world.view
     return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)

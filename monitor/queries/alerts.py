@@ -16,7 +16,7 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery, Store
 from monitor.base.http import RequestError
 from monitor.base.units import parse_duration
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
 from monitor.leader.elector import Leading
@@ -24,9 +24,7 @@ from monitor.present.alerts import SaidAlert, SaidEvent, Tried, say_alerts, say_
 
 SAMPLE_RULE = "disk-full"
 # Of each rule a cause that a test message can be made of.
-CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in RULES} | dict(
-    zip(OWN_RULES, ("api-server", "parked"), strict=True)
-)
+CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in (*RULES, *META_RULES)}
 LONGEST_TEXT = 1000
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import AgentMetrics
+from docs.generate.alert_rules import exported_rules, findings_rules
+from monitor.agent.metrics import Exposition
 from monitor.alert.model import alertname
 from monitor.daemon.metrics import catalogue
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
-from monitor.i18n.en.alerts import WORDS as ENGLISH
-from monitor.i18n.zh.alerts import WORDS as CHINESE
 from tests.alert_rules.rules import (
     ALERTS,
     DYNAMIC,
@@ -105,7 +104,7 @@ def test_every_recorded_series_has_a_case_with_a_value() -> None:
 
 
 def known_metrics() -> set[str]:
-    text = AgentMetrics().render(full_snapshot()).decode()
+    text = Exposition().render(full_snapshot()).decode()
     agent = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
     return agent | {name.name for name in catalogue()} | {"up", *recorded()}
 
@@ -148,7 +147,7 @@ def headings() -> set[str]:
 @pytest.mark.parametrize("rule", alerts(), ids=str)
 def test_its_runbook_is_there(rule: RuleText) -> None:
     where = rule.annotations["runbook_url"]
-    known = {each.rule for each in RULES} | set(OWN_RULES)
+    known = {each.rule for each in (*RULES, *META_RULES)}
     if where.startswith(OWN_RUNBOOK):
         assert where.removeprefix(OWN_RUNBOOK) in headings()
         return
@@ -158,15 +157,16 @@ def test_its_runbook_is_there(rule: RuleText) -> None:
         assert alertname(anchor) == rule.name
 
 
-def test_there_is_an_alert_for_every_rule_of_the_daemon() -> None:
-    found = {rule.name: rule for rule in alerts() if rule.group == "gpuwarden-findings"}
-    wanted = [*(rule.rule for rule in RULES), "monitor-blind"]
-    assert list(found) == [alertname(rule) for rule in wanted]
-    for rule in wanted:
-        said = found[alertname(rule)]
-        assert said.expr == f'finding:gpuwarden_finding:max{{rule="{rule}"}}'
-        assert said.annotations["summary"] == ENGLISH[f"rule.{rule}"]
-        assert said.annotations["summary_zh"] == CHINESE[f"rule.{rule}"]
+def test_every_exported_rule_has_one_generated_alert() -> None:
+    generated = [rule.name for rule in alerts() if rule.group == "gpuwarden-findings"]
+    assert generated == [alertname(rule.rule) for rule in exported_rules()]
+    named = {rule.name for rule in alerts()}
+    assert [rule.rule for rule in (*RULES, *META_RULES) if alertname(rule.rule) not in named] == []
+
+
+def test_a_file_without_the_generated_block_is_reported() -> None:
+    with pytest.raises(ValueError, match=r"findings.rules.yml has no generated block"):
+        findings_rules("groups: []")
 
 
 def test_expressions_are_given_to_whoever_asks_a_real_prometheus() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.evaluator import FILE, FindingsWatch, WatchSettings, history_file
-from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History
 from monitor.detect.rules import service_down
 from monitor.facts.findings import Finding, Severity
@@ -42,16 +42,16 @@ class Noting:
 
     def __init__(self, *nodes: str) -> None:
         self.nodes = nodes
-        self.seen: list[Situation] = []
+        self.seen: list[RuleContext] = []
         self.times: list[float] = []
         self.memories: list[Any] = []
         self.rule = Rule("a", NoLimits, ("x",), self._detect)
 
-    def _detect(self, situation: Situation, memory: Any) -> Detected:
+    def _detect(self, situation: RuleContext, memory: Any) -> RuleResult:
         self.seen.append(situation)
         self.times.append(time.monotonic())
         self.memories.append(memory)
-        return Detected(tuple(finding(node) for node in self.nodes), (memory or 0) + 1)
+        return RuleResult(tuple(finding(node) for node in self.nodes), (memory or 0) + 1)
 
 
 @contextlib.contextmanager
@@ -226,7 +226,7 @@ def test_looking_takes_a_fifth_of_a_core_at_most(
 ) -> None:
     noting = Noting()
 
-    def slow(situation: Situation, memory: Any) -> Detected:
+    def slow(situation: RuleContext, memory: Any) -> RuleResult:
         spend(0.4)
         return noting.rule.detect(situation, memory)
 
@@ -240,9 +240,9 @@ def looking_rarely(tmp_path: Path, prompt: Noting, dear: Callable[[], None]) -> 
     """A cluster in which a look by all rules is dear, with what the prompt one of them found at each telling."""
     api, told = LivingApi(), list[int]()
 
-    def slow(_: Situation, memory: Any) -> Detected:
+    def slow(_: RuleContext, memory: Any) -> RuleResult:
         dear()
-        return Detected((finding("n1", "slow"),), memory)
+        return RuleResult((finding("n1", "slow"),), memory)
 
     with api.served(), living(LiveCluster(settings(), connect(api.kubeconfig(tmp_path)))) as cluster:
         rules = (replace(prompt.rule, prompt=True), Rule("slow", NoLimits, ("x",), slow))

@@ -1,4 +1,4 @@
-"""What is made from other things is as those are: `make manifests` brings it up to date."""
+"""The manifests and the chart's copies are up to date, and `make generate` covers every generator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,16 @@ def test_manifests_and_the_charts_copies_are_up_to_date(tmp_path: Path) -> None:
     for part in ("manifests", "helm/gpuwarden/files"):
         fresh, kept = content(tmp_path / part), content(REPOSITORY / "deploy" / part)
         stale = sorted(name for name in fresh.keys() | kept.keys() if fresh.get(name) != kept.get(name))
-        assert stale == [], f"in deploy/{part}; make manifests renews them"
+        assert stale == [], f"stale in deploy/{part}: run `make generate`"
+
+
+def test_make_generate_runs_every_generator() -> None:
+    recipe = (REPOSITORY / "Makefile").read_text().partition("\ngenerate:")[2].partition("\n\n")[0]
+    assert [line.split(maxsplit=1)[-1] for line in recipe.splitlines()[1:]] == [
+        "-m docs.generate",
+        "-m dashboards.generate",
+        "deploy/setup/manifests",
+    ]
 
 
 def test_the_manifests_hold_no_token_and_say_how_to_make_them() -> None:

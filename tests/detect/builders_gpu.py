@@ -7,16 +7,14 @@ from typing import Any
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
-from monitor.detect.base import Detected, Limits, Override, Rule, Situation
+from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
-from monitor.i18n import LANGUAGES, fields, say
-from monitor.i18n.en.findings_gpu import WORDS as ENGLISH
-from monitor.i18n.zh.findings_gpu import WORDS as CHINESE
+from monitor.i18n import CATALOGS, LANGUAGES, fields, say
 from tests.cluster.builders import NOW, node, uuid
 
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
@@ -30,7 +28,7 @@ def situation(
     memory: Memory | None = None,
     pods_known: bool = True,
     now: float = NOW,
-) -> Situation:
+) -> RuleContext:
     """What the daemon would see: the agents' word joined with the pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
@@ -39,7 +37,7 @@ def situation(
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = Surroundings(sources=sources, pods_known=pods_known)
     view = builder.build(Inputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
-    return Situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
+    return RuleContext(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
 def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
@@ -59,22 +57,22 @@ def idle(seconds: float, *indexes: int, name: str = "n1") -> Memory:
     return Memory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
-def run(rule: Rule, given: Situation, memory: Any = None, limits: Any = None, **exceptions: Any) -> Detected:
+def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:
     """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(Situation(given.world, given.now, given.services, limits=own), memory)
+    found = rule(RuleContext(given.world, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found
 
 
-def causes(found: Detected) -> list[tuple[str, str]]:
+def causes(found: RuleResult) -> list[tuple[str, str]]:
     """What was found: severity and cause."""
     return [(finding.severity.value, finding.cause) for finding in found.findings]
 
 
-def after_silence(rule: Rule, before: Situation, blind: Situation, memory: Any = None) -> tuple[Finding, ...]:
+def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
     """Return what the engine makes of the second situation after the first."""
     history = History(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)
@@ -105,6 +103,7 @@ def assert_speaks(rule: Rule, finding: Finding) -> None:
 
 def catalog_problems(rule: Rule) -> list[str]:
     """Return what the catalogs lack for a rule, or say with other fields."""
-    keys = [key for key in {*ENGLISH, *CHINESE} if key.startswith(f"{rule.rule}.")]
-    wrong = [key for key in keys if fields(ENGLISH.get(key, "")) != fields(CHINESE.get(key, "{missing}"))]
-    return sorted([*wrong, *(cause for cause in rule.causes if f"{rule.rule}.{cause}" not in ENGLISH)])
+    english, chinese = CATALOGS["en"], CATALOGS["zh"]
+    keys = [key for key in {*english, *chinese} if key.startswith(f"{rule.rule}.")]
+    wrong = [key for key in keys if fields(english.get(key, "")) != fields(chinese.get(key, "{missing}"))]
+    return sorted([*wrong, *(cause for cause in rule.causes if f"{rule.rule}.{cause}" not in english)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of
+from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
@@ -33,10 +34,11 @@ def situation(
     services: Iterable[ServiceFact] = (),
     limits: Limits[Any] | None = None,
     **facts: Any,
-) -> Situation:
+) -> RuleContext:
     """What the rule is shown. `facts` are those of `make_world`."""
     world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
-    return Situation(world, now, tuple(services), limits=limits or Limits(rule.limits()))
+    symptoms = symptoms_of(rule, RULES)
+    return RuleContext(world, now, tuple(services), limits=limits or Limits(rule.limits()), symptoms=symptoms)
 
 
 def condition(kind: str, status: bool | None = True, **more: Any) -> ConditionFact:
@@ -56,7 +58,7 @@ def service(name: str = "portal", **more: Any) -> ServiceFact:
     return ServiceFact(name=name, **(given | more))
 
 
-def only(detected: Detected) -> Finding:
+def only(detected: RuleResult) -> Finding:
     """Return the one finding there is, after checking that it can be said and labelled."""
     assert len(detected.findings) == 1, detected.findings
     finding = detected.findings[0]

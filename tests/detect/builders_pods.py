@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import Detected, Limits, Rule, Situation
+from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
@@ -20,13 +20,13 @@ SEEN = ClusterView(at=NOW)
 PODS_UNSEEN = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=False, why="stale"),))
 
 
-def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> Situation:
+def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
     """What a rule is given. All of Kubernetes is seen, unless `view` says otherwise."""
     world = make_world(**({"view": SEEN} | facts))
-    return Situation(world=world, now=now, services=services, limits=Limits(limits))
+    return RuleContext(world=world, now=now, services=services, limits=Limits(limits))
 
 
-def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> Detected:
+def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> RuleResult:
     """Run a rule, and hold what it finds against what every finding has to be."""
     found = rule(situation(limits=limits if limits is not None else rule.limits(), **facts), memory)
     msgspec.json.encode(found.memory)

@@ -3,14 +3,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-import monitor.detect.rules
-from monitor.detect.base import Detected, Limits, Override, Rule, Situation
+from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import make_world
@@ -19,7 +17,7 @@ from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
-SITUATION = Situation(make_world(), NOW)
+SITUATION = RuleContext(make_world(), NOW)
 
 
 @dataclass(frozen=True)
@@ -34,22 +32,16 @@ def finding(rule: str = "a", **more: Any) -> Finding:
     return Finding(rule=rule, **(given | more))
 
 
-def rule(name: str, decide: Callable[[Situation, Any], Detected]) -> Rule:
+def rule(name: str, decide: Callable[[RuleContext, Any], RuleResult]) -> Rule:
     return Rule(name, None_, ("x",), decide)
 
 
 def finds(name: str, *findings: Finding, memory: Any = None, blind: tuple[Scope, ...] = ()) -> Rule:
-    return rule(name, lambda _situation, _memory: Detected(findings, memory, blind))
+    return rule(name, lambda _situation, _memory: RuleResult(findings, memory, blind))
 
 
 def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[Any]] | None = None) -> Detection:
     return detect(rules, limits or {}, SITUATION, before or History())
-
-
-def test_every_module_that_has_a_rule_is_listed_once() -> None:
-    folder = Path(monitor.detect.rules.__file__).parent
-    written = {path.stem for path in folder.glob("*.py") if "\nRULE = Rule(" in path.read_text(encoding="utf-8")}
-    assert sorted(each.rule.replace("-", "_") for each in RULES) == sorted(written)
 
 
 def test_what_is_found_is_in_a_stable_order() -> None:
@@ -68,9 +60,9 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     seen: dict[str, tuple[Any, Any]] = {}
 
     def note(name: str) -> Rule:
-        def decide(situation: Situation, memory: Any) -> Detected:
+        def decide(situation: RuleContext, memory: Any) -> RuleResult:
             seen[name] = (situation.limits, memory)
-            return Detected(memory=name)
+            return RuleResult(memory=name)
 
         return rule(name, decide)
 
@@ -79,6 +71,18 @@ def test_each_rule_is_given_its_own_limits_and_its_own_memory() -> None:
     assert seen == {"a": (limits, None), "b": (Limits(None_()), None)}
     run(note("a"), note("b"), before=before)
     assert seen == {"a": (Limits(None_()), "a"), "b": (Limits(None_()), "b")}
+
+
+def test_a_rule_is_given_the_rules_that_it_suppresses() -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def decide(situation: RuleContext, _memory: Any) -> RuleResult:
+        seen.append(situation.symptoms)
+        return RuleResult()
+
+    symptoms = [replace(finds(name), suppressed_by=("cause",)) for name in ("z", "a")]
+    run(rule("cause", decide), *symptoms, finds("other"))
+    assert seen == [("a", "z")]
 
 
 # Between two looks
@@ -197,7 +201,7 @@ def test_a_symptom_stands_for_itself_once_its_cause_is_over() -> None:
 # A mistake
 
 
-def breaks(_situation: Situation, _memory: Any) -> Detected:
+def breaks(_situation: RuleContext, _memory: Any) -> RuleResult:
     raise ZeroDivisionError("division by zero")
 
 

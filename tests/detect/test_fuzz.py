@@ -15,7 +15,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
-from monitor.detect.base import Rule, Situation
+from monitor.detect.base import Rule, RuleContext
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
@@ -50,11 +50,11 @@ def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
 
 
-def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> Situation:
-    return Situation(world, now, services)
+def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
+    return RuleContext(world, now, services)
 
 
-def look_twice(first: Situation, then: Situation) -> None:
+def look_twice(first: RuleContext, then: RuleContext) -> None:
     """Look at one situation and, with what was saved, at another."""
     found = checked(detect(ALL, {}, first, History()))
     saved = msgspec.json.decode(msgspec.json.encode(found.history), type=History)
@@ -122,7 +122,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
     pods = (pod("p", node="n1", gpus=1, uid="uid-1", phase="Running"), data.draw(odd_facts.bent(TRAINING)))
     nodes = (node("n1"), node("n2", ready=None))
 
-    def look(now: float) -> Situation:
+    def look(now: float) -> RuleContext:
         bent = data.draw(odd_facts.bent(full_snapshot()))
         agents = (_agent("n1", bent, now), _agent("n2", data.draw(odd_facts.of(NodeSnapshot)), now))
         agents += data.draw(some(AgentFact, 1))

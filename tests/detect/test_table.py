@@ -1,35 +1,67 @@
-"""The rules that were asked for, with their causes, are the rules that there are."""
+"""The registration tuple is complete, and the metadata of rules agrees with their code."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from monitor.detect.rules import RULES
+import monitor.detect.rules
+from monitor.detect.base import Rule, symptoms_of
+from monitor.detect.rules import RULES, node_down
 
-# A rule and its causes on each line; a rule without causes names its own.
-ASKED = {
-    line.split("\t")[0]: tuple(line.split("\t")[1:])
-    for line in (Path(__file__).parents[1] / "fixtures" / "rules.tsv").read_text().splitlines()
-}
-# What came with later work: cleanup.
-SINCE = {"actions-refused": ("token", "replayed", "expired", "too-many")}
-ASKED |= SINCE
-BY_NAME = {rule.rule: rule for rule in RULES}
+DIRECTORY = Path(monitor.detect.rules.__file__).parent
+NAMES = frozenset(rule.rule for rule in RULES)
 
 
-def test_no_rule_is_missing_and_none_is_extra() -> None:
-    assert sorted(BY_NAME) == sorted(ASKED)
-    assert len(RULES) == len(BY_NAME)
+def source_of(rule: str) -> Path:
+    return DIRECTORY / f"{rule.replace('-', '_')}.py"
 
 
-@pytest.mark.parametrize("rule", [rule for rule, causes in ASKED.items() if causes])
-def test_its_causes_are_those_of_the_table(rule: str) -> None:
-    assert sorted(BY_NAME[rule].causes) == sorted(ASKED[rule])
+def test_every_module_with_a_rule_is_registered_once() -> None:
+    modules = [path for path in DIRECTORY.glob("*.py") if "\nRULE = Rule(" in path.read_text(encoding="utf-8")]
+    assert sorted(source_of(rule.rule) for rule in RULES) == sorted(modules)
 
 
-def test_every_module_with_a_rule_is_listed() -> None:
-    directory = Path(__file__).parents[2] / "monitor" / "detect" / "rules"
-    with_rule = {path.stem for path in directory.glob("*.py") if "\nRULE = " in path.read_text()}
-    assert {name.replace("-", "_") for name in BY_NAME} == with_rule
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.rule)
+def test_rules_suppress_only_declared_symptoms(rule: Rule) -> None:
+    """Scopes of node-down are made of the declarations; those of other rules name the rules that they explain."""
+    explained = {name for name in _scoped_rules(source_of(rule.rule)) if name != rule.rule}
+    declared = set(symptoms_of(rule, RULES))
+    assert explained == (set() if rule is node_down.RULE else declared)
+
+
+def test_what_may_cause_a_node_outage_is_no_symptom() -> None:
+    symptoms = symptoms_of(node_down.RULE, RULES)
+    assert {"gpu-zombie", "image-pull", "agent-silent"} <= set(symptoms)
+    assert not {"disk-full", "gpu-fault", "mount-lost", "service-down"} & set(symptoms)
+
+
+def _scoped_rules(path: Path) -> Iterator[str]:
+    """Names of rules passed as `rules` to a Scope; module constants are followed once."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = dict(_constants(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Scope":
+            for keyword in node.keywords:
+                if keyword.arg == "rules":
+                    yield from _names(keyword.value, constants)
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from ((target.id, node.value) for target in targets if isinstance(target, ast.Name))
+
+
+def _names(expression: ast.expr, constants: dict[str, ast.expr]) -> Iterator[str]:
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Constant) and node.value in NAMES:
+            yield str(node.value)
+        elif isinstance(node, ast.Name):  # `for rule, ... in SYMPTOMS`
+            value = constants.get("SYMPTOMS" if node.id == "rule" else node.id)
+            if value is not None:
+                yield from _names(value, {})

@@ -21,7 +21,7 @@ import pytest
 from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.daemon.build import make_cluster
-from monitor.detect.base import Limits, Situation
+from monitor.detect.base import Limits, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import World
@@ -63,7 +63,7 @@ class Looker:
 
     def look(self) -> tuple[Finding, ...]:
         """Look once, and return what is found. No rule may break."""
-        found = detect(RULES, self._limits, Situation(self.world(), time.time(), self.probes.facts()), self._history)
+        found = detect(RULES, self._limits, RuleContext(self.world(), time.time(), self.probes.facts()), self._history)
         self._history = found.history
         broken = [finding for finding in found.findings if finding.cause == "rule-broken"]
         assert not broken, broken

@@ -10,7 +10,7 @@ from monitor.agent.build import COLLECTORS, Sources
 from monitor.agent.runtime import Runtimes
 from monitor.alert.receivers.registry import KINDS
 from monitor.config.root import Config
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 from monitor.facts.findings import LABELS
 from monitor.i18n import LANGUAGES
@@ -28,7 +28,7 @@ def rules() -> str:
         }
         for each in RULES
     ]
-    return as_json([*told, *({"rule": name} for name in OWN_RULES)])
+    return as_json([*told, *({"rule": name} for name in META_RULE_NAMES)])
 
 
 def receivers() -> str:

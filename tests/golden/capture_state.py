@@ -28,7 +28,7 @@ from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Memory
 from monitor.daemon.evaluator import FILE as FINDINGS_FILE
 from monitor.daemon.evaluator import history_file
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -115,7 +115,7 @@ def lease() -> str:
     return as_json(held(None, "gpuwarden", Claim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
 
 
-def _situation(now: float) -> Situation:
+def _situation(now: float) -> RuleContext:
     """Return a cluster with a troubled node, a full disk, a silent agent, waiting pods and a service that is down."""
     storage = builders_storage
     full = storage.disk("/", 98)
@@ -138,7 +138,7 @@ def _situation(now: float) -> Situation:
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
     view = builders_gpu.situation(*agents, pods=pods, nodes=nodes, now=now).world.view
     world = make_world(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
-    return Situation(world, now, (builders_nodes.service(),))
+    return RuleContext(world, now, (builders_nodes.service(),))
 
 
 class _Clock:

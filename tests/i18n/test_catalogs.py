@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from pathlib import Path
 from types import ModuleType
 
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import monitor.detect
-from monitor.detect.base import Rule
+from monitor.detect.base import Rule, RuleMetadata
+from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
 from monitor.explain.keys import Key
 from monitor.facts.findings import LABELS
@@ -18,9 +20,15 @@ from monitor.i18n import CATALOGS, LANGUAGES, en, fields, say, zh
 
 EXPLAINED = [key.value for key in Key]
 ALL_KEYS = sorted(CATALOGS["en"])
+
+
+def _modules(catalog: ModuleType, prefix: str) -> tuple[str, ...]:
+    return tuple(name for name in vars(catalog) if name.startswith(prefix))
+
+
 PARTS = (
     ("WORDS", ("queues", "nodes", "images", "starting", "crashes", "running")),
-    ("FINDINGS", ("findings_gpu", "findings_pods", "findings_storage", "findings_nodes")),
+    ("FINDINGS", _modules(en, "findings_")),
     ("ALERTS", ("alerts",)),
 )
 # In Chinese without a Chinese word: punctuation, and names.
@@ -46,8 +54,26 @@ def test_every_cause_of_every_rule_has_a_headline(rule: Rule) -> None:
     assert any(key.startswith(rule.rule) for key in ALL_KEYS)
 
 
+@pytest.mark.parametrize("rule", [*RULES, *META_RULES], ids=lambda rule: rule.rule)
+def test_every_rule_is_documented(rule: RuleMetadata) -> None:
+    wanted = {f"doc.{rule.rule}{part}" for part in ("", ".severity", ".incident")}
+    assert wanted - set(ALL_KEYS) == set()
+    limits = {field.name for field in dataclasses.fields(rule.limits)}
+    own = {name for name in limits if f"doc.{rule.rule}.limit.{name}" in ALL_KEYS}
+    assert {name for name in limits - own if f"doc.limit.{name}" not in ALL_KEYS} == set()
+    used = wanted | {f"doc.{rule.rule}.limit.{name}" for name in own}
+    assert {key for key in ALL_KEYS if key.startswith(f"doc.{rule.rule}.")} <= used
+
+
+def test_every_description_is_that_of_a_rule_or_limit() -> None:
+    names = {rule.rule for rule in (*RULES, *META_RULES)} | {"limit"}
+    assert {key for key in ALL_KEYS if key.startswith("doc.") and key.split(".")[1] not in names} == set()
+    shared = {key.removeprefix("doc.limit.") for key in ALL_KEYS if key.startswith("doc.limit.")}
+    assert shared <= {field.name for rule in RULES for field in dataclasses.fields(rule.limits)}
+
+
 def test_every_rule_and_every_label_has_a_name() -> None:
-    rules = {rule.rule for rule in RULES} | {"receiver-failing", "monitor-blind"}
+    rules = {rule.rule for rule in (*RULES, *META_RULES)}
     rules |= {"cleanup-report", "cleanup-announced", "cleanup-notice"}
     wanted = {f"rule.{rule}" for rule in rules} | {f"label.{name}" for name in LABELS}
     assert {key for key in ALL_KEYS if key.startswith(("rule.", "label."))} == wanted

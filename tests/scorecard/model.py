@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from monitor.detect.base import OwnDeletion
+from monitor.detect.base import CleanupDeletion
 from monitor.sim.cluster import SimPod
 from monitor.sim.manifests import Work
 from monitor.sim.node import SimNode
@@ -131,7 +131,7 @@ class Happening:
 
     def clean_up(self, mount: str, size: float) -> None:
         """Remove so many bytes from a disk by the product's own cleanup."""
-        own = OwnDeletion(self.node.name, mount, int(size), self.now - 60.0, self.now)
+        own = CleanupDeletion(self.node.name, mount, int(size), self.now - 60.0, self.now)
         self.scene.own_deletions = [*self.scene.own_deletions[-5:], own]
 
     def clear(self) -> None:

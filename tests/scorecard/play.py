@@ -12,7 +12,7 @@ from typing import Any
 from monitor.detect.base import Limits, Rule
 from monitor.detect.rules import RULES
 from tests.scorecard import everyday
-from tests.scorecard.allowed import ALWAYS, KEEP, allowed, limit_of, time_of
+from tests.scorecard.allowed import ALWAYS, KEEP, allowed, collector_seconds, latency_of, limit_seconds, over_within
 from tests.scorecard.model import Happening, Occurrence, Tell
 from tests.scorecard.product import LOOK, POLL, Product
 from tests.scorecard.record import Record
@@ -118,13 +118,13 @@ def _schedule(scene: Scene, stage: Stage, record: Record, each: Occurrence) -> N
     stage.at(each.begin, begin)
     stage.watch(each.begin - POLL, each.begin + CHANGE)
     for tell in each.shape.tells:
-        row = time_of(tell.rule, tell.cause, urgent=each.urgent)
-        due = each.begin + tell.begins + limit_of(tell.rule, row.limit)
-        latest = each.begin + tell.begins + allowed(tell.rule, tell.cause, urgent=each.urgent)
+        latency, begin_at = latency_of(tell.rule, tell.cause, urgent=each.urgent), each.begin + tell.begins
+        due = begin_at + (limit_seconds(tell.rule, latency.limit) if isinstance(latency.limit, str) else 0.0)
+        latest = begin_at + allowed(tell.rule, tell.cause, urgent=each.urgent)
         if latest - due <= LONGEST_CLOSE:  # when within a longer span it comes is not known
             stage.watch(due - LOOK, latest + LOOK, partial(_fires, record, each, tell))
-            stage.watch(each.begin + tell.begins, each.begin + tell.begins + row.more)
-        gone = each.end + limit_of(tell.rule, row.over) + row.read_within
+            stage.watch(begin_at, begin_at + latest - due - collector_seconds(latency) - ALWAYS)
+        gone = each.end + over_within(tell.rule, tell.cause, urgent=each.urgent) - KEEP - ALWAYS - LOOK
         stage.watch(gone, gone + ALWAYS)
         stage.watch(gone + KEEP, gone + KEEP + ALWAYS, partial(_is_over, record, each, tell))
 

@@ -29,9 +29,9 @@ from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
-from monitor.detect.base import Limits, Rule, Situation
+from monitor.detect.base import Limits, Rule, RuleContext
 from monitor.detect.engine import History, detect
-from monitor.detect.meta.monitor import Sight, with_own
+from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_world
@@ -211,14 +211,14 @@ class Product:
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
         view = situation.world.view
-        sight = Sight(
+        sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
             agents=situation.world.agents,
         )
         alerts = advance(
-            self._book.alerts, with_own(found.findings, sight, now), self._timings, GROUP_BY, now
+            self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
         )  # fmt: skip
         self.record.looks += 1
         self.record.note(alerts, now)
@@ -227,7 +227,7 @@ class Product:
         for moment in (now, now + GROUP_WAIT):
             self._tell(moment)
 
-    def _situation(self, now: float) -> Situation:
+    def _situation(self, now: float) -> RuleContext:
         kube, news = self._kube.follow(), self._agents.ask()
         agents, sources = self._agents.facts(), self._kube.sources()
         facts = self._kube.facts
@@ -252,7 +252,7 @@ class Product:
             view=view,
         )
         own = tuple(self._scene.own_deletions)
-        return Situation(world=world, now=now, services=self._probes.facts(), own_deletions=own)
+        return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
         """Note which of the alerts that fire are not told because something explains them."""

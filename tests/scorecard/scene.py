@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from monitor.detect.base import OwnDeletion
+from monitor.detect.base import CleanupDeletion
 from monitor.facts import MountFact
 from monitor.sim import manifests
 from monitor.sim.cluster import SimCluster, SimPod
@@ -51,7 +51,7 @@ class Scene:
     objects: Objects = field(default_factory=Objects)
     api_up: bool = True
     full_until: float = 0.0
-    own_deletions: list[OwnDeletion] = field(default_factory=list)
+    own_deletions: list[CleanupDeletion] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)

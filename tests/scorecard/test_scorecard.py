@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.base import Limits
+from monitor.detect.base import ANY_CAUSE, Delay, Limits
 from monitor.detect.rules import RULES, disk_full, gpu_idle
-from tests.scorecard.allowed import TABLE
+from tests.scorecard.allowed import BY_NAME as RULES_BY_NAME
+from tests.scorecard.allowed import DELAY_SECONDS, limit_seconds
 from tests.scorecard.judge import Score, judge
 from tests.scorecard.play import play
+from tests.scorecard.product import READ
 from tests.scorecard.report import ELSEWHERE, IDS, report
 from tests.scorecard.week import SHAPES, plan
 
@@ -36,12 +38,14 @@ def test_every_outage_and_every_rule_has_its_shapes() -> None:
     assert len(BY_NAME) == len(SHAPES)
 
 
-def test_every_allowance_is_one_of_a_rule_and_has_its_reason() -> None:
-    causes = {rule.rule: rule.causes for rule in RULES} | {"monitor-blind": ()}
-    for (rule, cause), row in TABLE.items():
-        assert cause == "*" or cause in causes[rule], (rule, cause)
-        assert bool(row.more) == bool(row.why), (rule, cause)
-        assert bool(row.over) == bool(row.over_why), (rule, cause)
+def test_every_latency_is_for_a_cause_and_names_limits_and_collectors() -> None:
+    assert DELAY_SECONDS.keys() == {None, *Delay}
+    for rule in RULES_BY_NAME.values():
+        assert rule.latency.keys() <= {ANY_CAUSE, *rule.causes}, rule.rule
+        for latency in rule.latency.values():
+            assert latency.collector is None or latency.collector in READ, rule.rule
+            assert limit_seconds(rule.rule, latency.limit) >= 0.0
+            assert limit_seconds(rule.rule, latency.resolve_limit) >= 0.0
 
 
 HOURS = 5 * 3600.0

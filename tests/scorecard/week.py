@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from monitor.detect.rules import RULES
 from tests.scorecard import shapes_disk, shapes_gpu, shapes_nodes, shapes_pods, shapes_queue
 from tests.scorecard.allowed import over_within
 from tests.scorecard.model import EVERYWHERE, Occurrence, Shape
@@ -14,19 +16,36 @@ DAY = 86400.0
 WEEK = 7 * DAY
 FIRST = 2 * 3600.0  # until then the cluster has an ordinary night
 GAP = 45 * 60.0  # between two outages that could be taken for one
-SHAPES: tuple[Shape, ...] = (
+
+
+def _shapes_of_tests() -> Iterator[Shape]:
+    """Shapes that a rule's own test defines as SHAPES."""
+    for rule in RULES:
+        name = f"tests.detect.rules.test_{rule.rule.replace('-', '_')}"
+        if importlib.util.find_spec(name) is not None:
+            yield from getattr(importlib.import_module(name), "SHAPES", ())
+
+
+COMMON_SHAPES: tuple[Shape, ...] = (
     *shapes_disk.SHAPES,
     *shapes_gpu.SHAPES,
     *shapes_pods.SHAPES,
     *shapes_queue.SHAPES,
     *shapes_nodes.SHAPES,
 )
+SHAPES_OF_TESTS = tuple(_shapes_of_tests())
+SHAPES = (*COMMON_SHAPES, *SHAPES_OF_TESTS)
 
 
 def plan(seed: int, shapes: Sequence[Shape] = SHAPES, length: float = WEEK) -> tuple[Occurrence, ...]:
-    """Given a seed, return when and where each shape happens: those that need most room are placed first."""
+    """When and where each shape happens. Shapes that need most room are placed first, those of tests last.
+
+    So a new shape of a rule's test does not move any other.
+    """
     chance = random.Random(seed)
-    order = sorted(shapes, key=lambda shape: (EVERYWHERE not in shape.locks, -shape.lasts, shape.name))
+    order = sorted(
+        shapes, key=lambda shape: (shape in SHAPES_OF_TESTS, EVERYWHERE not in shape.locks, -shape.lasts, shape.name)
+    )
     placed: list[Occurrence] = []
     for number, shape in enumerate(order):
         placed.append(_place(shape, f"o{number:03d}", placed, chance, length))

@@ -9,7 +9,6 @@ from monitor.facts.base import Fact
 FIRST = 1.0
 LONGEST = 300.0
 LONGEST_ASKED = 3600.0  # a receiver that asks for more is tried nevertheless: it may have been a mistake
-REPORT_AFTER = 600.0  # a receiver that fails for so long is itself a finding
 
 
 def delay(failures: int, jitter: float, after: float | None = None) -> float:
@@ -20,11 +19,6 @@ def delay(failures: int, jitter: float, after: float | None = None) -> float:
     """
     doubled = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 32))
     return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, LONGEST_ASKED))
-
-
-def worth_reporting(failing_since: float | None, now: float) -> bool:
-    """Return whether a receiver fails for so long that somebody has to be told."""
-    return failing_since is not None and now - failing_since >= REPORT_AFTER
 
 
 class Health(Fact, frozen=True, kw_only=True):

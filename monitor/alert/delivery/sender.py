@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from monitor.alert.delivery.backoff import Health, delay, worth_reporting
+from monitor.alert.delivery.backoff import Health, delay
 from monitor.alert.delivery.outbox import Outbox
 from monitor.alert.delivery.schedule import OpenParcel, next_turn
 from monitor.alert.delivery.stats import Tally, Traffic
@@ -20,17 +20,15 @@ from monitor.alert.model import Notification, Parcel, Subject
 from monitor.alert.receivers.base import DeliveryError, Receiver
 from monitor.alert.store import Store
 from monitor.base.http import RequestError
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.detect.meta.receivers import ReceiverStatus, receiver_findings
+from monitor.facts.findings import Finding
 
 log = logging.getLogger(__name__)
 
-RULE = "receiver-failing"
 PATIENCE = 5.0  # the longest that nobody looks at the clock: it may have been set
 BRIEF = 0.001
 AFTER_TROUBLE = 1.0
 FAREWELL = 3.0  # for how long what is under way is waited for at the end
-SHOW_PARKED = 900.0  # a parked parcel is reported for so long, and until the receiver takes another
 
 StillFiring = Callable[[str], Sequence[Subject]]
 
@@ -83,10 +81,9 @@ class PostOffice:
                 self._mailers[name].wake()
 
     def troubles(self) -> tuple[Finding, ...]:
-        """Return a finding for each receiver that refused something for good or fails for long."""
-        now = self._now()
-        found = [self._trouble(health, now) for health in self._outbox.health() if health.receiver in self._receivers]
-        return tuple(finding for finding in found if finding is not None)
+        """Findings about receivers that reject notifications or keep failing."""
+        known = (health for health in self._outbox.health() if health.receiver in self._receivers)
+        return receiver_findings(map(self._status, known), self._now())
 
     def traffic(self) -> tuple[Traffic, ...]:
         """Return what becomes of messages, for each receiver."""
@@ -103,33 +100,15 @@ class PostOffice:
             for name, mailer in self._mailers.items()
         )
 
-    def _trouble(self, health: Health, now: float) -> Finding | None:
-        since = health.parked_at
-        if since is not None and (health.parked > 0 or now - since < SHOW_PARKED):
-            return self._finding(health, "parked", Severity.CRITICAL, since, max(1, health.parked), now)
-        since = health.failing_since
-        if since is not None and worth_reporting(since, now):
-            unsent = self._outbox.unsent(health.receiver)
-            return self._finding(health, "retrying", Severity.WARNING, since, unsent, now)
-        return None
-
-    def _finding(self, health: Health, cause: str, severity: Severity, since: float, count: int, now: float) -> Finding:
-        name = health.receiver
-        values: dict[str, str | int | float] = {
-            "receiver": name,
-            "kind": self._receivers[name].kind,
-            "error": health.error or "",
-            "count": count,
-            "seconds": max(0.0, now - since),
-        }
-        return Finding(
-            rule=RULE,
-            severity=severity,
-            cause=cause,
-            labels={"service": f"receiver/{name}"},
-            headline=Text(key=f"{RULE}.{cause}", values=values),
-            advice=(Text(key=f"{RULE}.advice", values=values),),
-            since=since,
+    def _status(self, health: Health) -> ReceiverStatus:
+        return ReceiverStatus(
+            receiver=health.receiver,
+            kind=self._receivers[health.receiver].kind,
+            error=health.error,
+            failing_since=health.failing_since,
+            unsent=self._outbox.unsent(health.receiver) if health.failing_since is not None else 0,
+            parked=health.parked,
+            parked_at=health.parked_at,
         )
 
 

@@ -19,7 +19,7 @@ from monitor.daemon.metrics import Area, Exposition, alerts, cleanup, cluster, f
 from monitor.daemon.metrics.findings import Found
 from monitor.daemon.metrics.own import Own
 from monitor.daemon.pod_health import Explainer, Unwell
-from monitor.detect.meta.monitor import OWN_RULES
+from monitor.detect.meta import META_RULE_NAMES
 from monitor.facts.cluster_facts import World
 from monitor.queries.cluster import world_of
 
@@ -71,7 +71,7 @@ class Scraped:
         )
 
     def _found(self) -> Found:
-        return Found(self.alerting.desk.findings, (*self.watch.rules(), *OWN_RULES), self.cluster)
+        return Found(self.alerting.desk.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
 
     def _world(self) -> World | None:
         """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 
 REPLICAS = "nvidia.com/gpu.replicas"
 
@@ -18,7 +18,7 @@ class Counts:
     allocatable: int
 
 
-def card_counts(situation: Situation) -> dict[str, Counts]:
+def card_counts(situation: RuleContext) -> dict[str, Counts]:
     """Return the nodes of which all three figures are known."""
     view = situation.world.view
     return {
@@ -28,7 +28,7 @@ def card_counts(situation: Situation) -> dict[str, Counts]:
     }
 
 
-def are_shared(situation: Situation, node: str, counts: Counts) -> bool:
+def are_shared(situation: RuleContext, node: str, counts: Counts) -> bool:
     """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
 
     A device plugin that says nothing of it is known by its figure: each card so many times.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.lib.gpu_counts import are_shared, card_counts
 from monitor.detect.lib.gpus import skew_of
 from monitor.facts.agents import AgentFact
@@ -65,7 +65,7 @@ def _of_card(node: str, gpu: GpuFact) -> Iterator[Sign]:
         yield Sign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
 
 
-def signs_of_nodes(situation: Situation, reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
+def signs_of_nodes(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
     """Yield the drivers that do not answer, and the nodes that have fewer cards than Kubernetes counts."""
     for node, agent in reports.items():
         for collector in agent.snapshot.collectors if agent.snapshot else ():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.lib.gpus import Blind, card_facts, card_key
 from monitor.facts.gpu import GpuFact
 
@@ -14,7 +14,7 @@ Draws = dict[str, list[float]]  # card -> the least power ever seen, and when it
 
 def worked_until(
     memory: Any,
-    situation: Situation,
+    situation: RuleContext,
     blind: Blind,
     veto: tuple[float, float],
 ) -> Draws:

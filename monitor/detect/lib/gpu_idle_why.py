@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.lib.gpus import skew_of
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
@@ -25,7 +25,7 @@ class Why:
     evidence: tuple[Text, ...] = ()
 
 
-def is_notebook(pod: PodFact, situation: Situation) -> bool:
+def is_notebook(pod: PodFact, situation: RuleContext) -> bool:
     """Return whether a person sits behind a pod, by the platform that made it."""
     who = situation.world.identity(pod)
     return who.platform in NOTEBOOK_PLATFORMS or who.workload_kind in NOTEBOOK_KINDS
@@ -34,7 +34,7 @@ def is_notebook(pod: PodFact, situation: Situation) -> bool:
 def why_idle(
     pod: PodFact,
     gpu: GpuView,
-    situation: Situation,
+    situation: RuleContext,
     agent: AgentFact | None,
     waiting: Mapping[str, float],
     io_wait_cores: float,

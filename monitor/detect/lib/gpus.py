@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Situation, once
+from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.visibility import label, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -39,7 +39,7 @@ class Blind:
         return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.nodes))
 
 
-def look(situation: Situation, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> Blind:
+def look(situation: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> Blind:
     """Return of what nothing is known, for a rule that needs these parts of a snapshot and of Kubernetes."""
     view = situation.world.view
     if view is None or (kube and unseen(situation, *kube)):
@@ -48,8 +48,8 @@ def look(situation: Situation, reports: Mapping[str, AgentFact], *parts: str, ku
     return Blind(nodes=_hidden(situation).union(lacking))
 
 
-@once
-def _hidden(situation: Situation) -> frozenset[str]:
+@cached_per_evaluation
+def _hidden(situation: RuleContext) -> frozenset[str]:
     """Return the nodes of which nothing is known, or of one card nothing."""
     view = situation.world.view
     silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
@@ -62,16 +62,16 @@ def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
     return bool(missing) and any(fact.name in missing and fact.outcome != ABSENT for fact in snapshot.collectors)
 
 
-@once
-def reports_of(situation: Situation) -> dict[str, AgentFact]:
+@cached_per_evaluation
+def reports_of(situation: RuleContext) -> dict[str, AgentFact]:
     """Return the agents whose word counts, by node: one that missed a single call is not silent yet for the view."""
     silent = {name for name, node in situation.world.view_of_node.items() if node.silent_since is not None}
     agents = situation.world.agent_of_node
     return {node: agent for node, agent in agents.items() if agent.snapshot is not None and node not in silent}
 
 
-@once
-def card_facts(situation: Situation) -> dict[tuple[str, int], GpuFact]:
+@cached_per_evaluation
+def card_facts(situation: RuleContext) -> dict[tuple[str, int], GpuFact]:
     """Return what the driver says of each card, by node and index."""
     return {
         (node, gpu.index): gpu
@@ -89,7 +89,7 @@ def skew_of(agent: AgentFact | None) -> float:
     return skew if abs(skew) > SMALL_SKEW else 0.0
 
 
-def cards_in(situation: Situation, state: GpuState) -> Iterator[GpuView]:
+def cards_in(situation: RuleContext, state: GpuState) -> Iterator[GpuView]:
     """Yield the cards that are in a state now."""
     view = situation.world.view
     return (gpu for gpu in (view.gpus if view else ()) if gpu.state is state)
@@ -131,7 +131,7 @@ def holder_labels(holder: Holder) -> dict[str, str]:
     return {name: label(value) for name, value in (named | {"queue": holder.queue}).items() if value}
 
 
-def limits_for(situation: Situation, gpu: GpuView, holder: Holder | None = None) -> Any:
+def limits_for(situation: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
     """Return the limits for a card. Without exceptions there is no need to look who it is about."""
     limits = situation.limits
     return limits.of(card_labels(gpu, holder)) if limits.overrides else limits.default
@@ -173,7 +173,7 @@ def sole_holder(gpu: GpuView) -> Holder | None:
     return holders[0] if len(holders) == 1 else None
 
 
-def pods_by_uid(situation: Situation, uids: Iterable[str | None]) -> dict[str, PodFact]:
+def pods_by_uid(situation: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
     """Return these pods, as far as Kubernetes knows them."""
     wanted = set(uids)
     return {pod.uid: pod for pod in situation.world.pods if pod.uid in wanted} if wanted else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.visibility import label, unseen
 from monitor.explain.explain import reference
 from monitor.explain.quote import quote
@@ -20,7 +20,7 @@ SKEW = 2.0  # smaller differences are the way the answer took
 EVERYTHING = Scope(labels={})
 
 
-def blind_pods(situation: Situation) -> tuple[Scope, ...]:
+def blind_pods(situation: RuleContext) -> tuple[Scope, ...]:
     """Return everything, while Kubernetes cannot be asked about pods: nothing ends because nobody can be asked."""
     return (EVERYTHING,) if unseen(situation, "pods") else ()
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.lib.pods import skew
 from monitor.detect.lib.pulls import FailedPull, canonical, failed_pulls
 from monitor.explain.image_pull import Pull
@@ -49,7 +49,7 @@ class Reach:
     daemon: dict[str, bool] = field(default_factory=dict)
 
 
-def survey(situation: Situation) -> Reach:
+def survey(situation: RuleContext) -> Reach:
     """Return who reaches what."""
     reach = Reach()
     for node, probe, at in _probes(situation):
@@ -70,7 +70,7 @@ def survey(situation: Situation) -> Reach:
     return reach
 
 
-def _probes(situation: Situation) -> Iterable[tuple[str, ProbeFact, float]]:
+def _probes(situation: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
     """Yield each node's probes, and when they were made by our clock. What a silent agent said proves nothing."""
     for node, agent in situation.world.agent_of_node.items():
         if agent.snapshot is not None and agent.silent_since is None:

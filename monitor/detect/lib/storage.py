@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from monitor.detect.base import Situation, once
+from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Scope
@@ -64,8 +64,8 @@ class Hearing:
         )
 
 
-@once
-def hear(situation: Situation) -> Hearing:
+@cached_per_evaluation
+def hear(situation: RuleContext) -> Hearing:
     """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
     nodes, silent = {}, set(situation.world.node_by_name)
     for node, agent in situation.world.agent_of_node.items():
@@ -108,8 +108,8 @@ class Disks:
     blind: tuple[Scope, ...]
 
 
-@once
-def disks(situation: Situation) -> Disks:
+@cached_per_evaluation
+def disks(situation: RuleContext) -> Disks:
     """Given the situation, return all disks of nodes that speak, each once."""
     known: list[Disk] = []
     blind: list[Scope] = []

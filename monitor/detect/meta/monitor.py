@@ -1,4 +1,4 @@
-"""Findings about the monitor itself: what it cannot see is a reason to look, not a reason to be calm. Pure."""
+"""monitor-blind: the monitor cannot observe part of the cluster, evaluate its rules or save its state."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from dataclasses import dataclass
 
 import msgspec
 
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, NoLimits, RuleMetadata
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
-from monitor.facts.text import Text
+from monitor.facts.text import Text, Value
 
-BLIND = "monitor-blind"
-OWN_RULES = (BLIND, "receiver-failing")
-GRACE = 60.0  # seconds after the start in which nothing is missed
-AFTER = 60.0  # seconds for which something has to be out of sight
-SILENT = 120.0  # seconds after which an agent that nobody has asked any more is out of sight too
+CAUSES = ("api-server", "agents", "prometheus", "detection", "state", "source")
+STARTUP_GRACE_SECONDS = 60.0
+BLIND_AFTER_SECONDS = 60.0
+AGENT_STALE_SECONDS = 120.0  # an agent that has not been polled for this long counts as silent
+MAX_REASON_CHARS = 300
+MAX_RAW_CHARS = 1000
 KUBERNETES_DOWN = "service-down|service=kubernetes"
-CORE = ("pods", "nodes")
-STORE = "prometheus"  # the source of all agents' facts, where they are not asked themselves
+CORE_SOURCES = ("pods", "nodes")
+PROMETHEUS = "prometheus"  # the source of agent facts if agents are not polled directly
+OTHER_SOURCES = ("kubernetes", "agents", PROMETHEUS)  # not watched; "kubernetes": runs without it on purpose
+UNKNOWN = "?"
+
+RULE = RuleMetadata(
+    "monitor-blind",
+    NoLimits,
+    CAUSES,
+    latency={ANY_CAUSE: Latency(BLIND_AFTER_SECONDS, Delay.FIRST_SEEN, resolve_delay=Delay.AGENT_BACKOFF)},
+)
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What can be seen: the sources of the view, the agents, and when the rules last looked (None: not yet).
-
-    `trouble` says why the state of alerts cannot be written, if it cannot.
-    """
+class MonitorState:
+    """What the monitor observes. `looked_at` is the last evaluation; `trouble` is why the alert store is read-only."""
 
     started_at: float
     looked_at: float | None = None
@@ -36,90 +44,91 @@ class Sight:
     trouble: str | None = None
 
 
-def with_own(found: Iterable[Finding], sight: Sight, now: float) -> tuple[Finding, ...]:
-    """Given what was found, return it with what is to be said of the monitor itself.
+def with_monitor_findings(findings: Iterable[Finding], state: MonitorState, now: float) -> tuple[Finding, ...]:
+    """`findings` and those about the monitor itself.
 
-    That no agent at all is heard explains each one that is silent, and that Kubernetes is down explains why it is not
-    seen.
+    The loss of all agents explains each silent agent; a Kubernetes outage explains why the API is not visible.
     """
-    found = tuple(found)
-    own = tuple(_blind(sight, now)) if now - sight.started_at >= GRACE else ()
-    keys = {finding.key for finding in found}
-    deaf = next((finding.key for finding in own if finding.cause == "agents"), None)
+    findings = tuple(findings)
+    own = tuple(_evaluate(state, now)) if now - state.started_at >= STARTUP_GRACE_SECONDS else ()
+    keys = {finding.key for finding in findings}
+    all_silent = next((finding.key for finding in own if finding.cause == "agents"), None)
     explained = [
-        msgspec.structs.replace(each, explained_by=KUBERNETES_DOWN)
-        if each.cause == "api-server" and KUBERNETES_DOWN in keys
-        else each
-        for each in own
+        msgspec.structs.replace(finding, explained_by=KUBERNETES_DOWN)
+        if finding.cause == "api-server" and KUBERNETES_DOWN in keys
+        else finding
+        for finding in own
     ]
-    return (*(_behind(finding, deaf) for finding in found), *explained)
+    return (*(_explained(finding, all_silent) for finding in findings), *explained)
 
 
-def _behind(finding: Finding, deaf: str | None) -> Finding:
-    if deaf is None or finding.rule != "agent-silent" or finding.explained_by is not None:
+def _explained(finding: Finding, all_silent: str | None) -> Finding:
+    if all_silent is None or finding.rule != "agent-silent" or finding.explained_by is not None:
         return finding
-    return msgspec.structs.replace(finding, explained_by=deaf)
+    return msgspec.structs.replace(finding, explained_by=all_silent)
 
 
-def _blind(sight: Sight, now: float) -> Iterator[Finding]:
-    if sight.trouble is not None:
-        yield _finding("state", "state", sight.trouble, None, now)
-    yield from _kubernetes(sight, now)
-    store = next((each for each in sight.sources if each.name == STORE), None)
-    if store is None or store.ok:
-        yield from _agents(sight.agents, now)
-    elif now - _since(store, sight) >= AFTER:
-        yield _finding(STORE, STORE, store.why or "?", _since(store, sight), now)
-    looked = sight.started_at if sight.looked_at is None else sight.looked_at
-    if now - looked >= AFTER:
-        yield _finding("detection", "detection", "the rules have not run", looked, now)
+def _evaluate(state: MonitorState, now: float) -> Iterator[Finding]:
+    if state.trouble is not None:
+        yield _finding("state", "state", state.trouble, None, now)
+    yield from _kubernetes(state, now)
+    prometheus = next((source for source in state.sources if source.name == PROMETHEUS), None)
+    if prometheus is None or prometheus.ok:
+        yield from _agents(state.agents, now)
+    elif now - _lost_since(prometheus, state) >= BLIND_AFTER_SECONDS:
+        since = _lost_since(prometheus, state)
+        yield _finding(PROMETHEUS, PROMETHEUS, prometheus.why or UNKNOWN, since, now)
+    evaluated_at = state.started_at if state.looked_at is None else state.looked_at
+    if now - evaluated_at >= BLIND_AFTER_SECONDS:
+        yield _finding("detection", "detection", "the rules have not run", evaluated_at, now)
 
 
-def _kubernetes(sight: Sight, now: float) -> Iterator[Finding]:
-    """Yield what of Kubernetes is out of sight; all of it is one finding. Not to have any is no loss."""
-    lost = [each for each in sight.sources if not each.ok and each.name not in ("kubernetes", "agents", STORE)]
-    lost = [each for each in lost if now - _since(each, sight) >= AFTER]
-    if any(each.name in CORE for each in lost):
-        why = "; ".join(dict.fromkeys(each.why or "?" for each in lost))
-        names = ", ".join(each.name for each in lost)
-        yield _finding("api-server", names, why, min(_since(each, sight) for each in lost), now, "api-server")
+def _kubernetes(state: MonitorState, now: float) -> Iterator[Finding]:
+    """Lost Kubernetes sources: one finding if pods or nodes are among them, else one each."""
+    lost = [source for source in state.sources if not source.ok and source.name not in OTHER_SOURCES]
+    lost = [source for source in lost if now - _lost_since(source, state) >= BLIND_AFTER_SECONDS]
+    if any(source.name in CORE_SOURCES for source in lost):
+        why = "; ".join(dict.fromkeys(source.why or UNKNOWN for source in lost))
+        names = ", ".join(source.name for source in lost)
+        since = min(_lost_since(source, state) for source in lost)
+        yield _finding("api-server", names, why, since, now, "api-server")
         return
-    for each in lost:
-        yield _finding("source", each.name, each.why or "?", _since(each, sight), now)
+    for source in lost:
+        yield _finding("source", source.name, source.why or UNKNOWN, _lost_since(source, state), now)
 
 
-def _since(source: SourceView, sight: Sight) -> float:
-    return sight.started_at if source.since is None else source.since
+def _lost_since(source: SourceView, state: MonitorState) -> float:
+    return state.started_at if source.since is None else source.since
 
 
 def _agents(agents: Sequence[AgentFact], now: float) -> Iterator[Finding]:
-    """Yield that nobody is heard any more. A single agent that is silent is a rule's business."""
+    """The loss of all agents; agent-silent reports a single one."""
     if len(agents) < 2:
         return
-    since = [_unheard_since(agent, now) for agent in agents]
-    known = [each for each in since if each is not None]
-    if len(known) == len(since) and now - max(known) >= AFTER:
-        why = "; ".join(dict.fromkeys(agent.error for agent in agents if agent.error)) or "?"
-        yield _finding("agents", f"{len(agents)} agents", why, max(known), now, "agents")
+    since = [_silent_since(agent, now) for agent in agents]
+    silent = [at for at in since if at is not None]
+    if len(silent) == len(since) and now - max(silent) >= BLIND_AFTER_SECONDS:
+        why = "; ".join(dict.fromkeys(agent.error for agent in agents if agent.error)) or UNKNOWN
+        yield _finding("agents", f"{len(agents)} agents", why, max(silent), now, "agents")
 
 
-def _unheard_since(agent: AgentFact, now: float) -> float | None:
+def _silent_since(agent: AgentFact, now: float) -> float | None:
     if agent.silent_since is not None:
         return agent.silent_since
-    heard = agent.received_at
-    return heard if heard is not None and now - heard > SILENT else None
+    received_at = agent.received_at
+    return received_at if received_at is not None and now - received_at > AGENT_STALE_SECONDS else None
 
 
 def _finding(cause: str, source: str, why: str, since: float | None, now: float, service: str | None = None) -> Finding:
-    values: dict[str, str | int | float] = {"source": source, "why": why[:300]}
+    values: dict[str, Value] = {"source": source, "why": why[:MAX_REASON_CHARS]}
     values |= {"seconds": max(0.0, now - since)} if since is not None else {}
     return Finding(
-        rule=BLIND,
+        rule=RULE.rule,
         severity=Severity.WARNING if cause == "source" else Severity.CRITICAL,
         cause=cause,
         labels={"service": f"monitor/{service or source}"},
-        headline=Text(key=f"{BLIND}.{cause}", values=values),
-        advice=(Text(key=f"{BLIND}.{cause}.advice", values={"source": source}),),
+        headline=Text(key=f"{RULE.rule}.{cause}", values=values),
+        advice=(Text(key=f"{RULE.rule}.{cause}.advice", values={"source": source}),),
         since=since,
-        raw=why[:1000],
+        raw=why[:MAX_RAW_CHARS],
     )

@@ -1,4 +1,4 @@
-"""Every rule, listed. Adding one: its file, a line here, its words, its test."""
+"""All rules. CONTRIBUTING.md lists what a new one needs."""
 
 from __future__ import annotations
 

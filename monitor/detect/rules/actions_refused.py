@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
 from monitor.facts.actions import ActionsFact
@@ -22,7 +22,7 @@ class Limits:
     quiet: Seconds = 900.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the agents that refused to act lately. Remember how often each has, and for which reasons since when."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
     hearing = hear(situation)
@@ -40,7 +40,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         after[node] = kept
         if kept["at"]:
             findings.append(_finding(situation.now, heard, actions, kept))
-    return Detected(findings=tuple(findings), memory=after, blind=hearing.blind())
+    return RuleResult(findings=tuple(findings), memory=after, blind=hearing.blind())
 
 
 def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limits) -> dict[str, Any] | None:
@@ -84,4 +84,4 @@ def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any
     )
 
 
-RULE = Rule("actions-refused", Limits, CAUSES, detect)
+RULE = Rule("actions-refused", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(resolve_limit="quiet")})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label, store_unseen, unseen, without_kubernetes
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -30,7 +30,7 @@ class Limits:
 class _Look:
     """One look at all agents: what was remembered (since when something is amiss), what is to be remembered."""
 
-    situation: Situation
+    situation: RuleContext
     before: dict[str, float]
     after: dict[str, float]
 
@@ -40,19 +40,19 @@ class _Look:
         return self.after.setdefault(subject, min(now, self.before.get(subject, now)))
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the agents that do not answer, the nodes that have none, and the collectors that do not read."""
     look = _Look(situation, memory if isinstance(memory, dict) else {}, {})
     if not without_kubernetes(situation) and unseen(situation, "pods", "nodes"):
-        return Detected(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
+        return RuleResult(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
     if store_unseen(situation):
-        return Detected(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
+        return RuleResult(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
     agents = situation.world.agent_of_node
     findings = [*_silent(look, agents.items()), *_missing(look, agents), *_collectors(look, agents.items())]
     blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}
     blind |= _watchless(situation, agents)
     scopes = tuple(Scope(labels={"node": label(node)}) for node in sorted(blind))
-    return Detected(findings=tuple(findings), memory=look.after, blind=scopes)
+    return RuleResult(findings=tuple(findings), memory=look.after, blind=scopes)
 
 
 def _silent(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _silent(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Fi
             yield _without_word(look.situation, node, agent.silent_since or last, agent)
 
 
-def _watchless(situation: Situation, agents: dict[str, AgentFact]) -> set[str]:
+def _watchless(situation: RuleContext, agents: dict[str, AgentFact]) -> set[str]:
     """Return the nodes with cards that Kubernetes knows and no agent speaks for."""
     resource = situation.world.resource
     nodes = (node for node in situation.world.nodes if node.deletion_at is None and node.name not in agents)
@@ -87,7 +87,7 @@ def _missing(look: _Look, agents: dict[str, AgentFact]) -> Iterator[Finding]:
             yield _without_word(look.situation, node, since, None)
 
 
-def _without_word(situation: Situation, node: str, since: float, agent: AgentFact | None) -> Finding:
+def _without_word(situation: RuleContext, node: str, since: float, agent: AgentFact | None) -> Finding:
     known = situation.world.node_by_name.get(node)
     cause = "node-down" if known is not None and known.ready is not True else "agent-down"
     key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
@@ -164,4 +164,15 @@ def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, 
     )
 
 
-RULE = Rule("agent-silent", Limits, CAUSES, detect)
+RULE = Rule(
+    "agent-silent",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        "agent-down": Latency("silent_after", resolve_delay=Delay.AGENT_BACKOFF),
+        "collector-failing": Latency("collector_after", Delay.FAILED_RUN),
+        ANY_CAUSE: Latency("collector_after"),
+    },
+)

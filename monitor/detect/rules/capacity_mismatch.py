@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.detect.lib.gpu_counts import Counts, are_shared, card_counts
 from monitor.detect.visibility import label
@@ -24,7 +24,7 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the nodes whose cards are counted differently."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu", kube=("nodes",))
@@ -36,10 +36,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
         began = since[f"{node}/{cause}"]
         if situation.now - began >= limits.after:
             findings.append(_finding(node, cause, counts, began, situation.now))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _mismatches(situation: Situation) -> Iterator[tuple[str, tuple[str, Counts]]]:
+def _mismatches(situation: RuleContext) -> Iterator[tuple[str, tuple[str, Counts]]]:
     """Yield the nodes that differ: a card that was taken out of use, else a device plugin that counts wrongly."""
     for node, counts in card_counts(situation).items():
         if counts.allocatable < counts.capacity:
@@ -68,4 +68,4 @@ def _finding(node: str, cause: str, counts: Counts, since: float, now: float) ->
     )
 
 
-RULE = Rule("capacity-mismatch", Limits, CAUSES, detect)
+RULE = Rule("capacity-mismatch", Limits, CAUSES, detect, suppressed_by=("node-down",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.disk_contents import CAUSES, contents
 from monitor.detect.lib.growth import Trend, fast_trend, may_fill, remember, slow_trend
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
@@ -24,7 +24,7 @@ class Limits:
     critical: Seconds = 4 * _HOUR
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that fill up. Remember how full each was over the last hours."""
     before, found = read_memory(memory, "used", "found")
     hearing = hear(situation)
@@ -42,7 +42,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     lost = {key: kept for key, kept in found.items() if key not in used and hearing.lost_sight(kept["nodes"], "disk")}
     blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
     remembered = {"used": used | _unseen(before, used, situation.now), "found": lost | now_found}
-    return Detected(findings=tuple(findings), memory=remembered, blind=blind)
+    return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
 def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[st
     }
 
 
-def _judge(situation: Situation, disk: Disk, points: list[int], before: Any) -> Finding | None:
+def _judge(situation: RuleContext, disk: Disk, points: list[int], before: Any) -> Finding | None:
     """Return that a disk will be full soon, or None. One that is full already is another rule's."""
     fact, limits = disk.fact, situation.limits.of(disk.labels)
     available, size = fact.available_bytes, fact.size_bytes
@@ -73,7 +73,7 @@ def _judge(situation: Situation, disk: Disk, points: list[int], before: Any) -> 
 
 
 def _finding(
-    situation: Situation, disk: Disk, trend: Trend, seconds: float, severity: Severity, since: float
+    situation: RuleContext, disk: Disk, trend: Trend, seconds: float, severity: Severity, since: float
 ) -> Finding:
     held = contents(disk, situation.world)
     values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "seconds": seconds}
@@ -95,4 +95,4 @@ def _finding(
     )
 
 
-RULE = Rule("disk-filling", Limits, CAUSES, detect)
+RULE = Rule("disk-filling", Limits, CAUSES, detect, suppressed_by=("disk-full",))

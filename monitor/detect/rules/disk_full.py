@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Share
 from monitor.detect.lib.disk_contents import CAUSES, Contents, contents
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, hear, read_memory, used_share
 from monitor.detect.visibility import label
@@ -32,7 +32,7 @@ class Limits:
     critical: Share = 0.90
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
     found, writable = read_memory(memory, "found", "writable")
     hearing = hear(situation)
@@ -49,7 +49,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     lost = {key: kept for key, kept in found.items() if key not in known and _lost_sight(kept, hearing, seen.blind)}
     blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
     remembered = {"found": lost | now_found, "writable": _writable(seen.known, writable, hearing)}
-    return Detected(findings=tuple(findings), memory=remembered, blind=blind)
+    return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
 def _remembered(disk: Disk, finding: Finding) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _writable(known: Iterable[Disk], before: dict[str, Any], hearing: Hearing) -
     return kept | {key: 1 for key in before if hearing.lost_sight((key.partition(" ")[0],), "disk")}
 
 
-def _judge(situation: Situation, disk: Disk, was_writable: bool, before: Any) -> Finding | None:
+def _judge(situation: RuleContext, disk: Disk, was_writable: bool, before: Any) -> Finding | None:
     """Return what is wrong with a disk: read-only is worse than full, and bytes are said before inodes."""
     limits: Limits = situation.limits.of(disk.labels)
     since = before["since"] if before else situation.now
@@ -91,7 +91,7 @@ def inode_share(fact: DiskFact) -> float | None:
     return fact.inodes_used / fact.inodes if fact.inodes and fact.inodes_used is not None else None
 
 
-def _finding(situation: Situation, disk: Disk, what: str, severity: Severity, since: float) -> Finding:
+def _finding(situation: RuleContext, disk: Disk, what: str, severity: Severity, since: float) -> Finding:
     held = contents(disk, situation.world)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
     fact = disk.fact
@@ -161,4 +161,4 @@ def _no_space(pod: PodFact, world: World) -> bool:
     return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in said)
 
 
-RULE = Rule("disk-full", Limits, CAUSES, detect)
+RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
 from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -33,7 +33,7 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that cannot keep up. Remember since when each is busy, and how long its queue was then."""
     (before,) = read_memory(memory, "busy")
     hearing = hear(situation)
@@ -57,10 +57,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
     unseen = {
         k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, hearing.silent, situation)
     }
-    return Detected(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
+    return RuleResult(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
 
 
-def _may_return(key: str, kept: Any, silent: frozenset[str], situation: Situation) -> bool:
+def _may_return(key: str, kept: Any, silent: frozenset[str], situation: RuleContext) -> bool:
     return key.partition(" ")[0] in silent and situation.now - kept["last"] < _REMEMBER_UNSEEN
 
 
@@ -87,7 +87,7 @@ def _grows(kept: dict[str, Any], limits: Limits) -> bool:
 
 
 def _finding(
-    situation: Situation, heard: Heard, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
+    situation: RuleContext, heard: Heard, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
 ) -> Finding:
     queue = round(kept["queue"])
     values: dict[str, Value] = {"node": heard.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
@@ -130,4 +130,10 @@ def _pods(heard: Heard, world: World) -> list[Text]:
     ]
 
 
-RULE = Rule("disk-io-saturated", Limits, CAUSES, detect)
+RULE = Rule(
+    "disk-io-saturated",
+    Limits,
+    CAUSES,
+    detect,
+    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _RESPITE, collector="disk_io")},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_nodes, signs_of_xids
@@ -76,7 +76,7 @@ class Limits:
         return self.xid_application_hold if cause == "xid-application" else self.xid_hold
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find what is broken: one finding a card, and one a node for what concerns no single card."""
     reports = cards.reports_of(situation)
     blind = _blind(situation, reports, memory)
@@ -89,10 +89,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
     since = cards.lasting(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
     due = [sign for sign in signs if situation.now - since[sign.key] >= _limits(situation, sign).waits(sign)]
     findings = [_finding(each, since, situation.now) for each in _by_subject(due, situation)]
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _blind(situation: Situation, reports: Mapping[str, AgentFact], memory: Any) -> cards.Blind:
+def _blind(situation: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> cards.Blind:
     """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
 
     A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
@@ -110,7 +110,7 @@ def _blind(situation: Situation, reports: Mapping[str, AgentFact], memory: Any) 
     return cards.Blind(nodes=frozenset(hidden))
 
 
-def _limits(situation: Situation, sign: Sign) -> Limits:
+def _limits(situation: RuleContext, sign: Sign) -> Limits:
     limits: Limits = situation.limits.of({"node": sign.node})
     return limits
 
@@ -123,7 +123,7 @@ class _Subject:
     gpu: GpuView | None
 
 
-def _by_subject(signs: Iterable[Sign], situation: Situation) -> list[_Subject]:
+def _by_subject(signs: Iterable[Sign], situation: RuleContext) -> list[_Subject]:
     grouped: dict[tuple[str, int | None], list[Sign]] = {}
     for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
         grouped.setdefault((sign.node, sign.gpu), []).append(sign)
@@ -158,4 +158,15 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-fault", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-fault",
+    Limits,
+    CAUSES,
+    detect,
+    latency={
+        "driver-hung": Latency("hung_after"),
+        "cards-missing": Latency("missing_after", Delay.FIRST_SEEN),
+        **{cause: Latency(resolve_limit="xid_hold") for cause in CAUSES if cause.startswith("xid-")},
+        "xid-application": Latency(resolve_limit="xid_application_hold"),
+    },
+)

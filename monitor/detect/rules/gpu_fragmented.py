@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.visibility import label, unseen
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
@@ -80,10 +80,10 @@ class _Cluster:
         return self.plans.get(alike)
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the jobs that would fit into what is free, if it were on one node."""
     if unseen(situation, "pods", "nodes"):
-        return Detected(blind=(Scope(labels={}),))
+        return RuleResult(blind=(Scope(labels={}),))
     findings, blind = [], []
     cluster = _Cluster(situation.world)
     for pods in _jobs(situation):
@@ -93,7 +93,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
             blind.append(Scope(labels=_labels(pods, situation.world)))
         elif room.too_scattered(gpus_asked(pod, situation.world)):
             findings.append(_finding(pods, pod, room, cluster.plan(pod, room.fits), situation))
-    return Detected(findings=tuple(findings), blind=tuple(blind))
+    return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
 def _shape(pod: PodFact, world: World) -> tuple[object, ...]:
@@ -101,7 +101,7 @@ def _shape(pod: PodFact, world: World) -> tuple[object, ...]:
     return gpu_resource(pod, world), selector, pod.node_affinity, pod.tolerations
 
 
-def _jobs(situation: Situation) -> list[list[PodFact]]:
+def _jobs(situation: RuleContext) -> list[list[PodFact]]:
     """Return the pods that wait for GPUs and for a node, by job; who has waited longest comes first."""
     world, jobs = situation.world, defaultdict(list)
     for pod in world.pods:
@@ -127,7 +127,7 @@ def _finding(
     pod: PodFact,
     room: _Room,
     plan: tuple[Move, ...] | None,
-    situation: Situation,
+    situation: RuleContext,
 ) -> Finding:
     world = situation.world
     since = min(each.created_at or situation.now for each in pods)
@@ -168,4 +168,4 @@ def _advice(plan: Sequence[Move] | None, values: dict[str, Value]) -> Text:
     return Text(key=f"{NAME}.moves.advice", values={"node": plan[0].source, "pods": pods})
 
 
-RULE = Rule(NAME, Limits, CAUSES, detect)
+RULE = Rule(NAME, Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.findings import Finding, Severity
@@ -22,7 +22,7 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that are in use by nobody."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu", "gpu_processes")
@@ -33,7 +33,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limits: Limits = situation.limits.of(gpus.card_labels(gpu))
         if situation.now - since[key] > limits.after:
             findings.append(_finding(gpu, since[key], situation.now))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
 def _finding(gpu: GpuView, since: float, now: float) -> Finding:
@@ -56,4 +56,4 @@ def _finding(gpu: GpuView, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-ghost", Limits, CAUSES, detect)
+RULE = Rule("gpu-ghost", Limits, CAUSES, detect, suppressed_by=("node-down",))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.detect.visibility import label
 from monitor.facts.findings import Finding, Scope, Severity
@@ -26,7 +26,7 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that have been slowed down for a while."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu")
@@ -41,7 +41,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
             findings.append(_finding(place, cause, facts[place], since[keys[place]], situation.now))
     mute = (place for place, fact in facts.items() if fact.throttle_reasons is None)
     scopes = (Scope(labels={"node": label(node), "gpu": str(gpu)}) for node, gpu in mute)
-    return Detected(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))
+    return RuleResult(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))
 
 
 def _cause(fact: GpuFact) -> str | None:
@@ -72,4 +72,4 @@ def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, no
     )
 
 
-RULE = Rule("gpu-hot", Limits, CAUSES, detect)
+RULE = Rule("gpu-hot", Limits, CAUSES, detect, suppressed_by=("node-down",))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import Draws, worked_until
@@ -56,7 +56,7 @@ class _Card:
         return max(0.0, now - self.since) if self.since is not None else 0.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that a live pod has and does not use."""
     before = memory if isinstance(memory, dict) else {}
     reports = cards.reports_of(situation)
@@ -66,17 +66,17 @@ def detect(situation: Situation, memory: Any) -> Detected:
     draws = worked_until(before.get("power"), situation, blind, (limits.power_times, limits.power_share))
     remembered = {"io": marks, "power": draws}
     if blind.everything:
-        return Detected(memory=remembered, blind=blind.scopes)
+        return RuleResult(memory=remembered, blind=blind.scopes)
     findings: list[Finding] = []
     half_seen = _half_seen(situation, blind)
     for job, group in _jobs(_cards(situation, draws), situation).items():
         if job not in half_seen:
             findings += _of_job(group, situation, reports, waiting)
     jobs = (Scope(labels={"namespace": label(namespace), "job": label(job)}) for namespace, job in sorted(half_seen))
-    return Detected(findings=tuple(findings), memory=remembered, blind=(*blind.scopes, *jobs))
+    return RuleResult(findings=tuple(findings), memory=remembered, blind=(*blind.scopes, *jobs))
 
 
-def _cards(situation: Situation, draws: Draws) -> list[_Card]:
+def _cards(situation: RuleContext, draws: Draws) -> list[_Card]:
     """Return the cards of jobs with an idle one. What a card did before its pod came is not the pod's."""
     view, suspects = situation.world.view, _suspects(situation)
     gpus = view.gpus if view and suspects else ()
@@ -94,7 +94,7 @@ def _cards(situation: Situation, draws: Draws) -> list[_Card]:
     return found
 
 
-def _suspects(situation: Situation) -> set[tuple[str | None, str | None]]:
+def _suspects(situation: RuleContext) -> set[tuple[str | None, str | None]]:
     """Return the jobs that have a card which has long been idle: only these are worth a closer look."""
     every: list[Limits] = [situation.limits.default, *(each.limits for each in situation.limits.overrides)]
     shortest = min(min(limits.warning_after, limits.notebook_warning_after) for limits in every)
@@ -118,19 +118,19 @@ def started_at(pod: PodFact) -> float | None:
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
-def _jobs(found: Iterable[_Card], situation: Situation) -> dict[tuple[str, str], list[_Card]]:
+def _jobs(found: Iterable[_Card], situation: RuleContext) -> dict[tuple[str, str], list[_Card]]:
     jobs: defaultdict[tuple[str, str], list[_Card]] = defaultdict(list)
     for card in found:
         jobs[job_of(card.pod, situation)].append(card)
     return jobs
 
 
-def job_of(pod: PodFact, situation: Situation) -> tuple[str, str]:
+def job_of(pod: PodFact, situation: RuleContext) -> tuple[str, str]:
     """Return the job that a pod is of; one that belongs to none is its own."""
     return pod.namespace, situation.world.identity(pod).job or pod.uid
 
 
-def _half_seen(situation: Situation, blind: cards.Blind) -> set[tuple[str, str]]:
+def _half_seen(situation: RuleContext, blind: cards.Blind) -> set[tuple[str, str]]:
     """Return the jobs with pods where nothing can be seen: whether all of their cards are idle is not known."""
     world = situation.world
     pods = [pod for node in blind.nodes for pod in world.bound.get(node, ()) if pod.requests.get(world.resource)]
@@ -138,7 +138,7 @@ def _half_seen(situation: Situation, blind: cards.Blind) -> set[tuple[str, str]]
 
 
 def _of_job(
-    job: list[_Card], situation: Situation, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
+    job: list[_Card], situation: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
 ) -> list[Finding]:
     """Return one finding for a job of which some cards work, else one for each card that is idle."""
     now = situation.now
@@ -156,7 +156,7 @@ def _of_job(
     return found
 
 
-def _severity(card: _Card, situation: Situation) -> Severity | None:
+def _severity(card: _Card, situation: RuleContext) -> Severity | None:
     """Return how bad it is that a card does nothing, if it is bad."""
     if card.since is None:
         return None
@@ -212,4 +212,11 @@ def _of_pod(card: _Card) -> dict[str, Value]:
     return {"pod": card.pod.name, "namespace": card.pod.namespace}
 
 
-RULE = Rule("gpu-idle", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-idle",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency("warning_after", Delay.FIRST_SEEN)},
+)

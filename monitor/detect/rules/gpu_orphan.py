@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
@@ -27,7 +27,7 @@ class Limits:
     allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
@@ -38,10 +38,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limits: Limits = situation.limits.of(gpus.card_labels(gpu))
         if situation.now - since[key] >= limits.after:
             findings.append(_finding(gpu, strangers, since[key], situation.now, reports))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _strangers(situation: Situation) -> dict[str, tuple[GpuView, list[Evidence]]]:
+def _strangers(situation: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
     nodes, found = situation.world.view_of_node, {}
     for gpu in gpus.cards_in(situation, GpuState.ORPHAN):
         limits: Limits = situation.limits.of(gpus.card_labels(gpu))
@@ -100,4 +100,4 @@ def _container(container_id: str, agent: AgentFact | None) -> str:
     return (known.name if known else None) or container_id[:12]
 
 
-RULE = Rule("gpu-orphan", Limits, CAUSES, detect)
+RULE = Rule("gpu-orphan", Limits, CAUSES, detect, suppressed_by=("node-down",))

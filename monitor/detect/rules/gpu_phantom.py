@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
@@ -43,7 +43,7 @@ class _Phantom:
         return f"{gpus.card_key(self.gpu)}/{self.cause}"
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that Kubernetes counts as used and that nobody holds."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
@@ -55,17 +55,17 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
         if situation.now - since[each.key] >= limits.after:
             findings.append(_finding(each, since[each.key], situation.now))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stale(situation: Situation) -> Iterator[_Phantom]:
+def _stale(situation: RuleContext) -> Iterator[_Phantom]:
     for gpu in gpus.cards_in(situation, GpuState.PHANTOM):
         holder = next((each for each in gpu.holders if each.live is False), None)
         if holder is not None:
             yield _Phantom(gpu, holder, STALE)
 
 
-def _terminal(situation: Situation) -> Iterator[_Phantom]:
+def _terminal(situation: RuleContext) -> Iterator[_Phantom]:
     """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
     refused = _refused(situation)
     for gpu in gpus.cards_in(situation, GpuState.FREE) if refused else ():
@@ -74,7 +74,7 @@ def _terminal(situation: Situation) -> Iterator[_Phantom]:
             yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
 
 
-def _refused(situation: Situation) -> dict[str, str]:
+def _refused(situation: RuleContext) -> dict[str, str]:
     """Return the nodes that refused a pod for want of devices, and the pod."""
     found = {}
     for pod in situation.world.pods:
@@ -101,4 +101,14 @@ def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-phantom", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-phantom",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        STALE: Latency("after", Delay.POD_GONE, collector="pod_devices"),
+        ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, collector="pod_devices"),
+    },
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_why import is_notebook
@@ -34,7 +34,7 @@ class Limits:
     io_wait_cores: float = 1.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the pods that have used their cards too little for a long time. Cards that do nothing are gpu-idle's."""
     before = memory if isinstance(memory, dict) else {}
     reports = cards.reports_of(situation)
@@ -43,7 +43,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     known = before.get("pods")
     records: dict[str, Record] = known if isinstance(known, dict) else {}
     if blind.everything:
-        return Detected(memory={"io": marks, "pods": records}, blind=blind.scopes)
+        return RuleResult(memory={"io": marks, "pods": records}, blind=blind.scopes)
     kept = _kept(records, situation, blind)
     low = []
     for pod, gpus in _pods(situation, _working(situation)):
@@ -54,14 +54,14 @@ def detect(situation: Situation, memory: Any) -> Detected:
             low.append(Job(pod, gpus, mean, limits.window, limits.io_wait_cores))
     facts = cards.card_facts(situation) if low else {}
     findings = tuple(_finding(job, facts, reports.get(job.gpus[0].node), waiting) for job in low)
-    return Detected(findings=findings, memory={"io": marks, "pods": kept}, blind=blind.scopes)
+    return RuleResult(findings=findings, memory={"io": marks, "pods": kept}, blind=blind.scopes)
 
 
 def _ratio(gpus: list[GpuView]) -> float:
     return sum(gpu.utilization_ratio or 0.0 for gpu in gpus) / len(gpus)
 
 
-def _working(situation: Situation) -> dict[str, list[GpuView]]:
+def _working(situation: RuleContext) -> dict[str, list[GpuView]]:
     """Return the cards that pods have for themselves and do something with, by pod."""
     found: dict[str, list[GpuView]] = {}
     for gpu in cards.cards_in(situation, GpuState.BUSY):
@@ -71,14 +71,14 @@ def _working(situation: Situation) -> dict[str, list[GpuView]]:
     return found
 
 
-def _pods(situation: Situation, working: Mapping[str, list[GpuView]]) -> Iterator[tuple[PodFact, list[GpuView]]]:
+def _pods(situation: RuleContext, working: Mapping[str, list[GpuView]]) -> Iterator[tuple[PodFact, list[GpuView]]]:
     """Yield the pods that are jobs, with their cards. Behind a notebook sits a person, who thinks."""
     for pod in situation.world.pods:
         if pod.uid in working and pod.phase == "Running" and not is_notebook(pod, situation):
             yield pod, working[pod.uid]
 
 
-def _kept(records: Mapping[str, Record], situation: Situation, blind: cards.Blind) -> dict[str, Record]:
+def _kept(records: Mapping[str, Record], situation: RuleContext, blind: cards.Blind) -> dict[str, Record]:
     """Return what is kept of pods that do not work now: nothing is known of their node, or they pause."""
     nodes = {pod.uid: pod.node for pod in situation.world.pods if pod.uid in records and pod.phase == "Running"}
     return {uid: records[uid] for uid, node in nodes.items() if blind.hides(node or "") or uid in situation.world.cards}
@@ -137,4 +137,11 @@ def _finding(
     )
 
 
-RULE = Rule("gpu-underused", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-underused",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency("window", Delay.FIRST_SEEN, collector="pod_devices")},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView
@@ -39,7 +39,7 @@ class _Stuck:
         return f"{gpus.card_key(self.gpu)}/{self.pid}/{self.cause}"
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards whose holder is stuck: one finding a card, about the process that has been so the longest."""
     reports = gpus.reports_of(situation)
     blind = gpus.look(situation, reports, "gpu", "gpu_processes")
@@ -53,10 +53,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
         if situation.now - since[each.key] > limits.after:
             findings.append(_finding(each, since[each.key], situation.now))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stuck(situation: Situation, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
+def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
     """Yield the processes that are stuck, with the node's times on our clock."""
     for gpu in gpus.cards_in(situation, GpuState.WEDGED):
         skew = gpus.skew_of(reports.get(gpu.node))
@@ -85,4 +85,4 @@ def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
     )
 
 
-RULE = Rule("gpu-wedged", Limits, CAUSES, detect)
+RULE = Rule("gpu-wedged", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency("after")})

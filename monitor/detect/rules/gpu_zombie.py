@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as cards
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -41,7 +41,7 @@ class _Held:
         return f"{cards.card_key(self.gpu)}/{cards.pod_text(self.holder)}"
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that a pod holds which is not alive any more."""
     reports = cards.reports_of(situation)
     blind = cards.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
@@ -53,10 +53,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limit = limits.terminating_after if each.cause == TERMINATING else limits.finished_after
         if situation.now - since[each.key] >= limit and _said_since(each.gpu, since[each.key], reports):
             findings.append(_finding(each, since[each.key], situation.now, reports))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _held(situation: Situation) -> Iterator[_Held]:
+def _held(situation: RuleContext) -> Iterator[_Held]:
     """Yield what is held by the dead: on a shared card only they are meant, not the living beside them."""
     view = situation.world.view
     gpus = [gpu for gpu in (view.gpus if view else ()) if any(holder.live is False for holder in gpu.holders)]
@@ -121,4 +121,15 @@ def _pid(held: _Held, agent: AgentFact | None) -> int | None:
     return next(iter(gpu.pids), None)
 
 
-RULE = Rule("gpu-zombie", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-zombie",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
+        DELETED: Latency("finished_after", Delay.POD_GONE),
+        TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
 from monitor.detect.lib.disk_contents import image_note, is_on
 from monitor.detect.lib.storage import Heard, hear
 from monitor.detect.visibility import label
@@ -49,7 +49,7 @@ class _Cache:
         return min(self.image_bytes, sum(size or 0 for size in sizes))
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the image caches that are too large."""
     hearing = hear(situation)
     findings = []
@@ -69,7 +69,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
             cache = _cache(heard, here)
             if _is_large(cache, fact.size_bytes, situation.limits.of(labels)):
                 findings.append(_finding(situation, heard, fact, cache, labels))
-    return Detected(findings=tuple(findings), blind=tuple(blind))
+    return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
 def _cache(heard: Heard, caches: list[ImageCacheFact]) -> _Cache:
@@ -92,7 +92,7 @@ def _cause(cache: _Cache) -> str:
     return "unused-images" if cache.unused_bytes >= _TELLING * cache.total else "growth"
 
 
-def _finding(situation: Situation, heard: Heard, fact: DiskFact, cache: _Cache, labels: dict[str, str]) -> Finding:
+def _finding(situation: RuleContext, heard: Heard, fact: DiskFact, cache: _Cache, labels: dict[str, str]) -> Finding:
     cause = _cause(cache)
     shown = cache.unused if cause == "unused-images" else cache.images
     largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_NAMED]
@@ -115,4 +115,11 @@ def _finding(situation: Situation, heard: Heard, fact: DiskFact, cache: _Cache, 
     )
 
 
-RULE = Rule("image-cache-large", Limits, CAUSES, detect)
+RULE = Rule(
+    "image-cache-large",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("disk-full",),
+    latency={"build-cache": Latency(collector="runtime_usage"), ANY_CAUSE: Latency(collector="images")},
+)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult
 from monitor.detect.lib.disk_contents import image_name, image_users, some
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
 from monitor.detect.visibility import label
@@ -25,7 +25,7 @@ class Limits:
     size: Bytes = 30 * GIB
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the images that are too large, each once, on whatever nodes it is. Remember which nodes had it."""
     (before,) = read_memory(memory, "nodes")
     hearing = hear(situation)
@@ -46,16 +46,16 @@ def detect(situation: Situation, memory: Any) -> Detected:
     blind = tuple(Scope(labels={"image": image}) for image in lost)
     if not hearing.nodes:
         blind = (Scope(labels={}),)
-    return Detected(findings=tuple(findings), memory={"nodes": lost | nodes}, blind=blind)
+    return RuleResult(findings=tuple(findings), memory={"nodes": lost | nodes}, blind=blind)
 
 
-def _smallest(situation: Situation) -> int:
+def _smallest(situation: RuleContext) -> int:
     """Return the size below which no limit, be it an exception, lets an image be too large."""
     limits = situation.limits
     return int(min([limits.default.size, *(override.limits.size for override in limits.overrides)]))
 
 
-def _finding(situation: Situation, seen: list[tuple[Heard, ImageFact]]) -> Finding | None:
+def _finding(situation: RuleContext, seen: list[tuple[Heard, ImageFact]]) -> Finding | None:
     """Return what is to be said of one image. It may have several names: the first one that people gave it counts."""
     image = min((image for _, image in seen), key=lambda image: (not image.names, image_name(image)))
     name, size = image_name(image), max(image.size_bytes or 0 for _, image in seen)
@@ -82,4 +82,4 @@ def _first_seen(seen: list[tuple[Heard, ImageFact]]) -> float | None:
     return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
 
 
-RULE = Rule("image-oversize", Limits, CAUSES, detect)
+RULE = Rule("image-oversize", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="images")})

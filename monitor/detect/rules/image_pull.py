@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult
 from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, pod_labels, pod_values, raw
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import Pull
@@ -25,7 +25,7 @@ class Limits:
     failures: int = 1
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the pods that wait for an image which could not be pulled.
 
     What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
@@ -40,7 +40,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limits: Limits = situation.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return Detected(findings=tuple(findings), memory=said, blind=blind_pods(situation))
+    return RuleResult(findings=tuple(findings), memory=said, blind=blind_pods(situation))
 
 
 def _finding(pull: FailedPull, world: World) -> Finding:
@@ -73,4 +73,12 @@ def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
     return reasons
 
 
-RULE = Rule("image-pull", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "image-pull",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("registry-unreachable", "disk-full", "node-down"),
+    advice={cause: (f"pull_{cause.replace('-', '_')}_advice",) for cause in CAUSES},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import EVERYTHING, bounded, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
 from monitor.detect.lib.pulls import canonical
@@ -31,7 +31,7 @@ class Limits:
     spoken_of: Seconds = 3600.0
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pulls that take long now, and those that were slow. One finding for a node and an image."""
     world, now = situation.world, situation.now
     default: Limits = situation.limits.of({})
@@ -45,7 +45,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
         if _is_slow(pull, size, limits):
             found.setdefault((node, pull.image), _finding(pull, size, limits, world))
     blind = (EVERYTHING,) if unseen(situation, "pods", "events") else ()
-    return Detected(tuple(found.values()), None, blind)
+    return RuleResult(tuple(found.values()), None, blind)
 
 
 def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
@@ -109,4 +109,11 @@ def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text
         yield Text(key="image-pull-slow.rate", values=values)
 
 
-RULE = Rule("image-pull-slow", Limits, CAUSES, detect)
+RULE = Rule(
+    "image-pull-slow",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("registry-unreachable", "node-down"),
+    latency={ANY_CAUSE: Latency("pulling")},
+)

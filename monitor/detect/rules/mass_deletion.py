@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, OwnDeletion, Rule, Seconds, Share, Situation
+from monitor.detect.base import (
+    ANY_CAUSE,
+    Bytes,
+    CleanupDeletion,
+    Latency,
+    Rule,
+    RuleContext,
+    RuleResult,
+    Seconds,
+    Share,
+)
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disk_of, disks, hear, read_memory
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
@@ -32,7 +42,7 @@ class Limits:
     keep_for: Seconds = 6 * 3600.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the data mounts that were emptied. Remember the last minutes of each, and what was lost."""
     before, lost = read_memory(memory, "seen", "lost")
     hearing = hear(situation)
@@ -54,7 +64,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     unseen = {key: kept for key, kept in before.items() if key not in seen and _fresh(kept, situation.now)}
     held = {key: fall for key, fall in lost.items() if key not in seen and hearing.lost_sight(fall["nodes"], "disk")}
     blind = (*hearing.blind("disk"), *known.blind, *(Scope(labels=dict(fall["labels"])) for fall in held.values()))
-    return Detected(findings=tuple(findings), memory={"seen": seen | unseen, "lost": now_lost | held}, blind=blind)
+    return RuleResult(findings=tuple(findings), memory={"seen": seen | unseen, "lost": now_lost | held}, blind=blind)
 
 
 def _fresh(kept: Any, now: float) -> bool:
@@ -69,7 +79,7 @@ def _same_disk(kept: Any, disk: Disk) -> list[list[float]]:
     return [list(point) for point in kept["points"]]
 
 
-def _is_on(own: OwnDeletion, disk: Disk) -> bool:
+def _is_on(own: CleanupDeletion, disk: Disk) -> bool:
     """Return whether something was deleted from this disk. A NAS has it whichever of its nodes deleted."""
     if own.node not in disk.nodes:
         return False
@@ -81,12 +91,12 @@ def _is_on(own: OwnDeletion, disk: Disk) -> bool:
     return holding is not None and holding.mount == disk.fact.mount
 
 
-def _without(points: list[list[float]], own: list[OwnDeletion]) -> list[list[float]]:
+def _without(points: list[list[float]], own: list[CleanupDeletion]) -> list[list[float]]:
     """Return the points less what this product has deleted after each: what is still missing then is lost."""
     return [[at, used - sum(each.bytes for each in own if _after(each, at))] for at, used in points]
 
 
-def _after(own: OwnDeletion, at: float) -> bool:
+def _after(own: CleanupDeletion, at: float) -> bool:
     return own.ended_at is None or own.ended_at + _NOTICED > at
 
 
@@ -136,4 +146,4 @@ def _finding(disk: Disk, fall: dict[str, Any]) -> Finding:
     )
 
 
-RULE = Rule("mass-deletion", Limits, CAUSES, detect)
+RULE = Rule("mass-deletion", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

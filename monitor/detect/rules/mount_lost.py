@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -32,7 +32,7 @@ class Limits:
     everywhere: int = 3
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the mounts that are lost, node by node, and those that are lost on most nodes."""
     (found,) = read_memory(memory, "everywhere")
     hearing = hear(situation)
@@ -53,7 +53,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
     findings += [_everywhere(situation, path, lost[path], expected[path]) for path in everywhere]
     unsure = {path: nodes for path, nodes in found.items() if path not in everywhere and _unsure(nodes, hearing)}
     blind = (*hearing.blind("mounts"), *(Scope(labels={"mount": label(path)}) for path in unsure))
-    return Detected(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
+    return RuleResult(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
 
 
 def _unsure(nodes: list[str], hearing: Hearing) -> bool:
@@ -61,21 +61,21 @@ def _unsure(nodes: list[str], hearing: Hearing) -> bool:
     return 2 * sum(hearing.lost_sight((node,), "mounts") for node in nodes) > len(nodes)
 
 
-def _seconds(situation: Situation, heard: Heard, mount: MountFact) -> float:
+def _seconds(situation: RuleContext, heard: Heard, mount: MountFact) -> float:
     return max(0.0, situation.now - (mount.since + heard.skew))
 
 
-def _lasts(situation: Situation, heard: Heard, mount: MountFact) -> bool:
+def _lasts(situation: RuleContext, heard: Heard, mount: MountFact) -> bool:
     limits: Limits = situation.limits.of({"node": heard.node, "mount": mount.path})
     return _seconds(situation, heard, mount) >= limits.after
 
 
-def _is_everywhere(situation: Situation, path: str, lost: int, expected: int) -> bool:
+def _is_everywhere(situation: RuleContext, path: str, lost: int, expected: int) -> bool:
     limits: Limits = situation.limits.of({"mount": path})
     return lost >= limits.everywhere and 2 * lost > expected
 
 
-def _finding(situation: Situation, heard: Heard, mount: MountFact) -> Finding:
+def _finding(situation: RuleContext, heard: Heard, mount: MountFact) -> Finding:
     cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(situation, heard, mount)
     pods = [pod for pod in situation.world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": heard.node, "mount": mount.path}
@@ -118,7 +118,7 @@ def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     )
 
 
-def _everywhere(situation: Situation, path: str, lost: list[tuple[Heard, MountFact]], expected: int) -> Finding:
+def _everywhere(situation: RuleContext, path: str, lost: list[tuple[Heard, MountFact]], expected: int) -> Finding:
     """One finding that stands for those of all nodes."""
     state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
     heard, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
@@ -143,4 +143,4 @@ def _pods_of(world: World, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, 
     return _explains(pods)
 
 
-RULE = Rule("mount-lost", Limits, CAUSES, detect)
+RULE = Rule("mount-lost", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency("after", collector="mounts")})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label, store_unseen, unseen
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -17,12 +17,6 @@ PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure
 NETWORK_WORDS = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
 MOST_CHANGES = 20  # remembered of a node
 LONGEST_RAW = 1000
-# What a node that is down makes look ill. What may have brought it down (a full disk, a fault of a card) is not here.
-SYMPTOMS = (
-    "agent-silent", "capacity-mismatch", "gpu-ghost", "gpu-hot", "gpu-idle", "gpu-orphan", "gpu-phantom",
-    "gpu-underused", "gpu-wedged", "gpu-zombie", "image-pull", "image-pull-slow", "pod-pending", "pod-silent",
-    "pod-start-failed", "pod-stuck-creating", "pod-stuck-terminating", "registry-unreachable", "shm-pressure",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,11 +29,11 @@ class Limits:
     window: Seconds = 1800.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the nodes on which nothing can be relied on. Remember when each changed."""
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
     if unseen(situation, "nodes"):
-        return Detected(memory=remembered, blind=(Scope(labels={}),))
+        return RuleResult(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
     agents = {} if store_unseen(situation) else situation.world.agent_of_node
     for node in situation.world.nodes:
@@ -50,7 +44,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
         verdict = _verdict(node, kept, limits, situation.now)
         if verdict is not None:
             findings.append(_finding(situation, node, verdict, agents.get(node.name)))
-    return Detected(findings=tuple(findings), memory=changes)
+    return RuleResult(findings=tuple(findings), memory=changes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ def _says(condition: ConditionFact) -> str:
     return ": ".join(word for word in (condition.reason, condition.message) if word)[:LONGEST_RAW]
 
 
-def _finding(situation: Situation, node: NodeFact, verdict: _Verdict, agent: AgentFact | None) -> Finding:
+def _finding(situation: RuleContext, node: NodeFact, verdict: _Verdict, agent: AgentFact | None) -> Finding:
     cause, now, world = verdict.cause, situation.now, situation.world
     pods = world.bound.get(node.name, ())
     gpus = world.used.get(node.name, {}).get(world.resource, 0.0)
@@ -152,9 +146,14 @@ def _finding(situation: Situation, node: NodeFact, verdict: _Verdict, agent: Age
         evidence=tuple(evidence),
         advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
         since=verdict.since,
-        explains=(Scope(labels={"node": label(node.name)}, rules=SYMPTOMS),) if _is_cause(verdict) else (),
+        explains=_symptoms(node, situation) if _is_cause(verdict) else (),
         raw=verdict.raw or ("no message" if cause == "unknown" else None),
     )
+
+
+def _symptoms(node: NodeFact, situation: RuleContext) -> tuple[Scope, ...]:
+    """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
+    return (Scope(labels={"node": label(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
 
 
 def _is_cause(verdict: _Verdict) -> bool:
@@ -168,4 +167,12 @@ def _agent_note(agent: AgentFact) -> Text:
     return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})
 
 
-RULE = Rule("node-down", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "node-down",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("disk-full",),
+    latency={"flapping": Latency(resolve_limit="window"), ANY_CAUSE: Latency()},
+)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
 from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
 from monitor.detect.visibility import unseen
@@ -42,11 +42,11 @@ class Waiting:
     since: float
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the jobs whose pods have no node for too long."""
     world = situation.world
     if unseen(situation, "pods", "nodes") and not world.nodes:
-        return Detected(memory=memory, blind=(EVERYTHING,))
+        return RuleResult(memory=memory, blind=(EVERYTHING,))
     jobs = list(_waiting(situation))
     shapes = {shaped: name_of(shaped) for shaped in {shape(job.pod, world) for job in jobs}}
     names = [shapes[shape(job.pod, world)] for job in jobs]
@@ -60,10 +60,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
             findings.append(_finding(job, for_pod(answers[name], job.pod), world, situation.now))
         else:  # its turn comes; till then it is as it was
             blind.append(Scope(labels=job.labels))
-    return Detected(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
+    return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
-def _waiting(situation: Situation) -> Iterable[Waiting]:
+def _waiting(situation: RuleContext) -> Iterable[Waiting]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
     world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in world.pods:
@@ -105,4 +105,33 @@ def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> F
     )
 
 
-RULE = Rule("pod-pending", Limits, CAUSES, detect)
+# Keys of the advice that monitor.explain gives for a cause.
+ADVICE = {
+    "no-single-node-fits": ("distribute", "smaller_workers", "distribute_later", "or_wait_for_node"),
+    "not-enough-gpus": ("no_gpu_nodes_advice", "release_idle", "release_stuck", "wait_or_ask_less"),
+    "quota": ("queue_full_advice", "queue_never_advice", "kueue_waits_advice", "kueue_never_advice"),
+    "queue-closed": ("queue_closed_volcano_advice", "queue_closed_kueue_advice", "queue_missing_advice"),
+    "gang-incomplete": ("gang_missing_advice", "gang_too_large_advice", "gang_kueue_advice"),
+    "taint": ("taint_advice", "taint_disk_advice", "taint_trouble_advice"),
+    "selector": ("selector_advice",),
+    "volume": ("claim_missing_advice", "claim_unbound_advice", "volume_elsewhere_advice", "volume_unavailable_advice"),
+    "priority": ("priority_advice", "waits_for_victims_advice"),
+    "overtaken": ("distribute", "wait_or_ask_less"),
+    "unschedulable-other": (
+        "uncordon_advice",
+        "node_back_advice",
+        "short_of_advice",
+        "short_of_pods_advice",
+        "no_scheduler_advice",
+        "gated_advice",
+    ),
+}
+RULE = Rule(
+    "pod-pending",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    advice=ADVICE,
+    latency={ANY_CAUSE: Latency("waiting")},
+)

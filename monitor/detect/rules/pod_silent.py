@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw, skew
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
@@ -38,7 +38,7 @@ class Silence:
     error: str | None = None
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the containers with GPUs whose log is empty, stands still, or cannot be read."""
     world, agents = situation.world, situation.world.agent_of_node
     logs: dict[str, dict[str, LogFact] | None] = {}
@@ -56,7 +56,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
             if silence is not None:
                 findings.append(_finding(pod, status, silence, world, situation.now))
     blind = tuple(Scope(labels={"node": node}) for node, known in sorted(logs.items()) if known is None)
-    return Detected(tuple(findings), None, (*blind_pods(situation), *blind))
+    return RuleResult(tuple(findings), None, (*blind_pods(situation), *blind))
 
 
 def _counts(pod: PodFact, world: World) -> bool:
@@ -118,4 +118,11 @@ def _use(pod: PodFact, world: World) -> Iterable[Text]:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": memory})
 
 
-RULE = Rule("pod-silent", Limits, CAUSES, detect)
+RULE = Rule(
+    "pod-silent",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={"stopped-logging": Latency("stopped", collector="logs"), ANY_CAUSE: Latency("empty", collector="logs")},
+)

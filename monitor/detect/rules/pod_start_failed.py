@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain import crash, finished, starting
 from monitor.explain.explain import CANNOT_START, CONFIGURATION
@@ -48,7 +48,7 @@ class Limits:
     failed_for: Seconds = 3600.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the containers that do not start, or do not stay."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     findings, known = [], dict[str, float]()
@@ -59,10 +59,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
             if answer is not None:
                 known[name] = before.get(name, situation.now)
                 findings.append(_finding(pod, status, answer, situation.world, known[name]))
-    return Detected(tuple(findings), known, blind_pods(situation))
+    return RuleResult(tuple(findings), known, blind_pods(situation))
 
 
-def _trouble(pod: PodFact, status: ContainerStatusFact, situation: Situation, *, known_before: bool) -> Answer | None:
+def _trouble(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
     """Return what is wrong with a container, or None."""
     world, now = situation.world, situation.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
@@ -123,4 +123,32 @@ def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 
-RULE = Rule("pod-start-failed", Limits, CAUSES, detect, prompt=True)
+# Keys of the advice that monitor.explain gives for a cause.
+ADVICE = {
+    "file-not-found": (
+        "crash_no_command_advice",
+        "crash_no_file_advice",
+        "crash_no_module_advice",
+        "start_no_start_file_advice",
+        "start_workdir_advice",
+    ),
+    "not-executable": (
+        "crash_not_executable_advice",
+        "crash_illegal_advice",
+        "start_not_executable_advice",
+        "start_exec_format_advice",
+    ),
+    "permission": ("crash_permission_advice",),
+    "out-of-memory": ("crash_out_of_memory_advice", "crash_gpu_memory_advice", "crash_killed_advice"),
+    "bus-error": ("crash_shm_advice", "crash_segfault_advice"),
+    "config": (
+        "config_object_missing_advice",
+        "config_key_missing_advice",
+        "config_root_advice",
+        "start_other_advice",
+        "crash_error_advice",
+    ),
+}
+RULE = Rule(
+    "pod-start-failed", Limits, CAUSES, detect, prompt=True, suppressed_by=("disk-full", "node-down"), advice=ADVICE
+)

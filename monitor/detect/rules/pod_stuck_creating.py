@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, gpus_asked
@@ -31,7 +31,7 @@ class Limits:
     creating: Seconds = 300.0
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose containers are not created."""
     world, findings = situation.world, []
     for pod in live(world.pods):
@@ -42,7 +42,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
         if since is not None and situation.now - since > limits.creating:
             answer = starting.starting(pod, world, situation.now)
             findings.append(_finding(pod, answer, world, since, situation.now))
-    return Detected(tuple(findings), None, blind_pods(situation))
+    return RuleResult(tuple(findings), None, blind_pods(situation))
 
 
 def _is_being_created(pod: PodFact) -> bool:
@@ -124,4 +124,40 @@ def _hung_mounts(pod: PodFact, answer: Answer, world: World) -> Iterable[str]:
             yield path
 
 
-RULE = Rule("pod-stuck-creating", Limits, CAUSES, detect)
+# Keys of the advice that monitor.explain gives for a cause.
+ADVICE = {
+    "mount-failed": (
+        "mount_access_denied_advice",
+        "mount_no_such_export_advice",
+        "mount_helper_missing_advice",
+        "mount_unreachable_advice",
+        "mount_multi_attach_advice",
+        "mount_driver_missing_advice",
+        "mount_permission_advice",
+    ),
+    "mount-hung": ("mount_hung_advice", "mount_timed_out_advice", "mount_stale_advice"),
+    "sandbox": (
+        "sandbox_disk_full_advice",
+        "sandbox_no_address_advice",
+        "sandbox_runtime_class_advice",
+        "sandbox_pause_image_advice",
+        "sandbox_network_advice",
+        "sandbox_runtime_slow_advice",
+    ),
+    "config-missing": (
+        "mount_secret_missing_advice",
+        "mount_config_missing_advice",
+        "mount_key_missing_advice",
+        "mount_claim_missing_advice",
+    ),
+    "device-missing": ("mount_host_path_advice", "start_long_advice"),
+}
+RULE = Rule(
+    "pod-stuck-creating",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("disk-full", "mount-lost", "node-down"),
+    advice=ADVICE,
+    latency={ANY_CAUSE: Latency("creating")},
+)

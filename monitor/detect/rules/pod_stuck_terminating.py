@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
@@ -33,7 +33,7 @@ class Limits:
     overdue: Seconds = 300.0
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods that were deleted and are still there."""
     findings = []
     for pod in situation.world.pods:
@@ -43,7 +43,7 @@ def detect(situation: Situation, _memory: Any) -> Detected:
         # The API server has added the grace time already: this is when it is over.
         if situation.now - pod.deletion_at > limits.overdue:
             findings.append(_finding(pod, pod.deletion_at, situation.world, situation.now))
-    return Detected(tuple(findings), None, blind_pods(situation))
+    return RuleResult(tuple(findings), None, blind_pods(situation))
 
 
 def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Finding:
@@ -65,4 +65,20 @@ def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Find
     )
 
 
-RULE = Rule("pod-stuck-terminating", Limits, CAUSES, detect)
+# Keys of the advice that monitor.explain gives for a cause.
+ADVICE = {
+    "finalizer": ("term_finalizer_advice",),
+    "node-down": ("term_node_not_ready_advice", "term_force_advice"),
+    "volume-busy": ("term_volume_advice", "mount_hung_advice"),
+    "d-state": ("term_process_advice",),
+    "runtime-hung": ("term_unknown_advice",),
+}
+RULE = Rule(
+    "pod-stuck-terminating",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("mount-lost", "node-down"),
+    advice=ADVICE,
+    latency={ANY_CAUSE: Latency("overdue", Delay.GRACE_PERIOD)},
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import EVERYTHING, bounded
 from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
 from monitor.detect.visibility import unseen
@@ -44,7 +44,7 @@ class Book:
         return any(each.gpus <= self.limit and self.used + each.gpus > self.limit for each in self.waiting)
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the quotas and queues that are used up while work waits in them."""
     found: dict[tuple[str, str], Book] = {}
     for book in (*_quotas(situation), *_queues(situation.world)):
@@ -53,17 +53,17 @@ def detect(situation: Situation, _memory: Any) -> Detected:
     holders = _holders(situation.world) if found else {}
     findings = tuple(_finding(book, holders) for book in found.values())
     blind = (EVERYTHING,) if unseen(situation, "pods", "resourcequotas", *_queue_sources(situation)) else ()
-    return Detected(findings, None, blind)
+    return RuleResult(findings, None, blind)
 
 
-def _queue_sources(situation: Situation) -> list[str]:
+def _queue_sources(situation: RuleContext) -> list[str]:
     """Return the sources that tell of queues, as far as the cluster has them."""
     view = situation.world.view
     names = [source.name for source in view.sources] if view else []
     return [name for name in names if name.endswith((".volcano.sh", ".kueue.x-k8s.io"))]
 
 
-def _quotas(situation: Situation) -> Iterable[Book]:
+def _quotas(situation: RuleContext) -> Iterable[Book]:
     world = situation.world
     keys = (f"requests.{world.resource}", world.resource, f"limits.{world.resource}")
     limited = [(quota, key) for quota in world.quotas for key in keys if key in quota.hard]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Situation
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult
 from monitor.detect.lib.pods import EVERYTHING, bounded, raw
 from monitor.detect.lib.pulls import THE_REGISTRY
 from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
@@ -42,7 +42,7 @@ class _Course:
     was_down: bool
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
     reach = survey(situation)
@@ -69,7 +69,7 @@ def detect(situation: Situation, memory: Any) -> Detected:
             tell(node, troubles, _of_node)
     blind = _blind_nodes(situation)
     remembered = doubts | _remember(findings, reach, before, blind)
-    return Detected(tuple(findings), remembered, _blind(situation, remembered, blind))
+    return RuleResult(tuple(findings), remembered, _blind(situation, remembered, blind))
 
 
 def _split(
@@ -213,7 +213,7 @@ def _remember(
     return memory
 
 
-def _blind(situation: Situation, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
+def _blind(situation: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
     if unseen(situation, "pods"):
         return (EVERYTHING,)
     services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
@@ -221,7 +221,7 @@ def _blind(situation: Situation, remembered: dict[str, dict[str, Any]], blind: s
     return (*by_node, *(Scope(labels={"service": name}) for name in services))
 
 
-def _blind_nodes(situation: Situation) -> set[str]:
+def _blind_nodes(situation: RuleContext) -> set[str]:
     """Return the nodes whose probes are not known now."""
     return {agent.node for agent in situation.world.agents if agent.node and _is_blind(agent)}
 
@@ -233,4 +233,12 @@ def _is_blind(agent: AgentFact) -> bool:
     return agent.snapshot.probes is None and told is not None and told.outcome != "absent"
 
 
-RULE = Rule("registry-unreachable", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "registry-unreachable",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    suppressed_by=("node-down",),
+    latency={ANY_CAUSE: Latency(collector="probes")},
+)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
@@ -36,7 +36,7 @@ class Limits:
     stale_after: Seconds = 300.0
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the services that fail. Since when is remembered: a restart of ours does not make them well."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     failing: dict[str, float] = {}
@@ -53,10 +53,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
             since = failing[fact.name] = min(began, before.get(fact.name, began), situation.now)
             if situation.now - since >= limits.after:
                 findings.append(_finding(fact, labels, since, situation.now))
-    return Detected(findings=tuple(findings), memory=failing, blind=tuple(blind))
+    return RuleResult(findings=tuple(findings), memory=failing, blind=tuple(blind))
 
 
-def _kubernetes(situation: Situation) -> Iterator[ServiceFact]:
+def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
     """Yield the API server as a service, if it does not answer: that is what following it has shown."""
     view = situation.world.view
     sources: Iterable[SourceView] = view.sources if view else ()
@@ -108,4 +108,11 @@ def _advice(fact: ServiceFact, cause: str) -> str:
     return "service-down.kubernetes.advice" if fact.kind == KUBERNETES else f"service-down.{cause}.advice"
 
 
-RULE = Rule("service-down", Limits, CAUSES, detect, prompt=True)
+RULE = Rule(
+    "service-down",
+    Limits,
+    CAUSES,
+    detect,
+    prompt=True,
+    latency={ANY_CAUSE: Latency("after", Delay.SERVICE_PROBE, resolve_delay=Delay.SERVICE_PROBE)},
+)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Bytes, Detected, Rule, Share, Situation
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
 from monitor.detect.lib.storage import Heard, hear, owner_of
 from monitor.detect.visibility import label
 from monitor.facts.cluster_facts import World
@@ -38,7 +38,7 @@ class _GpuUse:
     holders: frozenset[str]
 
 
-def detect(situation: Situation, _memory: Any) -> Detected:
+def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose /dev/shm is too small for what they do."""
     hearing, suspect = hear(situation), _suspect(situation)
     findings = []
@@ -51,10 +51,10 @@ def detect(situation: Situation, _memory: Any) -> Detected:
             cause = _cause(shm, container, gpus, situation.limits.of(labels))
             if cause is not None:
                 findings.append(_finding(situation, heard, shm, container, cause, gpus))
-    return Detected(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
+    return RuleResult(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
 
 
-def _suspect(situation: Situation) -> Callable[[ShmFact], bool]:
+def _suspect(situation: RuleContext) -> Callable[[ShmFact], bool]:
     """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
     limits = [situation.limits.default, *(override.limits for override in situation.limits.overrides)]
     share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
@@ -110,7 +110,7 @@ def _labels(heard: Heard, container: ContainerFact, world: World) -> dict[str, s
 
 
 def _finding(
-    situation: Situation, heard: Heard, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+    situation: RuleContext, heard: Heard, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
 ) -> Finding:
     labels = _labels(heard, container, situation.world)
     limits: Limits = situation.limits.of(labels)
@@ -138,4 +138,6 @@ def _to_set(size_bytes: int) -> str:
     return f"{next(fitting, _SIZES_TO_SET[-1])}Gi"
 
 
-RULE = Rule("shm-pressure", Limits, CAUSES, detect)
+RULE = Rule(
+    "shm-pressure", Limits, CAUSES, detect, suppressed_by=("node-down",), latency={ANY_CAUSE: Latency(collector="shm")}
+)

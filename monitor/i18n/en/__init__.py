@@ -10,6 +10,8 @@ from monitor.i18n.en import (
     crashes,
     doctor,
     findings_gpu,
+    findings_gpu_health,
+    findings_monitor,
     findings_nodes,
     findings_pods,
     findings_storage,
@@ -24,7 +26,14 @@ from monitor.i18n.en import (
 )
 
 WORDS = queues.WORDS | nodes.WORDS | images.WORDS | starting.WORDS | crashes.WORDS | running.WORDS
-FINDINGS = findings_gpu.WORDS | findings_pods.WORDS | findings_storage.WORDS | findings_nodes.WORDS
+FINDINGS = (
+    findings_gpu.WORDS
+    | findings_gpu_health.WORDS
+    | findings_pods.WORDS
+    | findings_storage.WORDS
+    | findings_nodes.WORDS
+    | findings_monitor.WORDS
+)
 ALERTS = alerts.WORDS
 CLEANUP = cleanup.WORDS | cleanup_runs.WORDS
 REPORT = report.WORDS

@@ -1,10 +1,16 @@
-"""English: findings about nodes, agents and services."""
+"""English: text of the rules about nodes, agents and services."""
 
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    "rule-broken": "The rule {rule} could not be checked: {error}. What it found last is kept.",
     # node-down
+    "rule.node-down": "Node down",
+    "doc.node-down": "A node is not ready, is short of disk or memory, or goes up and down.",
+    "doc.node-down.severity": "warning; critical when down with pods on it",
+    "doc.node-down.incident": "Two nodes were down because of their kubelets.",
+    "doc.node-down.limit.joining": "How long a new node may take to get ready.",
+    "doc.node-down.limit.flaps": "How many changes within `window` are flapping.",
+    "doc.node-down.limit.window": "Within which time.",
     "node-down.kubelet-silent": "Node {node} is down: its kubelet has not reported for {seconds:duration}.",
     "node-down.disk-pressure": "Node {node} is short of disk space for {seconds:duration}: it evicts pods.",
     "node-down.memory-pressure": "Node {node} is short of memory for {seconds:duration}: it evicts pods.",
@@ -32,6 +38,12 @@ WORDS: dict[str, str] = {
     ),
     "node-down.unknown.advice": "See its conditions: kubectl describe node {node}",
     # agent-silent
+    "rule.agent-silent": "Node not monitored",
+    "doc.agent-silent": "A node of which nothing is known, or not all that should be.",
+    "doc.agent-silent.severity": "warning",
+    "doc.agent-silent.incident": "Nobody noticed that a node was not watched.",
+    "doc.agent-silent.limit.silent_after": "How long an agent may be silent.",
+    "doc.agent-silent.limit.collector_after": "How long one of its collectors may fail or hang.",
     "agent-silent.node-down": "Nothing is heard from node {node} for {seconds:duration}: the node itself is down.",
     "agent-silent.agent-down": "The agent on {node} has not answered for {seconds:duration}, though the node is up.",
     "agent-silent.none": "Node {node} has GPUs and no agent for {seconds:duration}: nobody watches them.",
@@ -56,6 +68,13 @@ WORDS: dict[str, str] = {
         "See what it says on {node}: gpuwarden snapshot; to do without: agent.collectors.{collector}.enabled: false"
     ),
     # actions-refused
+    "rule.actions-refused": "Action refused",
+    "doc.actions-refused": (
+        "Somebody asked an agent to act and was refused: by a wrong token, a used or expired request, or too many."
+    ),
+    "doc.actions-refused.severity": "warning",
+    "doc.actions-refused.incident": "Somebody tries to delete what is not theirs.",
+    "doc.actions-refused.limit.quiet": "How long nothing may be refused until it is over.",
     "actions-refused.token": (
         "Somebody wants the agent on {node} to act and does not have its token: {count:time|times}, "
         "last {seconds:duration} ago."
@@ -91,6 +110,11 @@ WORDS: dict[str, str] = {
         "(chronyc tracking)."
     ),
     # service-down
+    "rule.service-down": "Service down",
+    "doc.service-down": "Something the platform needs does not answer, or not as it should; also the Kubernetes API.",
+    "doc.service-down.severity": "critical; warning for parts of Harbor that pulling does not need",
+    "doc.service-down.incident": "502, PostgreSQL down, Harbor down.",
+    "doc.service-down.limit.stale_after": "How old a probe may be to say anything.",
     "service-down.status": "{service} answers with status {status} for {seconds:duration} ({target}).",
     "service-down.refused": "{service} refuses connections for {seconds:duration} ({target}).",
     "service-down.timeout": "{service} has not answered in time for {seconds:duration} ({target}).",

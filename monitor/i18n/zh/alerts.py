@@ -1,4 +1,4 @@
-"""Chinese: messages about alerts, the names of rules and labels, and what the monitor says about itself."""
+"""Chinese: text of notifications, and names of labels."""
 
 from __future__ import annotations
 
@@ -79,75 +79,6 @@ _LABELS: dict[str, str] = {
     "label.service": "服务 {value}",
 }
 
-_RULES: dict[str, str] = {
-    "rule.actions-refused": "操作请求被拒",
-    "rule.gpu-zombie": "GPU 被已结束的 Pod 占用",
-    "rule.gpu-idle": "GPU 占而不用",
-    "rule.gpu-orphan": "GPU 被集群外的进程占用",
-    "rule.gpu-ghost": "GPU 无进程却被占用",
-    "rule.gpu-wedged": "GPU 进程卡死",
-    "rule.gpu-phantom": "GPU 记在不存在的 Pod 名下",
-    "rule.gpu-fault": "GPU 故障",
-    "rule.gpu-hot": "GPU 过热或限电降频",
-    "rule.gpu-underused": "GPU 利用率低",
-    "rule.gpu-fragmented": "GPU 碎片化",
-    "rule.capacity-mismatch": "GPU 数量对不上",
-    "rule.image-pull": "镜像拉取失败",
-    "rule.image-pull-slow": "镜像拉取缓慢",
-    "rule.registry-unreachable": "镜像仓库无法访问",
-    "rule.pod-pending": "Pod 排队等待",
-    "rule.pod-stuck-creating": "Pod 卡在创建中",
-    "rule.pod-start-failed": "Pod 启动失败",
-    "rule.pod-stuck-terminating": "Pod 卡在删除中",
-    "rule.pod-silent": "作业没有日志输出",
-    "rule.quota-exhausted": "配额用完",
-    "rule.shm-pressure": "共享内存不足",
-    "rule.disk-full": "磁盘空间不足",
-    "rule.disk-filling": "磁盘即将写满",
-    "rule.disk-io-saturated": "磁盘 I/O 过载",
-    "rule.image-cache-large": "镜像占用磁盘过多",
-    "rule.image-oversize": "镜像过大",
-    "rule.mass-deletion": "大量数据被删除",
-    "rule.mount-lost": "挂载丢失",
-    "rule.node-down": "节点宕机",
-    "rule.agent-silent": "节点失去监控",
-    "rule.service-down": "服务不可用",
-    "rule.receiver-failing": "告警发送失败",
-    "rule.monitor-blind": "监控数据中断",
-}
+_EXTERNAL: dict[str, str] = {"external": "{text}"}
 
-_OWN: dict[str, str] = {
-    "receiver-failing.parked": (
-        "告警发不到 {receiver}（{kind}）：对方明确拒收，已搁置 {count} 条消息，不会自动重发：{error}"
-    ),
-    "receiver-failing.retrying": (
-        "告警已 {seconds:duration}没有送达 {receiver}（{kind}），有 {count} 条消息在等待重发：{error}"
-    ),
-    "receiver-failing.advice": "检查它的地址、密钥和网络，然后测试：gpuwarden alerts test --receiver {receiver}",
-    "monitor-blind.api-server": (
-        "监控已 {seconds:duration}读不到 Kubernetes API（{source}）："
-        "Pod 和节点的告警停在最后一次的状态，新问题可能漏报：{why}"
-    ),
-    "monitor-blind.agents": "监控已 {seconds:duration}没有收到任何 agent 的数据（{source}）：看不到节点上的情况：{why}",
-    "monitor-blind.prometheus": (
-        "监控已 {seconds:duration}无法查询 Prometheus（{source}）：看不到节点上的情况，节点相关的告警保持原状：{why}"
-    ),
-    "monitor-blind.detection": "监控已 {seconds:duration}没有进行检测（{source}）：不会产生新的告警：{why}",
-    "monitor-blind.state": "监控无法保存自身状态（{source}）：如果现在退出，待发送的消息和告警会丢失：{why}",
-    "monitor-blind.source": "监控已 {seconds:duration}看不到 {source}：那里出了问题也不会告警：{why}",
-    "monitor-blind.api-server.advice": (
-        "检查 API server 是否应答、监控账号是否有读取权限（{source}）：kubectl get --raw /readyz"
-    ),
-    "monitor-blind.agents.advice": (
-        "检查 agent 是否在运行（{source}）：kubectl get pod -A -o wide | grep gpuwarden-agent"
-    ),
-    "monitor-blind.prometheus.advice": (
-        "检查指标存储是否有响应（{source}），以及 daemon.prometheus 的配置是否正确：gpuwarden status"
-    ),
-    "monitor-blind.detection.advice": "查看监控自己的日志（{source}），然后重启它。",
-    "monitor-blind.state.advice": "请检查 daemon.state 所在磁盘是否已满或只读（{source}）：df -h",
-    "monitor-blind.source.advice": "查看 {source} 的状态：gpuwarden status",
-    "external": "{text}",
-}
-
-WORDS: dict[str, str] = _MESSAGES | _LABELS | _RULES | _OWN
+WORDS: dict[str, str] = _MESSAGES | _LABELS | _EXTERNAL

@@ -1,10 +1,18 @@
-"""Chinese: findings about cards."""
+"""Chinese: text of the rules about GPUs that are held."""
 
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
+    # shared
     "card-memory": "这张卡的显存已用 {bytes:bytes}。",
     "card-owner": "它属于 {user}（作业 {job}）。",
+    # gpu-zombie
+    "rule.gpu-zombie": "GPU 被已结束的 Pod 占用",
+    "doc.gpu-zombie": "卡仍被已结束、已删除或早该结束的 Pod 占着，别人用不了。",
+    "doc.gpu-zombie.severity": "警告",
+    "doc.gpu-zombie.incident": "每隔几天就有僵死任务占卡，只能人工查找。",
+    "doc.gpu-zombie.limit.finished_after": "已结束或已删除的 Pod 可以占卡多久。",
+    "doc.gpu-zombie.limit.terminating_after": "正在删除的 Pod 超时后可以占卡多久。",
     "gpu-zombie.pod-finished": "{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它已经结束；已持续 {seconds:duration}。",
     "gpu-zombie.pod-deleted": "{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它已被删除；已持续 {seconds:duration}。",
     "gpu-zombie.pod-terminating": ("{node} 的 GPU {gpu} 仍被 Pod {pod} 占用，它在 {seconds:duration} 前就该终止了。"),
@@ -15,6 +23,18 @@ WORDS: dict[str, str] = {
         "确认没人需要后执行：kill -9 {pid}"
     ),
     "gpu-zombie.allocation.advice": "查看是什么留住了这个 Pod：kubectl describe pod {pod} -n {namespace}",
+    # gpu-idle
+    "rule.gpu-idle": "GPU 占而不用",
+    "doc.gpu-idle": "活着的 Pod 占着卡却不用，或只用了一部分。启动后 `warm_up` 之内、或卡仍在耗电时不报。",
+    "doc.gpu-idle.severity": "警告；超过 `critical_after` 为严重",
+    "doc.gpu-idle.incident": "开发环境长时间不用却占着 GPU。",
+    "doc.gpu-idle.limit.warning_after": "任务的卡闲置多久报警告。",
+    "doc.gpu-idle.limit.critical_after": "闲置多久报严重。",
+    "doc.gpu-idle.limit.notebook_warning_after": "同上，针对 notebook。",
+    "doc.gpu-idle.limit.notebook_critical_after": "同上，针对 notebook。",
+    "doc.gpu-idle.limit.warm_up": "启动后多久内不报。",
+    "doc.gpu-idle.limit.power_times": "功耗达到最低值的多少倍视为在工作。",
+    "doc.gpu-idle.limit.power_share": "并且至少达到最低功耗与上限之间的这个比例。",
     "gpu-idle.idle-notebook": ("Notebook {namespace}/{pod} 已 {seconds:duration} 没有使用 {node} 的 GPU {gpu}。"),
     "gpu-idle.idle-notebook.advice": (
         "请使用者停止它，或直接停止：kubectl delete pod {pod} -n {namespace}。存储卷里的文件会保留。"
@@ -48,6 +68,12 @@ WORDS: dict[str, str] = {
     "gpu-idle.log-stopped": "最后一次写日志是 {seconds:duration} 前，进程仍在卡上。",
     "gpu-idle.process-waits": "它的进程 {pid}（{process}）正在等 I/O（D 状态）。",
     "gpu-idle.node-waits": "该节点平均有 {cores} 个核在等 I/O。",
+    # gpu-orphan
+    "rule.gpu-orphan": "GPU 被集群外的进程占用",
+    "doc.gpu-orphan": "卡上有不属于任何 Pod 的进程，没人为它负责，可能是入侵者。",
+    "doc.gpu-orphan.severity": "警告",
+    "doc.gpu-orphan.incident": "环境被黑；有人绕过平台直接用卡。",
+    "doc.gpu-orphan.limit.allowed": "允许的进程，shell 通配符（最长 15 个字符）。",
     "gpu-orphan.host-process": (
         "进程 {pid}（{process}）在使用 {node} 的 GPU {gpu}，但不属于任何 Pod（{seconds:duration}）。"
     ),
@@ -69,6 +95,11 @@ WORDS: dict[str, str] = {
     "gpu-orphan.unknown-owner.advice": (
         "在 {node} 上执行：cat /proc/{pid}/cgroup；ls -l /proc/{pid}/exe。agent 需要 hostPID 才能看到它。"
     ),
+    # gpu-ghost
+    "rule.gpu-ghost": "GPU 无进程却被占用",
+    "doc.gpu-ghost": "显存被占或显示繁忙，却没有任何进程。",
+    "doc.gpu-ghost.severity": "警告",
+    "doc.gpu-ghost.incident": "没人用的卡一直显示占用中。",
     "gpu-ghost.memory-leak": (
         "{node} 的 GPU {gpu} 有 {bytes:bytes} 显存被占，但卡上没有任何进程，已 {seconds:duration}。"
     ),
@@ -82,6 +113,11 @@ WORDS: dict[str, str] = {
     "gpu-ghost.latched-utilisation.advice": (
         "计数卡住了。在 {node} 上执行：nvidia-smi -pm 1；不行再执行：nvidia-smi --gpu-reset -i {gpu}"
     ),
+    # gpu-wedged
+    "rule.gpu-wedged": "GPU 进程卡死",
+    "doc.gpu-wedged": "占卡的进程既不能工作也不能结束：卡在内核、已死未回收，或已从进程表消失。",
+    "doc.gpu-wedged.severity": "警告",
+    "doc.gpu-wedged.incident": "任务卡死占卡，只能重启节点。",
     "gpu-wedged.d-state": (
         "{node} 的 GPU {gpu} 上的进程 {pid}（{process}）卡在内核里（D 状态）已 {seconds:duration}。"
     ),
@@ -100,6 +136,12 @@ WORDS: dict[str, str] = {
     "gpu-wedged.vanished.advice": (
         "在 {node} 上执行：fuser -v /dev/nvidia{gpu}；没有人时腾空这张卡并执行 nvidia-smi --gpu-reset -i {gpu}"
     ),
+    # gpu-phantom
+    "rule.gpu-phantom": "GPU 记在不存在的 Pod 名下",
+    "doc.gpu-phantom": "kubelet 账上显示卡被占用，实际没有人。",
+    "doc.gpu-phantom.severity": "警告",
+    "doc.gpu-phantom.incident": "没人用的卡在账上一直被占用。",
+    "doc.gpu-phantom.limit.refused_within": "多久之内有 Pod 被拒绝才算证据。",
     "gpu-phantom.stale-allocation": (
         "{node} 把 GPU {gpu} 记在 Pod {pod} 名下，而这个 Pod 已不存在，已 {seconds:duration}。"
     ),
@@ -112,143 +154,4 @@ WORDS: dict[str, str] = {
         "GPU Pod 运行时，先删除 "
         "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint。"
     ),
-    "gpu-fault.driver-hung": "{node} 的 GPU 驱动已 {seconds:duration} 没有响应：看不到它的任何一张卡。",
-    "gpu-fault.driver-hung.advice": (
-        "在 {node} 上执行：dmesg -T | grep -i nvrm | tail。卡死的驱动不会自己恢复："
-        "kubectl drain {node} --ignore-daemonsets，然后重启。"
-    ),
-    "gpu-fault.card-lost": "{node} 的 GPU {gpu} 丢失：{error}。",
-    "gpu-fault.card-lost.advice": "腾空 {node} 并断电重启（热重启常常不够）。如果 GPU {gpu} 再次丢失，请更换。",
-    "gpu-fault.xid-off-bus": "{node} 的 GPU {gpu} 掉卡（XID {code}）。",
-    "gpu-fault.xid-off-bus.advice": "腾空并重启 {node}。如果 GPU {gpu} 再次掉卡，检查供电和插槽，然后更换。",
-    "gpu-fault.cards-missing": (
-        "{node} 只有 {cards} 张 GPU，而 Kubernetes 记为 {capacity} 张，已 {seconds:duration}。"
-    ),
-    "gpu-fault.cards-missing.advice": (
-        "在 {node} 上执行：lspci | grep -i nvidia 和 nvidia-smi -L，看少了哪一张。腾空并重启 {node}。"
-    ),
-    "gpu-fault.remap-failed": "{node} 的 GPU {gpu} 显存损坏，已无法再替换。",
-    "gpu-fault.remap-failed.advice": (
-        "停用并更换：kubectl cordon {node}；nvidia-smi -q -i {gpu} -d ROW_REMAPPER 的输出就是凭据。"
-    ),
-    "gpu-fault.xid-memory": "{node} 的 GPU {gpu} 显存不可信（XID {code}）：结果可能是错的。",
-    "gpu-fault.xid-memory.advice": (
-        "停掉作业，然后在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}。如果再次出现，请更换。"
-    ),
-    "gpu-fault.ecc-uncorrectable": "{node} 的 GPU {gpu} 有 {errors} 个无法纠正的显存错误。",
-    "gpu-fault.ecc-uncorrectable.advice": (
-        "从 checkpoint 重启作业；然后在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}。之后还有错误就更换。"
-    ),
-    "gpu-fault.xid-driver": "{node} 的 GPU {gpu} 驱动或固件出错（XID {code}）。",
-    "gpu-fault.xid-driver.advice": ("在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}；不行就腾空并重启 {node}。"),
-    "gpu-fault.recovery-due": "驱动要求恢复 {node} 的 GPU {gpu}：{action}。",
-    "gpu-fault.recovery-due.advice": (
-        "腾空 {node}，然后按要求处理：nvidia-smi --gpu-reset -i {gpu}；如果是 node_reboot 就重启。"
-    ),
-    "gpu-fault.xid-nvlink": "{node} 的 GPU {gpu} NVLink 出错（XID {code}）：多卡作业可能卡住或变慢。",
-    "gpu-fault.xid-nvlink.advice": (
-        "在 {node} 上执行：nvidia-smi nvlink -e -i {gpu}；然后一起重置该节点所有 GPU，或重启 {node}。"
-    ),
-    "gpu-fault.remap-pending": "{node} 的 GPU {gpu} 需要重置才能替换损坏的显存。",
-    "gpu-fault.remap-pending.advice": ("等它的作业结束后，在 {node} 上执行：nvidia-smi --gpu-reset -i {gpu}"),
-    "gpu-fault.xid-memory-contained": ("{node} 的 GPU {gpu} 出现显存错误，已被隔离（XID {code}），只影响当时的程序。"),
-    "gpu-fault.xid-memory-contained.advice": (
-        "重启失败的作业。{node} 的 GPU {gpu} 空闲后执行：nvidia-smi --gpu-reset -i {gpu}"
-    ),
-    "gpu-fault.xid-unknown": "{node} 的 GPU {gpu} 报告 XID {code}，这里没有它的说明。",
-    "gpu-fault.xid-unknown.advice": (
-        "在 NVIDIA 的列表里查 XID {code}，并在 {node} 上执行：dmesg -T | grep Xid。然后在 gpu-fault 的设置里给它归类。"
-    ),
-    "gpu-fault.xid-application": "{node} 的 GPU {gpu} 上有程序出错或被杀（XID {code}）。",
-    "gpu-fault.xid-application.advice": (
-        "卡是好的。查看 {node} 上该作业的日志并重启作业；如果很多不同作业在 GPU {gpu} 上都这样，请检测这张卡。"
-    ),
-    "gpu-fault.xid": "XID {code}，位置 {place}：{message}",
-    "gpu-fault.ecc": "驱动加载以来有 {errors} 个无法纠正的 ECC 错误。",
-    "gpu-fault.remap-failed-seen": "显存行替换失败。",
-    "gpu-fault.remap-pending-seen": "有显存在等重置后替换。",
-    "gpu-fault.recovery": "驱动要求：{action}。",
-    "gpu-fault.hit": "Pod {pod} 正在这张卡上。",
-    "capacity-mismatch.device-plugin": (
-        "{node} 有 {cards} 张 GPU，Kubernetes 只能用 {capacity} 张，已 {seconds:duration}。"
-    ),
-    "capacity-mismatch.device-plugin.advice": (
-        "检查 device plugin：kubectl get pods -A -o wide "
-        "--field-selector spec.nodeName={node} | grep device-plugin；"
-        "删除它的 Pod 即可重启。"
-    ),
-    "capacity-mismatch.unhealthy-device": (
-        "{node} 的 {capacity} 张 GPU 只有 {allocatable} 张能分配，已 {seconds:duration}。"
-    ),
-    "capacity-mismatch.unhealthy-device.advice": (
-        "在 {node} 上执行 nvidia-smi 和 dmesg -T | grep Xid，看哪张卡有问题。修复后重启那里的 device plugin Pod。"
-    ),
-    "capacity-mismatch.counts": ("驱动看到 {cards} 张，capacity 为 {capacity}，allocatable 为 {allocatable}。"),
-    "gpu-hot.thermal": "{node} 的 GPU {gpu} 过热，已降频 {seconds:duration}。",
-    "gpu-hot.thermal.advice": (
-        "检查 {node} 的风扇、风道和机房温度：ipmitool sdr type fan；nvidia-smi -q -i {gpu} -d TEMPERATURE,PERFORMANCE"
-    ),
-    "gpu-hot.power-brake": "{node} 的电源让 GPU {gpu} 降频，已 {seconds:duration}。",
-    "gpu-hot.power-brake.advice": (
-        "检查 {node} 的电源和功率上限：ipmitool sdr type 'Power Supply'；"
-        "在此之前可以调低 GPU {gpu} 的上限：nvidia-smi -pl"
-    ),
-    "gpu-hot.temperature": "温度 {celsius} 摄氏度。",
-    "gpu-hot.power": "功率 {watts} W，上限 {limit} W。",
-    "gpu-hot.clock": "当前频率 {megahertz} MHz。",
-    "gpu-fragmented": (
-        "作业 {job}（{user}，{namespace}）已等待 {seconds:duration}，需要同一节点上的 "
-        "{asked} 张 GPU：{nodes} 个节点上共空闲 {free} 张，单个节点最多 {most} "
-        "张（{node}）。"
-    ),
-    "gpu-fragmented.moves": "移动 {count} 个 Pod 就能腾出位置：{moves}。",
-    "gpu-fragmented.moves.advice": (
-        "与使用者商量后：kubectl cordon {node}，让 {pods} 从 checkpoint 重启，再 "
-        "kubectl uncordon {node}。要避免碎片：让调度器优先填满节点（NodeResourcesFit "
-        "MostAllocated；Volcano binpack）。"
-    ),
-    "gpu-fragmented.advice": (
-        "移动 3 个以内的 Pod 解决不了。让 {job} 的每个 worker 少于 {asked} 张 GPU，"
-        "或让调度器优先填满节点（NodeResourcesFit MostAllocated；Volcano binpack）。"
-    ),
-    "gpu-underused.cpu-limit": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：被 CPU 限额卡住。"
-    ),
-    "gpu-underused.cpu-limit.advice": ("调高 {namespace}/{pod} 的 resources.limits.cpu：一般每张 GPU 配 8 到 16 核。"),
-    "gpu-underused.shm-small": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：/dev/shm 太小。"
-    ),
-    "gpu-underused.shm-small.advice": (
-        "给 {namespace}/{pod} 在 /dev/shm 挂一个 medium: Memory 的 emptyDir，并增加 data loader 的 num_workers。"
-    ),
-    "gpu-underused.io-wait": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}：节点在等磁盘。"
-    ),
-    "gpu-underused.io-wait.advice": (
-        "把 {namespace}/{pod} 的数据集放到 {node} 的本地 SSD，或把小文件打包。在节点上执行：iostat -x 5"
-    ),
-    "gpu-underused.data-loading": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}，时忙时闲：在等数据。"
-    ),
-    "gpu-underused.data-loading.advice": (
-        "在 {namespace}/{pod} 里：增加 data loader 的 num_workers 和 prefetch_factor，减少每个样本的 CPU 处理。"
-    ),
-    "gpu-underused.low-batch": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}，显存也用得很少。"
-    ),
-    "gpu-underused.low-batch.advice": ("增大 {namespace}/{pod} 的 batch size，或少用几张 GPU，或用 MIG 切片。"),
-    "gpu-underused.unknown": (
-        "{node} 上的 Pod {namespace}/{pod} 用着 {gpus} 张 GPU，"
-        "{seconds:duration}平均利用率只有 {ratio:percent}；看不出原因。"
-    ),
-    "gpu-underused.unknown.advice": ("分析它：kubectl exec {pod} -n {namespace} -- py-spy top --pid 1"),
-    "gpu-underused.cpu": "它可用 {limit} 核，已用 {cores} 核。",
-    "gpu-underused.shm": "它的 /dev/shm 共 {size:bytes}，已用 {used:bytes}。",
-    "gpu-underused.bursts": "其间它的卡能达到 {ratio:percent}。",
-    "gpu-underused.memory": "显存共 {size:bytes}，它用了 {used:bytes}。",
 }

@@ -1,10 +1,16 @@
-"""Chinese: findings about nodes, agents and services."""
+"""Chinese: text of the rules about nodes, agents and services."""
 
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    "rule-broken": "规则 {rule} 无法检查：{error}。上一次的结果保持不变。",
     # node-down
+    "rule.node-down": "节点宕机",
+    "doc.node-down": "节点未就绪、磁盘或内存紧张，或反复上下线。",
+    "doc.node-down.severity": "警告；宕机且上面有 Pod 为严重",
+    "doc.node-down.incident": "宕机，2 个节点的 kubelet 异常。",
+    "doc.node-down.limit.joining": "新节点加入后多久内不报。",
+    "doc.node-down.limit.flaps": "`window` 内变化几次算反复上下线。",
+    "doc.node-down.limit.window": "时间窗口。",
     "node-down.kubelet-silent": "节点 {node} 宕机：它的 kubelet 已 {seconds:duration}没有上报。",
     "node-down.disk-pressure": "节点 {node} 磁盘空间不足已 {seconds:duration}，正在驱逐 Pod。",
     "node-down.memory-pressure": "节点 {node} 内存不足已 {seconds:duration}，正在驱逐 Pod。",
@@ -31,6 +37,12 @@ WORDS: dict[str, str] = {
     ),
     "node-down.unknown.advice": "查看它的状态：kubectl describe node {node}",
     # agent-silent
+    "rule.agent-silent": "节点失去监控",
+    "doc.agent-silent": "节点没有监控数据，或缺一部分。",
+    "doc.agent-silent.severity": "警告",
+    "doc.agent-silent.incident": "节点没被监控，却没人发现。",
+    "doc.agent-silent.limit.silent_after": "agent 多久不应答才报。",
+    "doc.agent-silent.limit.collector_after": "某个采集器失败或卡住多久才报。",
     "agent-silent.node-down": "节点 {node} 已 {seconds:duration}没有消息：节点本身宕机。",
     "agent-silent.agent-down": "{node} 上的 agent 已 {seconds:duration}没有应答，但节点是正常的。",
     "agent-silent.none": "节点 {node} 有 GPU，但已 {seconds:duration}没有 agent：无人监控。",
@@ -55,6 +67,11 @@ WORDS: dict[str, str] = {
         "在 {node} 上查看报错：gpuwarden snapshot；不需要时关闭：agent.collectors.{collector}.enabled: false"
     ),
     # actions-refused
+    "rule.actions-refused": "操作请求被拒",
+    "doc.actions-refused": "有人要求 agent 执行操作而被拒绝：令牌不对、请求重放或过期、次数过多。",
+    "doc.actions-refused.severity": "警告",
+    "doc.actions-refused.incident": "有人试图越权删除。",
+    "doc.actions-refused.limit.quiet": "多久没有再被拒绝才算恢复。",
     "actions-refused.token": (
         "有人用错误的令牌要求 {node} 上的 agent 执行操作：共 {count} 次，最近一次在 {seconds:duration}前。"
     ),
@@ -85,6 +102,11 @@ WORDS: dict[str, str] = {
         "多半是时钟不一致：比较 {node} 与 daemon 所在机器的 date，并检查 NTP（chronyc tracking）。"
     ),
     # service-down
+    "rule.service-down": "服务不可用",
+    "doc.service-down": "平台依赖的服务不响应或响应不正常，包括 Kubernetes API。",
+    "doc.service-down.severity": "严重；Harbor 中不影响拉取的部件为警告",
+    "doc.service-down.incident": "平台访问出现 502；postgres down；harbor down。",
+    "doc.service-down.limit.stale_after": "探测结果超过多久就不再作数。",
     "service-down.status": "{service} 返回状态码 {status}，已 {seconds:duration}（{target}）。",
     "service-down.refused": "{service} 拒绝连接已 {seconds:duration}（{target}）。",
     "service-down.timeout": "{service} 超时无应答已 {seconds:duration}（{target}）。",

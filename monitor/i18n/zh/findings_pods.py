@@ -1,9 +1,14 @@
-"""Chinese: findings about pods and their images."""
+"""Chinese: text of the rules about pods, images and queues."""
 
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
     # image-pull
+    "rule.image-pull": "镜像拉取失败",
+    "doc.image-pull": "Pod 的镜像拉取失败，并指出原因。第一次失败就报。",
+    "doc.image-pull.severity": "警告",
+    "doc.image-pull.incident": "ImagePullBackOff，却不知道原因。",
+    "doc.image-pull.limit.failures": "失败几次才报。",
     "image-pull.disk-full": "{user} 的 Pod {pod} 拿不到镜像：{node} 的磁盘放不下 {image}。",
     "image-pull.wrong-architecture": "{user} 的 Pod {pod} 拿不到镜像：{image} 不适合 {node} 的处理器架构。",
     "image-pull.rate-limited": "{user} 的 Pod {pod} 拿不到镜像：{host} 限制了 {node} 拉取 {image} 的次数。",
@@ -23,7 +28,35 @@ WORDS: dict[str, str] = {
     "image-pull.bad-name": "{user} 的 Pod {pod} 拿不到镜像：{image} 不是合法的镜像名。",
     "image-pull.never-pull": "{user} 的 Pod {pod} 拿不到镜像：{node} 上没有 {image}，而 Pod 禁止拉取。",
     "image-pull.unknown": "{user} 的 Pod {pod} 拿不到镜像：{node} 无法拉取 {image}。",
+    # image-pull-slow
+    "rule.image-pull-slow": "镜像拉取缓慢",
+    "doc.image-pull-slow": "镜像拉取太慢：镜像太大、仓库慢，或磁盘慢。",
+    "doc.image-pull-slow.severity": "警告",
+    "doc.image-pull-slow.incident": "50 GB 的镜像，创建环境用了 14 分钟。",
+    "doc.image-pull-slow.limit.pulling": "拉取超过多久算慢。",
+    "doc.image-pull-slow.limit.rate": "不小于 `large` 的镜像每秒至少应拉取多少。",
+    "doc.image-pull-slow.limit.large": "多大的镜像才看速率。",
+    "doc.image-pull-slow.limit.spoken_of": "慢拉取结束后多久内仍报告。",
+    "image-pull-slow.large-image": "{node} 拉取 {image} 已用 {seconds:duration}（{user} 的 Pod {pod}）：镜像很大。",
+    "image-pull-slow.large-image.advice": (
+        "缩小镜像、不要把数据放进镜像，或提前拉取：在 {node} 上执行 crictl pull {image}"
+    ),
+    "image-pull-slow.slow-registry": (
+        "{node} 从 {registry} 拉取 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}）。"
+    ),
+    "image-pull-slow.slow-registry.advice": (
+        "和其他节点对比。都慢就检查 {registry} 的磁盘和网络；只有 {node} 慢就检查它的网络（ethtool、iperf3）。"
+    ),
+    "image-pull-slow.slow-disk": "{node} 写入 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}），磁盘繁忙。",
+    "image-pull-slow.slow-disk.advice": "在 {node} 上用 iostat -x 5 看谁在写。镜像最好放在单独的磁盘（SSD）上。",
+    "image-pull-slow.done": "拉取已经结束。",
+    "image-pull-slow.rate": "平均每秒 {rate:bytes}，预期至少每秒 {limit:bytes}。",
     # registry-unreachable
+    "rule.registry-unreachable": "镜像仓库无法访问",
+    "doc.registry-unreachable": "节点访问不了镜像仓库，或仓库本身停了：合并成一条，而不是每个 Pod 一条。",
+    "doc.registry-unreachable.severity": "警告",
+    "doc.registry-unreachable.incident": "节点丢了 Harbor 的 hosts 配置。",
+    "doc.registry-unreachable.limit.images": "多少个不同镜像失败才报；agent 探测失败则一次即可。",
     "registry-unreachable.node-cannot-resolve": "{nodes} 找不到 {registries}：在那里解析不到地址。",
     "registry-unreachable.node-cannot-resolve.advice": (
         "在 {node} 上执行：getent hosts {registry}。失败则恢复 /etc/hosts 里的条目或 /etc/resolv.conf 里的 DNS，"
@@ -47,6 +80,11 @@ WORDS: dict[str, str] = {
     "registry-unreachable.others": "其他 {count} 个节点可以访问。",
     "registry-unreachable.pulls": "有 {pods} 个 Pod 因此等待 {images} 个镜像。",
     # pod-pending
+    "rule.pod-pending": "Pod 排队等待",
+    "doc.pod-pending": "任务的 Pod 等待调度过久，并说明原因。",
+    "doc.pod-pending.severity": "警告",
+    "doc.pod-pending.incident": "为什么调度不成功？是资源不够吗？",
+    "doc.pod-pending.limit.waiting": "Pod 可以等待调度多久。",
     "pod-pending.no-single-node-fits": (
         "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有一个节点有 {gpus} 张空闲 GPU。"
     ),
@@ -67,7 +105,36 @@ WORDS: dict[str, str] = {
     "pod-pending.overtaken": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：后提交的任务先拿到了 GPU。",
     "pod-pending.unschedulable-other": "{job}（{user}）有 {count} 个 Pod 已等待 {seconds:duration}：没有节点能接收它。",
     "pod-pending.advice": "随时查看详细原因：gpuwarden why -n {namespace} {pod}",
+    # pod-stuck-creating
+    "rule.pod-stuck-creating": "Pod 卡在创建中",
+    "doc.pod-stuck-creating": "Pod 已分到节点，容器却一直创建不出来，且不是镜像问题。",
+    "doc.pod-stuck-creating.severity": "警告",
+    "doc.pod-stuck-creating.incident": "挂载错误，任务卡在创建中。",
+    "doc.pod-stuck-creating.limit.creating": "创建过程中一步最长多久。",
+    "pod-stuck-creating.mount-failed": (
+        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：存储卷挂载失败。"
+    ),
+    "pod-stuck-creating.mount-hung": "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：存储卷没有响应。",
+    "pod-stuck-creating.sandbox": (
+        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：节点没有建好沙箱，或没有说明原因。"
+    ),
+    "pod-stuck-creating.config-missing": (
+        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它引用的 ConfigMap、Secret 或 PVC 不存在。"
+    ),
+    "pod-stuck-creating.device-missing": (
+        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它需要的设备不在。"
+    ),
+    "pod-stuck-creating.hung-path": "{node} 上的 {path} 没有响应。",
+    "pod-stuck-creating.advice": (
+        "查看详情：kubectl describe pod {pod} -n {namespace}；在 {node} 上：journalctl -u kubelet | grep {pod}"
+    ),
     # pod-start-failed
+    "rule.pod-start-failed": "Pod 启动失败",
+    "doc.pod-start-failed": "容器创建或启动失败，或反复退出。",
+    "doc.pod-start-failed.severity": "警告",
+    "doc.pod-start-failed.incident": "找不到启动文件，没有执行权限。",
+    "doc.pod-start-failed.limit.steady": "崩溃后连续运行多久算正常。",
+    "doc.pod-start-failed.limit.failed_for": "失败的 Pod 多久内仍报告。",
     "pod-start-failed.file-not-found": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 启动不了：找不到命令、文件或模块（已重启 {restarts} 次）。"
     ),
@@ -86,25 +153,12 @@ WORDS: dict[str, str] = {
     "pod-start-failed.config": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 按现在的配置启动不了或运行不下去（已重启 {restarts} 次）。"
     ),
-    # pod-stuck-creating
-    "pod-stuck-creating.mount-failed": (
-        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：存储卷挂载失败。"
-    ),
-    "pod-stuck-creating.mount-hung": "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：存储卷没有响应。",
-    "pod-stuck-creating.sandbox": (
-        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：节点没有建好沙箱，或没有说明原因。"
-    ),
-    "pod-stuck-creating.config-missing": (
-        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它引用的 ConfigMap、Secret 或 PVC 不存在。"
-    ),
-    "pod-stuck-creating.device-missing": (
-        "{node} 上 {user} 的 Pod {pod} 创建容器已用 {seconds:duration}：它需要的设备不在。"
-    ),
-    "pod-stuck-creating.hung-path": "{node} 上的 {path} 没有响应。",
-    "pod-stuck-creating.advice": (
-        "查看详情：kubectl describe pod {pod} -n {namespace}；在 {node} 上：journalctl -u kubelet | grep {pod}"
-    ),
     # pod-stuck-terminating
+    "rule.pod-stuck-terminating": "Pod 卡在删除中",
+    "doc.pod-stuck-terminating": "Pod 已删除、宽限期已过，却一直不消失。",
+    "doc.pod-stuck-terminating.severity": "警告",
+    "doc.pod-stuck-terminating.incident": "用户停止或删除任务后 Pod 挂死，需要手工处理。",
+    "doc.pod-stuck-terminating.limit.overdue": "超出宽限期多久才报。",
     "pod-stuck-terminating.finalizer": (
         "{node} 上 {user} 的 Pod {pod} 已删除，{seconds:duration}前就该结束：被 finalizer 卡住。"
     ),
@@ -124,6 +178,12 @@ WORDS: dict[str, str] = {
         "查看详情：kubectl describe pod {pod} -n {namespace}；在 {node} 上：journalctl -u kubelet | grep {pod}"
     ),
     # pod-silent
+    "rule.pod-silent": "作业没有日志输出",
+    "doc.pod-silent": "占有 GPU 的容器在运行，日志却一直为空或不再更新。",
+    "doc.pod-silent.severity": "警告",
+    "doc.pod-silent.incident": "训练任务没有日志打印。",
+    "doc.pod-silent.limit.empty": "启动后日志可以空多久。",
+    "doc.pod-silent.limit.stopped": "日志可以多久不更新。",
     "pod-silent.never-logged": (
         "{node} 上 {user} 的 Pod {pod} 的容器 {container} 占着 {gpus} 张 GPU，启动 "
         "{seconds:duration}以来一行日志也没有。"
@@ -146,22 +206,12 @@ WORDS: dict[str, str] = {
         "在 {node} 上检查日志文件是否存在、磁盘是否正常：ls -l /var/log/pods；kubectl logs {pod} -n {namespace} -c "
         "{container} --tail 20"
     ),
-    # image-pull-slow
-    "image-pull-slow.large-image": "{node} 拉取 {image} 已用 {seconds:duration}（{user} 的 Pod {pod}）：镜像很大。",
-    "image-pull-slow.large-image.advice": (
-        "缩小镜像、不要把数据放进镜像，或提前拉取：在 {node} 上执行 crictl pull {image}"
-    ),
-    "image-pull-slow.slow-registry": (
-        "{node} 从 {registry} 拉取 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}）。"
-    ),
-    "image-pull-slow.slow-registry.advice": (
-        "和其他节点对比。都慢就检查 {registry} 的磁盘和网络；只有 {node} 慢就检查它的网络（ethtool、iperf3）。"
-    ),
-    "image-pull-slow.slow-disk": "{node} 写入 {image} 很慢：{seconds:duration}（{user} 的 Pod {pod}），磁盘繁忙。",
-    "image-pull-slow.slow-disk.advice": "在 {node} 上用 iostat -x 5 看谁在写。镜像最好放在单独的磁盘（SSD）上。",
-    "image-pull-slow.done": "拉取已经结束。",
-    "image-pull-slow.rate": "平均每秒 {rate:bytes}，预期至少每秒 {limit:bytes}。",
     # quota-exhausted
+    "rule.quota-exhausted": "配额用完",
+    "doc.quota-exhausted": "命名空间或队列的 GPU 配额已用完，还有任务在等。",
+    "doc.quota-exhausted.severity": "警告",
+    "doc.quota-exhausted.incident": "组内 quota 超过上限，新任务排队。",
+    "doc.quota-exhausted.limit.refused": "被拒绝的任务多久内算作在等。",
     "quota-exhausted.namespace": "命名空间 {name} 已用 {used} 张 GPU，配额 {quota} 上限 {limit} 张，还有任务在等待。",
     "quota-exhausted.namespace.advice": (
         "释放 {name} 里的 GPU，或提高配额：kubectl edit resourcequota {quota} -n {name}"

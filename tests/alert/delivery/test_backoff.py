@@ -5,13 +5,11 @@ import pytest
 from monitor.alert.delivery.backoff import (
     LONGEST,
     LONGEST_ASKED,
-    REPORT_AFTER,
     Health,
     after_failure,
     after_parking,
     after_success,
     delay,
-    worth_reporting,
 )
 
 FAILING = Health(
@@ -38,14 +36,6 @@ FAILING = Health(
 )
 def test_delay(failures: int, jitter: float, after: float | None, expect: float) -> None:
     assert delay(failures, jitter, after) == expect
-
-
-@pytest.mark.parametrize(
-    ("since", "now", "expect"),
-    [(None, 1e9, False), (100.0, 100.0 + REPORT_AFTER - 1, False), (100.0, 100.0 + REPORT_AFTER, True)],
-)
-def test_only_a_receiver_that_fails_for_long_is_reported(since: float | None, now: float, expect: bool) -> None:
-    assert worth_reporting(since, now) is expect
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from monitor.alert.delivery import backoff
-from monitor.alert.delivery.backoff import REPORT_AFTER
-from monitor.alert.delivery.sender import SHOW_PARKED, PostOffice, StillFiring
+from monitor.alert.delivery.sender import PostOffice, StillFiring
 from monitor.alert.model import Notification, Parcel, Subject
 from monitor.alert.notify import Decision
 from monitor.alert.receivers.base import DeliveryError, Pace, Receiver
 from monitor.alert.store import Store
+from monitor.detect.meta.receivers import PARKED_FOR_SECONDS, RETRYING_AFTER_SECONDS
 from monitor.facts.findings import Severity
 from tests.alert.delivery.sender_support import HttpReceiver, Inbox, notification, subject
 from tests.support import wait_until
@@ -216,7 +216,7 @@ def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store
     with posting(store, bot, now=clock.time) as post:
         put(store, post, notification("a"))
         wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
-        clock.advance(10 * SHOW_PARKED)
+        clock.advance(10 * PARKED_FOR_SECONDS)
         assert [each.cause for each in post.troubles()] == ["parked"]  # nothing shows that it is well again
         put(store, post, notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 5, "it has arrived")
@@ -229,7 +229,7 @@ def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(sto
     with posting(store, bot, Scripted(name="well"), now=clock.time) as post:
         put(store, post, notification("a"), notification("x", receiver="well"))
         wait_until(lambda: len(store.outbox.health()) == 2, 5, "both were tried")
-        clock.advance(REPORT_AFTER - 1)
+        clock.advance(RETRYING_AFTER_SECONDS - 1)
         assert post.troubles() == ()
         post.wake(["bot"])
         wait_until(lambda: len(bot.tried) == 2, 5, "it was tried again")
@@ -239,7 +239,7 @@ def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(sto
         assert (trouble.severity, trouble.cause) == (Severity.WARNING, "retrying")
         assert trouble.headline.key == "receiver-failing.retrying"
         assert trouble.headline.values["count"] == 1
-        assert trouble.headline.values["seconds"] == pytest.approx(REPORT_AFTER + 1)
+        assert trouble.headline.values["seconds"] == pytest.approx(RETRYING_AFTER_SECONDS + 1)
         clock.advance(10)
         post.wake(["bot"])
         wait_until(lambda: states(store)["a"] == "sent", 5, "it has arrived")

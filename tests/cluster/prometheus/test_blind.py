@@ -11,7 +11,7 @@ from monitor.cleanup.inputs import Gatherer, Sources
 from monitor.cleanup.plan.pods import FRESH
 from monitor.cleanup.policy import ImagePolicy
 from monitor.detect.engine import History, detect
-from monitor.detect.meta.monitor import AFTER, GRACE, Sight, with_own
+from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import agent_silent, node_down
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -49,13 +49,18 @@ def test_what_is_known_of_a_node_that_is_down_does_not_come_from_a_store_that_is
 
 def test_the_one_finding_is_about_the_store() -> None:
     agents = [out_of_sight(f"gpu-{n}") for n in range(1000)]
-    sight = Sight(NOW - 600 - GRACE, NOW, OUT, agents)
-    (own,) = with_own((), sight, NOW)
+    sight = MonitorState(NOW - 600 - STARTUP_GRACE_SECONDS, NOW, OUT, agents)
+    (own,) = with_monitor_findings((), sight, NOW)
     assert (own.cause, own.labels, own.severity) == ("prometheus", {"service": "monitor/prometheus"}, "critical")
     assert WHY in say("en", own.headline.key, own.headline.values)
-    recent = msgspec.structs.replace(OUT[-1], since=NOW - AFTER + 1)
-    assert with_own((), Sight(NOW - 600 - GRACE, NOW, (*SEEN[:2], recent), agents), NOW) == ()
-    (deaf,) = with_own((), Sight(NOW - 600 - GRACE, NOW, WELL, agents), NOW)
+    recent = msgspec.structs.replace(OUT[-1], since=NOW - BLIND_AFTER_SECONDS + 1)
+    assert (
+        with_monitor_findings(
+            (), MonitorState(NOW - 600 - STARTUP_GRACE_SECONDS, NOW, (*SEEN[:2], recent), agents), NOW
+        )
+        == ()
+    )
+    (deaf,) = with_monitor_findings((), MonitorState(NOW - 600 - STARTUP_GRACE_SECONDS, NOW, WELL, agents), NOW)
     assert deaf.cause == "agents"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.meta.monitor import KUBERNETES_DOWN, OWN_RULES, Sight, with_own
+from monitor.detect.meta.monitor import CAUSES, KUBERNETES_DOWN, RULE, MonitorState, with_monitor_findings
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
@@ -32,41 +32,42 @@ def found(rule: str, **labels: str) -> Finding:
     return Finding(rule=rule, severity=Severity.WARNING, cause="x", labels=labels, headline=Text(key="x"))
 
 
-def sight(**given: Any) -> Sight:
-    return Sight(**({"started_at": START, "looked_at": NOW - 1.0} | given))
+def observed(**given: Any) -> MonitorState:
+    return MonitorState(**({"started_at": START, "looked_at": NOW - 1.0} | given))
 
 
-SAID: list[tuple[str, Sight, list[tuple[str, str]]]] = [
-    ("all is seen", sight(sources=(SourceView(name="pods", ok=True),), agents=[heard("n1"), heard("n2")]), []),
-    ("pods are not", sight(sources=(lost("pods"),)), [("api-server", "monitor/api-server")]),
+SAID: list[tuple[str, MonitorState, list[tuple[str, str]]]] = [
+    ("all is seen", observed(sources=(SourceView(name="pods", ok=True),), agents=[heard("n1"), heard("n2")]), []),
+    ("pods are not", observed(sources=(lost("pods"),)), [("api-server", "monitor/api-server")]),
     (
         "what else is lost with pods is one finding",
-        sight(sources=(lost("nodes"), lost("events"), lost("jobs.batch"))),
+        observed(sources=(lost("nodes"), lost("events"), lost("jobs.batch"))),
         [("api-server", "monitor/api-server")],
     ),
     (
         "something smaller is lost",
-        sight(sources=(lost("events"), lost("jobs.batch"))),
+        observed(sources=(lost("events"), lost("jobs.batch"))),
         [("source", "monitor/events"), ("source", "monitor/jobs.batch")],
     ),
-    ("only just lost", sight(sources=(lost("pods", NOW - 59.0),)), []),
-    ("never seen", sight(sources=(lost("pods", None, "starting"),)), [("api-server", "monitor/api-server")]),
-    ("there is no Kubernetes", sight(sources=(lost("kubernetes", None, "switched off"),)), []),
-    ("one agent is silent", sight(agents=[heard("n1"), silent("n2")]), []),
-    ("all are", sight(agents=[silent("n1"), silent("n2")]), [("agents", "monitor/agents")]),
-    ("all are, but not for long", sight(agents=[silent("n1"), silent("n2", NOW - 30.0)]), []),
-    ("the only one is a rule's business", sight(agents=[silent("n1")]), []),
-    ("nobody asks them", sight(agents=[heard("n1", NOW - 130.0), silent("n2")]), [("agents", "monitor/agents")]),
-    ("nobody has looked lately", sight(looked_at=NOW - 61.0), [("detection", "monitor/detection")]),
-    ("nobody has ever looked", sight(looked_at=None), [("detection", "monitor/detection")]),
+    ("only just lost", observed(sources=(lost("pods", NOW - 59.0),)), []),
+    ("never seen", observed(sources=(lost("pods", None, "starting"),)), [("api-server", "monitor/api-server")]),
+    ("there is no Kubernetes", observed(sources=(lost("kubernetes", None, "switched off"),)), []),
+    ("one agent is silent", observed(agents=[heard("n1"), silent("n2")]), []),
+    ("all are", observed(agents=[silent("n1"), silent("n2")]), [("agents", "monitor/agents")]),
+    ("all are, but not for long", observed(agents=[silent("n1"), silent("n2", NOW - 30.0)]), []),
+    ("the only one is a rule's business", observed(agents=[silent("n1")]), []),
+    ("nobody asks them", observed(agents=[heard("n1", NOW - 130.0), silent("n2")]), [("agents", "monitor/agents")]),
+    ("nobody has looked lately", observed(looked_at=NOW - 61.0), [("detection", "monitor/detection")]),
+    ("nobody has ever looked", observed(looked_at=None), [("detection", "monitor/detection")]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "given", "expect"), SAID, ids=[row[0] for row in SAID])
-def test_what_is_said_of_the_monitor(name: str, given: Sight, expect: list[tuple[str, str]]) -> None:
-    own = with_own((), given, NOW)
+def test_what_is_said_of_the_monitor(name: str, given: MonitorState, expect: list[tuple[str, str]]) -> None:
+    own = with_monitor_findings((), given, NOW)
     assert [(each.cause, each.labels["service"]) for each in own] == expect
-    assert all(each.rule in OWN_RULES for each in own)
+    assert {each.rule for each in own} <= {RULE.rule}
+    assert {each.cause for each in own} <= set(CAUSES)
     for lang in LANGUAGES:
         for finding in own:
             for note in (finding.headline, *finding.advice):
@@ -75,21 +76,21 @@ def test_what_is_said_of_the_monitor(name: str, given: Sight, expect: list[tuple
 
 def test_nothing_is_missed_in_the_first_minute() -> None:
     deaf = (silent("n1", START), silent("n2", START))
-    blind = Sight(started_at=START, sources=(lost("pods", START - 500.0),), agents=deaf)
-    assert with_own((), blind, START + 59.0) == ()
-    assert len(with_own((), blind, START + 60.0)) == 3
+    blind = MonitorState(started_at=START, sources=(lost("pods", START - 500.0),), agents=deaf)
+    assert with_monitor_findings((), blind, START + 59.0) == ()
+    assert len(with_monitor_findings((), blind, START + 60.0)) == 3
 
 
 def test_a_dead_api_server_is_told_once() -> None:
     down = found("service-down", service="kubernetes")
     assert down.key == KUBERNETES_DOWN
-    first, second = with_own((down,), sight(sources=(lost("pods"),)), NOW)
+    first, second = with_monitor_findings((down,), observed(sources=(lost("pods"),)), NOW)
     assert (first, second.explained_by) == (down, KUBERNETES_DOWN)
 
 
 def test_that_nobody_is_heard_explains_each_who_is_silent() -> None:
     before = (found("agent-silent", node="n1"), found("disk-full", node="n1"))
-    silent_n1, disk, deaf = with_own(before, sight(agents=[silent("n1"), silent("n2")]), NOW)
+    silent_n1, disk, deaf = with_monitor_findings(before, observed(agents=[silent("n1"), silent("n2")]), NOW)
     assert silent_n1.explained_by == deaf.key
     assert disk.explained_by is None
-    assert with_own(before, sight(agents=[silent("n1"), heard("n2")]), NOW) == before
+    assert with_monitor_findings(before, observed(agents=[silent("n1"), heard("n2")]), NOW) == before

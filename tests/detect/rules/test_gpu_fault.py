@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.gpu_fault import CAUSES, RULE, SEVERITIES, Limits
 from monitor.facts import CollectorFact, EccFact, RetiredPagesFact, RowRemapFact, XidCount, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
-from monitor.i18n.en.findings_gpu import WORDS
+from monitor.i18n.en import FINDINGS
 from tests.cluster.builders import NOW, agent, card, device, node, pod, uuid
 from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, situation
 
@@ -123,7 +123,7 @@ def test_an_endless_message_is_cut() -> None:
 
 
 def test_every_cause_has_advice() -> None:
-    assert [cause for cause in CAUSES if f"gpu-fault.{cause}.advice" not in WORDS] == []
+    assert [cause for cause in CAUSES if f"gpu-fault.{cause}.advice" not in FINDINGS] == []
 
 
 def test_held_while_nothing_is_known() -> None:

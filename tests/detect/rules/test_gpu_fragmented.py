@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.rules.gpu_fragmented import RULE
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.cluster_facts import make_world
@@ -23,13 +23,13 @@ def tainted(name: str) -> NodeFact:
     return node(name, taints=(TaintFact(key="team", effect="NoSchedule", value="nlp"),))
 
 
-def situation(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = True, **who: Identity) -> Situation:
+def situation(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = True, **who: Identity) -> RuleContext:
     view = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=ok), SourceView(name="nodes", ok=ok)))
     identities = {f"uid-{name}": identity for name, identity in who.items()}
-    return Situation(make_world(pods=pods, nodes=nodes, view=view, identities=identities), NOW)
+    return RuleContext(make_world(pods=pods, nodes=nodes, view=view, identities=identities), NOW)
 
 
-def moves(given: Situation) -> list[str]:
+def moves(given: RuleContext) -> list[str]:
     """Return what each finding wants to move."""
     notes = [note for each in run(RULE, given).findings for note in each.evidence]
     return [str(note.values["moves"]) for note in notes]
@@ -133,7 +133,7 @@ def test_many_kinds_of_pods_are_held_not_forgotten() -> None:
     assert [scope.labels["pod"] for scope in found.blind] == ["p6", "p7", "p8"]
 
 
-def crowded(count: int) -> Situation:
+def crowded(count: int) -> RuleContext:
     """Nodes with three pods that hold seven of their eight GPUs."""
     sizes: tuple[Any, ...] = (3, 2, 2)
     held = tuple(holding(f"h{i}-{size}-{j}", f"n{i}", size) for i in range(count) for j, size in enumerate(sizes))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.base import Limits, OwnDeletion, Situation
+from monitor.detect.base import CleanupDeletion, Limits, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
@@ -121,11 +121,11 @@ def test_what_is_remembered_is_bounded() -> None:
     assert [len(kept["points"]) <= 15 for kept in seen.values()] == [True]
 
 
-def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[OwnDeletion, ...]]) -> list[Finding]:
+def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]]) -> list[Finding]:
     """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
     history, found = History(), tuple[Finding, ...]()
     for minute, agents, own in looks:
-        situation = Situation(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
+        situation = RuleContext(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
         detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)
         history, found = thawed(detected.history), detected.findings
     return list(found)
@@ -136,12 +136,12 @@ def here(minute: float, used: float, *, roles: tuple[str, ...] = ("data",)) -> t
     return (agent("n1", disk(), one, at=NOW + minute * 60),)
 
 
-def own(size: float, ended: float | None = 1.0, **more: Any) -> OwnDeletion:
+def own(size: float, ended: float | None = 1.0, **more: Any) -> CleanupDeletion:
     given: dict[str, Any] = {"node": "n1", "path": "/data/share", "began_at": NOW, "bytes": round(size * GIB)}
-    return OwnDeletion(**(given | more), ended_at=None if ended is None else NOW + ended * 60)
+    return CleanupDeletion(**(given | more), ended_at=None if ended is None else NOW + ended * 60)
 
 
-OWN: list[tuple[str, OwnDeletion, tuple[str, ...], bool]] = [
+OWN: list[tuple[str, CleanupDeletion, tuple[str, ...], bool]] = [
     ("a purge of ours", own(600), ("data",), False),
     ("a purge that goes on", own(600, None), ("data",), False),
     ("a purge of ours, and somebody else's", own(300), ("data",), True),
@@ -155,7 +155,7 @@ OWN: list[tuple[str, OwnDeletion, tuple[str, ...], bool]] = [
 
 
 @pytest.mark.parametrize(("deletion", "roles", "fires"), [row[1:] for row in OWN], ids=[row[0] for row in OWN])
-def test_what_we_delete_ourselves_is_no_loss(deletion: OwnDeletion, roles: tuple[str, ...], fires: bool) -> None:
+def test_what_we_delete_ourselves_is_no_loss(deletion: CleanupDeletion, roles: tuple[str, ...], fires: bool) -> None:
     found = seen((0, here(0, 1000, roles=roles), ()), (2, here(2, 400, roles=roles), (deletion,)))
     assert bool(found) is fires
 

@@ -1,0 +1,54 @@
+"""Chinese: text of self-monitoring rules, and text shared by all rules."""
+
+from __future__ import annotations
+
+WORDS: dict[str, str] = {
+    # shared
+    "rule-broken": "规则 {rule} 无法检查：{error}。上一次的结果保持不变。",
+    "doc.limit.after": "持续多久才报。",
+    "doc.limit.io_wait_cores": "等待 I/O 的核数达到多少归因于存储。",
+    "doc.limit.critical": "达到多少为严重。",
+    # monitor-blind
+    "rule.monitor-blind": "监控数据中断",
+    "doc.monitor-blind": (
+        "监控自身看不到：Kubernetes API、agent 或其中一部分；或无法检查、无法保存状态。原因为 `agents` 时，"
+        "`agent-silent` 不再单独通知。"
+    ),
+    "doc.monitor-blind.severity": "严重；单个来源为警告",
+    "doc.monitor-blind.incident": "监控早已失效，却没人知道。",
+    "monitor-blind.api-server": (
+        "监控已 {seconds:duration}读不到 Kubernetes API（{source}）："
+        "Pod 和节点的告警停在最后一次的状态，新问题可能漏报：{why}"
+    ),
+    "monitor-blind.agents": "监控已 {seconds:duration}没有收到任何 agent 的数据（{source}）：看不到节点上的情况：{why}",
+    "monitor-blind.prometheus": (
+        "监控已 {seconds:duration}无法查询 Prometheus（{source}）：看不到节点上的情况，节点相关的告警保持原状：{why}"
+    ),
+    "monitor-blind.detection": "监控已 {seconds:duration}没有进行检测（{source}）：不会产生新的告警：{why}",
+    "monitor-blind.state": "监控无法保存自身状态（{source}）：如果现在退出，待发送的消息和告警会丢失：{why}",
+    "monitor-blind.source": "监控已 {seconds:duration}看不到 {source}：那里出了问题也不会告警：{why}",
+    "monitor-blind.api-server.advice": (
+        "检查 API server 是否应答、监控账号是否有读取权限（{source}）：kubectl get --raw /readyz"
+    ),
+    "monitor-blind.agents.advice": (
+        "检查 agent 是否在运行（{source}）：kubectl get pod -A -o wide | grep gpuwarden-agent"
+    ),
+    "monitor-blind.prometheus.advice": (
+        "检查指标存储是否有响应（{source}），以及 daemon.prometheus 的配置是否正确：gpuwarden status"
+    ),
+    "monitor-blind.detection.advice": "查看监控自己的日志（{source}），然后重启它。",
+    "monitor-blind.state.advice": "请检查 daemon.state 所在磁盘是否已满或只读（{source}）：df -h",
+    "monitor-blind.source.advice": "查看 {source} 的状态：gpuwarden status",
+    # receiver-failing
+    "rule.receiver-failing": "告警发送失败",
+    "doc.receiver-failing": "消息发不到某个接收人。会通过其他接收人通知，积压的消息会重发。",
+    "doc.receiver-failing.severity": "警告",
+    "doc.receiver-failing.incident": "告警通道坏了很久才被发现。",
+    "receiver-failing.parked": (
+        "告警发不到 {receiver}（{kind}）：对方明确拒收，已搁置 {count} 条消息，不会自动重发：{error}"
+    ),
+    "receiver-failing.retrying": (
+        "告警已 {seconds:duration}没有送达 {receiver}（{kind}），有 {count} 条消息在等待重发：{error}"
+    ),
+    "receiver-failing.advice": "检查它的地址、密钥和网络，然后测试：gpuwarden alerts test --receiver {receiver}",
+}

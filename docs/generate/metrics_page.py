@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from prometheus_client.core import Metric
 
 from docs.generate.tables import code, intro, table, word
-from monitor.agent.metrics import PIECES
-from monitor.base.metrics import Name
+from monitor.agent.metrics import GROUPS
+from monitor.base.metrics import MetricName
 from monitor.daemon import metrics as exposition
 from tests.support.snapshots import full_snapshot
 
@@ -35,24 +35,24 @@ def page(lang: str) -> str:
     return "".join(parts) + f"\n{PROCESS[lang]}\n"
 
 
-def _row(name: Name, lang: str) -> tuple[str, ...]:
+def _row(name: MetricName, lang: str) -> tuple[str, ...]:
     meaning = name.help if lang == "en" else word("metrics.tsv", name.name, "en")
     return code(name.name), name.kind, ", ".join(map(code, name.labels)) or "–", meaning
 
 
-def agent_areas() -> Iterator[tuple[str, list[Name]]]:
+def agent_areas() -> Iterator[tuple[str, list[MetricName]]]:
     """Areas of the agent with their metrics on a node where everything is known."""
     snapshot = full_snapshot()
-    for _, render in PIECES:
+    for _, render in GROUPS:
         yield render.__module__.rpartition(".")[2], [_name(family) for family in render(snapshot) if family.samples]
 
 
-def _name(family: Metric) -> Name:
+def _name(family: Metric) -> MetricName:
     labels = dict.fromkeys(label for sample in family.samples for label in sample.labels)
-    return Name(family.samples[0].name, family.type, family.documentation, tuple(labels))
+    return MetricName(family.samples[0].name, family.type, family.documentation, tuple(labels))
 
 
-def daemon_areas() -> Iterator[tuple[str, list[Name]]]:
+def daemon_areas() -> Iterator[tuple[str, list[MetricName]]]:
     """Areas of the daemon with their metrics."""
     listed = set()
     for module in exposition.MODULES:

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from docs.generate.alert_rules import exported_rules, findings_rules
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.alert.model import alertname
 from monitor.daemon.metrics import catalogue
 from monitor.detect.meta import META_RULES
@@ -104,7 +104,7 @@ def test_every_recorded_series_has_a_case_with_a_value() -> None:
 
 
 def known_metrics() -> set[str]:
-    text = Exposition().render(full_snapshot()).decode()
+    text = AgentMetrics().render(full_snapshot()).decode()
     agent = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
     return agent | {name.name for name in catalogue()} | {"up", *recorded()}
 

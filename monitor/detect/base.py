@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Generic, TypeVar, cast
 
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
 
@@ -63,7 +63,7 @@ class OwnDeletion:
 class Situation:
     """Everything a detector may look at. `limits` are those of its own rule."""
 
-    world: World
+    world: ClusterFacts
     now: float
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[OwnDeletion, ...] = ()

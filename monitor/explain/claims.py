@@ -6,34 +6,34 @@ import re
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.explain.scheduler_message import Says, Verdict
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
+from monitor.explain.scheduler_message import SchedulerReason, SchedulerVerdict
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 _CLAIM = re.compile(r"persistentvolumeclaim \\?\"([^\"\\]+)\\?\"", re.IGNORECASE)
 
 
-def missing(pod: PodFact, says: Verdict | None) -> Answer | None:
+def missing_or_unbound(pod: PodFact, says: SchedulerVerdict | None) -> PodDiagnosis | None:
     """Given what the scheduler says, return that a claim is missing or unbound, or None."""
     if says is None:
         return None
-    if part := says.about(Says.CLAIM_MISSING):
+    if part := says.about(SchedulerReason.CLAIM_MISSING):
         found = _CLAIM.search(part.text)
         values: dict[str, Value] = {"claim": found[1] if found else _claims(pod), "namespace": pod.namespace}
         return _answer(Key.CLAIM_MISSING, Key.CLAIM_MISSING_ADVICE, values)
-    if part := says.about(Says.CLAIM_UNBOUND):
+    if part := says.about(SchedulerReason.CLAIM_UNBOUND):
         found = _CLAIM.search(part.text)
         values = {"claim": found[1] if found else _claims(pod), "namespace": pod.namespace}
         return _answer(Key.CLAIM_UNBOUND, Key.CLAIM_UNBOUND_ADVICE, values)
     return None
 
 
-def elsewhere(says: Verdict) -> Answer | None:
+def volume_unavailable(says: SchedulerVerdict) -> PodDiagnosis | None:
     """Given what the scheduler says, return that a volume ties the pod to other nodes, or cannot be had; or None."""
-    if says.about(Says.VOLUME_ELSEWHERE):
+    if says.about(SchedulerReason.VOLUME_ELSEWHERE):
         return _answer(Key.VOLUME_ELSEWHERE, Key.VOLUME_ELSEWHERE_ADVICE, {})
-    if part := says.about(Says.VOLUME):
+    if part := says.about(SchedulerReason.VOLUME):
         return _answer(Key.VOLUME_UNAVAILABLE, Key.VOLUME_UNAVAILABLE_ADVICE, {"message": quote(part.text)})
     return None
 
@@ -42,5 +42,5 @@ def _claims(pod: PodFact) -> str:
     return ", ".join(volume.claim for volume in pod.volumes if volume.claim) or "?"
 
 
-def _answer(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.VOLUME, Text(headline, values), advice=(Text(advice, values),))
+def _answer(headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
+    return PodDiagnosis(PodStatus.PENDING, PendingCause.VOLUME, Text(headline, values), advice=(Text(advice, values),))

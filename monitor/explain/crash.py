@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-START_FAILED = ("StartError", "ContainerCannotRun")
-DEFAULT_SHM = 64 * 1024**2  # what container runtimes give to /dev/shm when nobody asks for more
+START_FAILED_REASONS = ("StartError", "ContainerCannotRun")
+DEFAULT_SHM_BYTES = 64 * 1024**2  # what container runtimes give to /dev/shm when nobody asks for more
 
 # What a runtime says when it cannot start a container. First match wins, on lower case. The driver's own troubles come
 # first: their messages end with "no such file" as well, and so do those of a runtime that is itself broken.
-_START: tuple[tuple[str, tuple[str, ...]], ...] = (
+_START_FRAGMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
     ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
     ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
@@ -35,7 +35,7 @@ _START: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("RUNTIME_SLOW", ("context deadline exceeded", "reserve container name", "deadlineexceeded", "dial unix")),
 )
 # What a program's last words tell, where the pod lets them through. First match wins, on lower case.
-_LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+_MESSAGE_FRAGMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap")),
     ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
     ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
@@ -43,7 +43,7 @@ _LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
     ("PERMISSION", ("permissionerror", "permission denied")),
 )
-_CODES = {
+_EXIT_CODE_CAUSES = {
     0: "ENDED",
     1: "ERROR",
     2: "USAGE",
@@ -59,13 +59,13 @@ _CODES = {
 }
 
 
-def crashed(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def crashed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
     """Given a container that ended, now or before its current wait, return why it did."""
-    end = ending(status)
+    end = last_termination(status)
     word = _word(pod, status, end, world)
     values = _values(pod, status, end)
-    return Answer(
-        Status.CRASHING,
+    return PodDiagnosis(
+        PodStatus.CRASHING,
         f"crash-{word.lower().replace('_', '-')}",
         Text(Key[f"CRASH_{word}"], values),
         tuple(_evidence(pod, status, end, word)),
@@ -73,7 +73,7 @@ def crashed(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     )
 
 
-def ending(status: ContainerStatusFact) -> TerminationFact:
+def last_termination(status: ContainerStatusFact) -> TerminationFact:
     """Given a container, return how it ended: now, or the last time."""
     if status.state == "terminated" or status.last is None:
         return TerminationFact(
@@ -87,7 +87,7 @@ def ending(status: ContainerStatusFact) -> TerminationFact:
     return status.last
 
 
-def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world: World) -> str:
+def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world: ClusterFacts) -> str:
     """Return the word for how it ended: what the kubelet knows, then the last words, then the code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
@@ -96,15 +96,15 @@ def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world
     if end.exit_code in (137, 143) and _liveness(pod, status, world):
         return "LIVENESS"
     lower = (end.message or "").lower()
-    if end.exit_code and (told := next((w for w, words in _LAST_WORDS if any(each in lower for each in words)), None)):
+    if end.exit_code and (told := next((w for w, words in _MESSAGE_FRAGMENTS if any(each in lower for each in words)), None)):
         return told
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
         return "LOST"
-    return _CODES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
+    return _EXIT_CODE_CAUSES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
 
 
-def _liveness(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
+def _liveness(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> bool:
     events = (e for e in world.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
     return any("liveness" in (event.message or "") for event in events)
 
@@ -143,17 +143,17 @@ def shm_size(pod: PodFact) -> Text:
     """Given a pod, return what it may put into /dev/shm: a volume in memory is how pods get more."""
     sizes = [volume.size_limit_bytes for volume in pod.volumes if volume.medium == "Memory"]
     if not sizes:
-        return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM})
+        return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM_BYTES})
     known = [size for size in sizes if size]
     return Text(Key.SHM_SIZE, {"size": round(max(known))}) if known else Text(Key.SHM_UNLIMITED)
 
 
-def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def cannot_start(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
     """Given a container that the runtime could not create or start, return why not."""
     own = None if status.reason == "CrashLoopBackOff" else status.message  # that one only says when it tries again
-    message = own or ending(status).message or _runtime_event(pod, status, world)
+    message = own or last_termination(status).message or _runtime_event(pod, status, world)
     lower = message.lower()
-    word = next((word for word, fragments in _START if any(each in lower for each in fragments)), "OTHER")
+    word = next((word for word, fragments in _START_FRAGMENTS if any(each in lower for each in fragments)), "OTHER")
     values: dict[str, Value] = {
         "container": status.name,
         "node": pod.node or "?",
@@ -161,8 +161,8 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Ans
         "namespace": pod.namespace,
         "file": _executable(message),
     }
-    return Answer(
-        Status.CRASHING,
+    return PodDiagnosis(
+        PodStatus.CRASHING,
         f"start-{word.lower().replace('_', '-')}",
         Text(Key[f"START_{word}"], values),
         (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
@@ -170,7 +170,7 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Ans
     )
 
 
-def _runtime_event(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
+def _runtime_event(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> str:
     reasons = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
     events = [e for e in world.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from monitor.explain import crash, finished, pulling, running, starting, terminating
-from monitor.explain.image_pull import REASONS as PULL_REASONS
+from monitor.explain.image_pull import PULL_REASONS as PULL_REASONS
 from monitor.explain.pending import pending
-from monitor.explain.reasons import Answer, Explanation, PodRef, Status
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.reasons import PodDiagnosis, Explanation, PodRef, PodStatus
+from monitor.facts.cluster_facts import FINISHED, ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 
-CONFIGURATION = ("CreateContainerConfigError",)
-CANNOT_START = (
+CONFIGURATION_REASONS = ("CreateContainerConfigError",)
+CANNOT_START_REASONS = (
     "CreateContainerError",
     "RunContainerError",
     "PreCreateHookError",
@@ -19,12 +19,12 @@ CANNOT_START = (
 )
 
 
-def explain_pod(pod: PodFact, world: World, now: float) -> Explanation:
+def explain_pod(pod: PodFact, world: ClusterFacts, now: float) -> Explanation:
     """Given a pod, everything known and the time, return why the pod is as it is."""
     answer = _answer(pod, world, now)
     since = _since(pod, answer.status, world)
     return Explanation(
-        pod=reference(pod, world),
+        pod=pod_reference(pod, world),
         status=answer.status,
         cause=answer.cause,
         headline=answer.headline,
@@ -34,14 +34,14 @@ def explain_pod(pod: PodFact, world: World, now: float) -> Explanation:
     )
 
 
-def reference(pod: PodFact, world: World) -> PodRef:
+def pod_reference(pod: PodFact, world: ClusterFacts) -> PodRef:
     """Given a pod, return how to speak of it. Its group or workload knows better than its labels where it queues."""
     who, queued = world.identity(pod), world.group_of(pod) or world.workload_of(pod)
     queue = (queued.queue if queued else None) or who.queue
     return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, queue)
 
 
-def _answer(pod: PodFact, world: World, now: float) -> Answer:
+def _answer(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     if pod.deletion_at is not None:
         return terminating.terminating(pod, world, now)
     if pod.phase in FINISHED:
@@ -51,12 +51,12 @@ def _answer(pod: PodFact, world: World, now: float) -> Answer:
     return _failing(pod, world) or _starting_or_running(pod, world, now)
 
 
-def _failing(pod: PodFact, world: World) -> Answer | None:
+def _failing(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Return what is wrong with the first container that is in trouble, init containers first, or None."""
     for status in pod.statuses:
         if status.state == "waiting" and status.reason in PULL_REASONS:
             return pulling.failing(pod, status, world)
-        if status.state == "waiting" and status.reason in CONFIGURATION:
+        if status.state == "waiting" and status.reason in CONFIGURATION_REASONS:
             return starting.bad_configuration(pod, status, world)
         if _could_not_start(status):
             return crash.cannot_start(pod, status, world)
@@ -66,10 +66,10 @@ def _failing(pod: PodFact, world: World) -> Answer | None:
 
 
 def _could_not_start(status: ContainerStatusFact) -> bool:
-    if status.state == "waiting" and status.reason in CANNOT_START:
+    if status.state == "waiting" and status.reason in CANNOT_START_REASONS:
         return True
     between_runs = status.state == "terminated" or status.reason == "CrashLoopBackOff"
-    return between_runs and crash.ending(status).reason in crash.START_FAILED
+    return between_runs and crash.last_termination(status).reason in crash.START_FAILED_REASONS
 
 
 def _crashed(status: ContainerStatusFact) -> bool:
@@ -79,23 +79,23 @@ def _crashed(status: ContainerStatusFact) -> bool:
     return status.state == "terminated" and status.exit_code != 0
 
 
-def _starting_or_running(pod: PodFact, world: World, now: float) -> Answer:
+def _starting_or_running(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     main = [each for each in pod.statuses if not each.init]
     if any(each.state == "running" for each in main):
         return running.running(pod, world, now)
     return starting.starting(pod, world, now)
 
 
-def _since(pod: PodFact, status: Status, world: World) -> float | None:
+def _since(pod: PodFact, status: PodStatus, world: ClusterFacts) -> float | None:
     """Return since when the pod is in this status."""
-    if status is Status.IDLE:
+    if status is PodStatus.IDLE:
         return max((card.idle_since for card in world.cards.get(pod.uid, ()) if card.idle_since), default=None)
-    if status is Status.TERMINATING and pod.deletion_at is not None:
+    if status is PodStatus.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
-    if status is Status.FINISHED:
+    if status is PodStatus.FINISHED:
         ends = [each.finished_at for each in pod.statuses if each.finished_at is not None]
         return max(ends, default=None)
-    if status is Status.PENDING:
+    if status is PodStatus.PENDING:
         return pod.created_at
     starts = [each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at]
     return min(starts, default=pod.started_at or pod.created_at)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from monitor.explain import crash
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -17,22 +17,22 @@ _DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
 _SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown")
 
 
-def finished(pod: PodFact, world: World) -> Answer:
+def finished(pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
     """Given a pod that has ended, return how."""
     if pod.phase == "Succeeded":
-        return Answer(Status.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
+        return PodDiagnosis(PodStatus.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
     if answer := _by_reason(pod):
         return answer
-    failed = [each for each in pod.statuses if crash.ending(each).exit_code]
+    failed = [each for each in pod.statuses if crash.last_termination(each).exit_code]
     if failed:
-        first = min(failed, key=lambda each: crash.ending(each).finished_at or 0.0)
-        why = crash.cannot_start if crash.ending(first).reason in crash.START_FAILED else crash.crashed
-        return replace(why(pod, first, world), status=Status.FINISHED)
+        first = min(failed, key=lambda each: crash.last_termination(each).finished_at or 0.0)
+        why = crash.cannot_start if crash.last_termination(first).reason in crash.START_FAILED_REASONS else crash.crashed
+        return replace(why(pod, first, world), status=PodStatus.FINISHED)
     values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}
-    return Answer(Status.FINISHED, "failed", Text(Key.FAILED, values))
+    return PodDiagnosis(PodStatus.FINISHED, "failed", Text(Key.FAILED, values))
 
 
-def _by_reason(pod: PodFact) -> Answer | None:
+def _by_reason(pod: PodFact) -> PodDiagnosis | None:
     """Return what the pod's own reason says, where Kubernetes and not the program ended it."""
     reason, message = pod.reason or "", pod.message or ""
     values: dict[str, Value] = {"pod": pod.name, "node": pod.node or "?", "message": quote(message), "reason": reason}
@@ -53,7 +53,7 @@ def _by_reason(pod: PodFact) -> Answer | None:
     return None
 
 
-def _admission(message: str, values: dict[str, Value]) -> Answer:
+def _admission(message: str, values: dict[str, Value]) -> PodDiagnosis:
     """The scheduler counted on devices which the kubelet could not give: a card was lost, or the plug-in restarted."""
     if found := _DEVICES.search(message):
         values = values | {"needs": int(found[1]), "available": int(found[2])}
@@ -63,6 +63,6 @@ def _admission(message: str, values: dict[str, Value]) -> Answer:
     return _answer("device-plugin", Key.DEVICES_FAILED, Key.DEVICES_ADVICE, values)
 
 
-def _answer(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
+def _answer(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
     evidence = (Text(Key.RUNTIME_SAYS, {"message": values["message"]}),) if values["message"] else ()
-    return Answer(Status.FINISHED, cause, Text(headline, values), evidence, (Text(advice, values),))
+    return PodDiagnosis(PodStatus.FINISHED, cause, Text(headline, values), evidence, (Text(advice, values),))

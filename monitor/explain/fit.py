@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
-SILENT_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-BLOCKING = ("NoSchedule", "NoExecute")
-TOLERANCE = 1e-6  # amounts are sums of floats
+NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
 Requests = Sequence[tuple[str, float]]  # by name, in order
 
 
-class Kind(StrEnum):
+class ObstacleKind(StrEnum):
     """What may stand in the way."""
 
     NOT_READY = "not-ready"
@@ -30,14 +30,14 @@ class Kind(StrEnum):
     OTHER = "other-resource"
 
 
-RULES = (Kind.NOT_READY, Kind.CORDONED, Kind.TAINT, Kind.SELECTOR)
+EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT, ObstacleKind.SELECTOR)
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
     """One thing that stands in the way. `detail` is the taint, the requirement or the resource."""
 
-    kind: Kind
+    kind: ObstacleKind
     detail: str = ""
     needs: float = 0.0
     free: float = 0.0
@@ -55,18 +55,18 @@ class NodeFit:
     @property
     def usable(self) -> bool:
         """Whether the pod may go there at all, be there room or not. Rules come first among the obstacles."""
-        return not self.obstacles or self.obstacles[0].kind not in RULES
+        return not self.obstacles or self.obstacles[0].kind not in EXCLUSIONS
 
     @property
     def fits(self) -> bool:
         return not self.obstacles
 
-    def rules(self) -> tuple[Kind, ...]:
+    def rules(self) -> tuple[ObstacleKind, ...]:
         """The rules, each once, that keep the pod off."""
-        return tuple(kind for kind in RULES if any(each.kind is kind for each in self.obstacles))
+        return tuple(kind for kind in EXCLUSIONS if any(each.kind is kind for each in self.obstacles))
 
 
-def gpu_resource(pod: PodFact, world: World) -> str:
+def gpu_resource(pod: PodFact, world: ClusterFacts) -> str:
     """Given a pod, return the name under which it asks for GPUs: MIG slices and shared cards have their own."""
     if pod.requests.get(world.resource):
         return world.resource
@@ -74,51 +74,51 @@ def gpu_resource(pod: PodFact, world: World) -> str:
     return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), world.resource)
 
 
-def gpus_asked(pod: PodFact, world: World) -> int:
+def requested_gpus(pod: PodFact, world: ClusterFacts) -> int:
     """Given a pod, return how many GPUs it asks for."""
     return round(pod.requests.get(gpu_resource(pod, world), 0.0))
 
 
-def fit_all(pod: PodFact, world: World) -> tuple[NodeFit, ...]:
+def fit_all(pod: PodFact, world: ClusterFacts) -> tuple[NodeFit, ...]:
     """Given a pod, return how it fits on each node."""
     resource, requests = gpu_resource(pod, world), sorted(pod.requests.items())
     return tuple(_fit(pod, node, world, resource, requests) for node in world.nodes)
 
 
-def fit(pod: PodFact, node: NodeFact, world: World, resource: str) -> NodeFit:
+def fit(pod: PodFact, node: NodeFact, world: ClusterFacts, resource: str) -> NodeFit:
     """Given a pod and a node, return what stands in the way: everything, not just the first."""
     return _fit(pod, node, world, resource, sorted(pod.requests.items()))
 
 
-def kept_off(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
+def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
     """Given a pod and a node, return the taints and requirements that keep it off, be there room or not."""
     return (*_taints(pod, node), *_selection(pod, node))
 
 
-def _fit(pod: PodFact, node: NodeFact, world: World, resource: str, requests: Requests) -> NodeFit:
-    obstacles = (*_state(pod, node), *kept_off(pod, node), *_room(requests, node, world, resource))
+def _fit(pod: PodFact, node: NodeFact, world: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
+    obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, world, resource))
     total = int(node.allocatable.get(resource, 0.0))
     # A view that is a moment older than the pods must not promise what the scheduler has just given away.
-    free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + TOLERANCE)))
+    free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + MAX_ROUNDING_ERROR)))
     return NodeFit(node, free if total else 0, total, obstacles)
 
 
 def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     if node.ready is not True:
-        yield Obstacle(Kind.NOT_READY, node.ready_reason or "")
+        yield Obstacle(ObstacleKind.NOT_READY, node.ready_reason or "")
     cordon = TaintFact(key=CORDON_TAINT, effect="NoSchedule")
     if node.unschedulable and not _tolerated(pod, cordon):
-        yield Obstacle(Kind.CORDONED)
+        yield Obstacle(ObstacleKind.CORDONED)
 
 
 def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     """Yield the taints that keep the pod off, without those that only repeat a node's state."""
     for taint in node.taints:
         repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
-            node.ready is not True and taint.key in SILENT_TAINTS
+            node.ready is not True and taint.key in NOT_READY_TAINTS
         )
-        if taint.effect in BLOCKING and not repeated and not _tolerated(pod, taint):
-            yield Obstacle(Kind.TAINT, taint_text(taint))
+        if taint.effect in BLOCKING_EFFECTS and not repeated and not _tolerated(pod, taint):
+            yield Obstacle(ObstacleKind.TAINT, taint_text(taint))
 
 
 def taint_text(taint: TaintFact) -> str:
@@ -144,9 +144,9 @@ def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
 def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     for key, value in sorted(pod.node_selector.items()):
         if node.labels.get(key) != value:
-            yield Obstacle(Kind.SELECTOR, f"{key}={value}")
+            yield Obstacle(ObstacleKind.SELECTOR, f"{key}={value}")
     if pod.node_affinity and not any(_term_matches(term, node) for term in pod.node_affinity):
-        yield Obstacle(Kind.SELECTOR, affinity_text(pod.node_affinity))
+        yield Obstacle(ObstacleKind.SELECTOR, affinity_text(pod.node_affinity))
 
 
 def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
@@ -195,13 +195,13 @@ def _requirement_text(wanted: NodeRequirementFact) -> str:
     return f"{wanted.key} {word} {values}".rstrip()
 
 
-def _room(requests: Requests, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
+def _room(requests: Requests, node: NodeFact, world: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
     """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
     have, used = node.allocatable, world.used.get(node.name, {})
     for name, needs in requests:
         free = have.get(name, 0.0) - used.get(name, 0.0)
-        if needs > free and needs > 0 and needs > free + max(TOLERANCE, needs * 1e-9):
-            kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
-            yield Obstacle(kinds.get(name, Kind.OTHER), name, needs, max(0.0, free))
+        if needs > free and needs > 0 and needs > free + max(MAX_ROUNDING_ERROR, needs * 1e-9):
+            kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
+            yield Obstacle(kinds.get(name, ObstacleKind.OTHER), name, needs, max(0.0, free))
     if "pods" in node.allocatable and world.free(node, "pods") < 1:
-        yield Obstacle(Kind.PODS, "pods", 1, 0)
+        yield Obstacle(ObstacleKind.PODS, "pods", 1, 0)

@@ -5,49 +5,49 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import Kind, NodeFit, gpu_resource, gpus_asked
+from monitor.explain.fit import ObstacleKind, NodeFit, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Status
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
 from monitor.facts.cluster import GpuState
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-NAMED = 5
-TOP = 3
-STUCK = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
+MAX_NAMED_NODES = 5
+MAX_NAMED_HOLDERS = 3
+STUCK_STATES = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
 
 
-def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
+def explain(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
     """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
-    asked = gpus_asked(pod, world)
+    asked = requested_gpus(pod, world)
     usable = [each for each in fits if each.usable and each.total]
     free = sum(each.free for each in usable)
     if free >= asked and max(each.free for each in usable) < asked:
         return _spread(pod, usable, fits, world)
     values: dict[str, Value] = {"needs": asked, "free": free, "total": sum(each.total for each in usable)}
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
         Text(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
         evidence=(
             *_holders(pod, usable, world),
             *_leaving(pod, usable, world),
             *_idle(usable, world),
-            *outside(pod, fits),
+            *excluded_nodes_with_room(pod, fits),
         ),
         advice=tuple(_wait_or_release(usable, asked, world)),
     )
 
 
-def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
+def too_large(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
     """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
-    asked, resource = gpus_asked(pod, world), gpu_resource(pod, world)
+    asked, resource = requested_gpus(pod, world), gpu_resource(pod, world)
     largest = max(fits, key=lambda each: each.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
-        return Answer(
-            Status.PENDING,
+        return PodDiagnosis(
+            PodStatus.PENDING,
             PendingCause.NOT_ENOUGH_GPUS,
             Text(Key.NO_GPU_NODES, values),
             advice=(Text(Key.NO_GPU_NODES_ADVICE, values),),
@@ -60,8 +60,8 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
         "free": sum(each.free for each in usable),
     }
     plan = _layout(usable, asked, world)
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NEVER_ON_ONE_NODE, values),
         evidence=tuple(_free_map(usable)),
@@ -69,9 +69,9 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
     )
 
 
-def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], world: World) -> Answer:
+def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
     """The cluster has enough and no node has: the job should run on several."""
-    asked = gpus_asked(pod, world)
+    asked = requested_gpus(pod, world)
     most = max(usable, key=lambda each: each.free)
     values: dict[str, Value] = {
         "needs": asked,
@@ -82,16 +82,16 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], wo
     }
     plan = _layout(usable, asked, world)
     advice = [_distribute(pod, plan, world)] if plan else []
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NO_SINGLE_NODE_FITS, values),
-        evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
+        evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *excluded_nodes_with_room(pod, fits)),
         advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
     )
 
 
-def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Text:
+def _distribute(pod: PodFact, plan: tuple[int, int], world: ClusterFacts) -> Text:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
     job = world.identity(pod).job
     peers = (
@@ -100,7 +100,7 @@ def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Text:
     return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
-def _layout(usable: Sequence[NodeFit], asked: int, world: World) -> tuple[int, int] | None:
+def _layout(usable: Sequence[NodeFit], asked: int, world: ClusterFacts) -> tuple[int, int] | None:
     """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
     for each in usable:
@@ -123,33 +123,33 @@ def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield where the free GPUs are, most first."""
     found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
     if found:
-        names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED])
-        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
+        names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:MAX_NAMED_NODES])
+        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > MAX_NAMED_NODES else "")})
 
 
-def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
+def _holders(pod: PodFact, usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
     """Yield who holds most of the GPUs that this pod could use."""
     resource = gpu_resource(pod, world)
     held: Counter[str] = Counter()
     for each in usable:
         for other in world.bound.get(each.node.name, ()):
             held[world.user(other)] += round(other.requests.get(resource, 0.0))
-    top = [f"{user} ({count})" for user, count in held.most_common(TOP) if count]
+    top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
     if top:
         yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
 
 
-def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
+def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
     """Yield how many GPUs come back when pods that are being deleted are gone."""
     resource = gpu_resource(pod, world)
     pods = [p for each in usable for p in world.bound.get(each.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
-        names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:TOP] if p.requests.get(resource))
+        names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:MAX_NAMED_HOLDERS] if p.requests.get(resource))
         yield Text(Key.GPUS_LEAVING, {"count": count, "pods": names})
 
 
-def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
+def _idle(usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
     """Yield which GPUs are held and not used, or held by what is no longer there."""
     names = {each.node.name for each in usable}
     gpus = [gpu for gpu in (world.view.gpus if world.view else ()) if gpu.node in names]
@@ -158,15 +158,15 @@ def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
         if gpu.state is GpuState.IDLE_HELD and gpu.holders:
             idle[gpu.holders[0].user or gpu.holders[0].namespace or "?"] += 1
     if idle:
-        top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(TOP))
+        top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
-    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK)
+    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK_STATES)
     if stuck:
-        where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(TOP))
+        where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Iterable[Text]:
+def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: ClusterFacts) -> Iterable[Text]:
     keys = {each.key for each in _idle(usable, world)}
     if Key.GPUS_IDLE in keys:
         yield Text(Key.RELEASE_IDLE)
@@ -175,13 +175,13 @@ def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Ite
     yield Text(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
 
 
-def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
+def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield the nodes that have room for the pod and that it may not use, by what keeps it off."""
     keys = {
-        Kind.CORDONED: Key.ROOM_CORDONED,
-        Kind.NOT_READY: Key.ROOM_NOT_READY,
-        Kind.TAINT: Key.ROOM_TAINTED,
-        Kind.SELECTOR: Key.ROOM_NOT_SELECTED,
+        ObstacleKind.CORDONED: Key.ROOM_CORDONED,
+        ObstacleKind.NOT_READY: Key.ROOM_NOT_READY,
+        ObstacleKind.TAINT: Key.ROOM_TAINTED,
+        ObstacleKind.SELECTOR: Key.ROOM_NOT_SELECTED,
     }
     for kind, key in keys.items():
         found = [each for each in fits if _has_room(each) and kind in each.rules()]
@@ -190,11 +190,11 @@ def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
             yield Text(
                 key,
                 {
-                    "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED]),
-                    "detail": ", ".join(sorted(details)[:TOP]),
+                    "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:MAX_NAMED_NODES]),
+                    "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS]),
                 },
             )
 
 
 def _has_room(each: NodeFit) -> bool:
-    return each.total > 0 and not each.usable and all(o.kind is not Kind.GPU for o in each.obstacles)
+    return each.total > 0 and not each.usable and all(o.kind is not ObstacleKind.GPU for o in each.obstacles)

@@ -6,8 +6,8 @@ import re
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status, whole
-from monitor.facts.cluster_facts import KUEUE_GROUP, World
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus, compact_number
+from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
 
@@ -17,7 +17,7 @@ _MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
 
 
-def held_back(pod: PodFact, world: World) -> Answer | None:
+def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why Kueue has not let it through, or None."""
     workload = world.workload_of(pod)
     if workload is None and GATE not in pod.scheduling_gates:
@@ -30,7 +30,7 @@ def held_back(pod: PodFact, world: World) -> Answer | None:
     return _group_incomplete(pod, world)
 
 
-def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | None:
+def queue_refuses(name: str | None, namespace: str, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a LocalQueue's name, return that it is missing or stopped, it or the ClusterQueue behind it; or None."""
     if name is None:
         return None
@@ -47,7 +47,7 @@ def queue_refuses(name: str | None, namespace: str, world: World) -> Answer | No
     return None
 
 
-def _queue(kind: str, name: str, namespace: str | None, world: World) -> QueueFact | None:
+def _queue(kind: str, name: str, namespace: str | None, world: ClusterFacts) -> QueueFact | None:
     return next((q for q in world.queues if q.kind == kind and q.name == name and q.namespace == namespace), None)
 
 
@@ -61,11 +61,11 @@ def _stopped(queue: QueueFact) -> Text:
     return Text(Key.QUEUE_CLOSED, {"queue": queue.name, "state": queue.state or "closed"})
 
 
-def _closed(headline: Text, advice: Text) -> Answer:
-    return Answer(Status.PENDING, PendingCause.QUEUE_CLOSED, headline, advice=(advice,))
+def _closed(headline: Text, advice: Text) -> PodDiagnosis:
+    return PodDiagnosis(PodStatus.PENDING, PendingCause.QUEUE_CLOSED, headline, advice=(advice,))
 
 
-def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
+def workload_waits(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a Workload, return what it waits for, or None once it is let through."""
     if workload.phase in ("admitted", "finished"):
         return None
@@ -74,8 +74,8 @@ def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
         return _other(Key.WORKLOAD_INACTIVE, Key.WORKLOAD_INACTIVE_ADVICE, values)
     evicted = _condition(workload, "Evicted")
     if evicted is not None and evicted.status and evicted.reason == "Preempted" and workload.phase == "evicted":
-        return Answer(
-            Status.PENDING,
+        return PodDiagnosis(
+            PodStatus.PENDING,
             PendingCause.PRIORITY,
             Text(Key.WORKLOAD_PREEMPTED, {"message": quote(evicted.message)}),
             advice=(Text(Key.PRIORITY_ADVICE),),
@@ -86,11 +86,11 @@ def workload_waits(workload: WorkloadFact, world: World) -> Answer | None:
     return _no_quota(workload, world)
 
 
-def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
+def _other(headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
+    return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
 
 
-def _no_quota(workload: WorkloadFact, world: World) -> Answer:
+def _no_quota(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis:
     reserved = _condition(workload, "QuotaReserved")
     message = (reserved.message if reserved else None) or ""
     queue, values = workload.queue or "?", _quota_values(workload, message, world)
@@ -102,8 +102,8 @@ def _no_quota(workload: WorkloadFact, world: World) -> Answer:
     says = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
     advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
     books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.QUOTA,
         Text(headline, values),
         evidence=(*books, *says),
@@ -111,7 +111,7 @@ def _no_quota(workload: WorkloadFact, world: World) -> Answer:
     )
 
 
-def _quota_values(workload: WorkloadFact, message: str, world: World) -> dict[str, Value]:
+def _quota_values(workload: WorkloadFact, message: str, world: ClusterFacts) -> dict[str, Value]:
     local = _queue("LocalQueue", workload.queue or "", workload.namespace, world)
     name = workload.cluster_queue or (local.parent if local else None)
     cluster = _queue("ClusterQueue", name or "", None, world)
@@ -119,9 +119,9 @@ def _quota_values(workload: WorkloadFact, message: str, world: World) -> dict[st
     resource = world.resource
     if cluster is not None and resource in cluster.guarantee and (resource in message or not message):
         values["resource"] = resource
-        values["limit"] = whole(cluster.capacity.get(resource, cluster.guarantee[resource]))
-        values["used"] = whole(cluster.allocated.get(resource, 0.0))
-        values["needs"] = whole(workload.requests.get(resource, 0.0))
+        values["limit"] = compact_number(cluster.capacity.get(resource, cluster.guarantee[resource]))
+        values["used"] = compact_number(cluster.allocated.get(resource, 0.0))
+        values["needs"] = compact_number(workload.requests.get(resource, 0.0))
     return values
 
 
@@ -129,14 +129,14 @@ def _condition(workload: WorkloadFact, kind: str) -> ConditionFact | None:
     return next((each for each in workload.conditions if each.type == kind), None)
 
 
-def _group_incomplete(pod: PodFact, world: World) -> Answer:
+def _group_incomplete(pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
     """A pod without a Workload: Kueue makes one when the last pod of the group has come."""
     group = pod.labels.get(KUEUE_GROUP)
     if group is None:
         return _other(Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, {"queue": pod.labels.get(QUEUE_LABEL) or "?"})
     present = sum(each.namespace == pod.namespace and each.labels.get(KUEUE_GROUP) == group for each in world.pods)
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_KUEUE, {"group": group, "present": present}),
         advice=(Text(Key.GANG_KUEUE_ADVICE, {"group": group}),),

@@ -9,28 +9,28 @@ from dataclasses import replace
 from monitor.explain import kueue, volcano
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.quota_message import denial, newest_denial
-from monitor.explain.reasons import Answer, Explanation, PodRef, Status, whole
-from monitor.facts.cluster_facts import World
+from monitor.explain.quota_message import parse_denial, newest_denial
+from monitor.explain.reasons import PodDiagnosis, Explanation, PodRef, PodStatus, compact_number
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 # Which of a job's pods to speak of: the one in the worst state.
-WORST = (
-    Status.CRASHING,
-    Status.PULLING,
-    Status.PENDING,
-    Status.CREATING,
-    Status.TERMINATING,
-    Status.SILENT,
-    Status.IDLE,
-    Status.RUNNING,
-    Status.FINISHED,
-    Status.NOT_CREATED,
+WORST_FIRST = (
+    PodStatus.CRASHING,
+    PodStatus.PULLING,
+    PodStatus.PENDING,
+    PodStatus.CREATING,
+    PodStatus.TERMINATING,
+    PodStatus.SILENT,
+    PodStatus.IDLE,
+    PodStatus.RUNNING,
+    PodStatus.FINISHED,
+    PodStatus.NOT_CREATED,
 )
 
 
-def explain_name(name: str, namespace: str | None, world: World, now: float) -> Explanation:
+def explain_name(name: str, namespace: str | None, world: ClusterFacts, now: float) -> Explanation:
     """Given a name, and the namespace or None for any, return an explanation of what it means.
 
     A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
@@ -42,7 +42,7 @@ def explain_name(name: str, namespace: str | None, world: World, now: float) -> 
     job = _explain_all(
         (p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now
     )
-    if job and job[0].status not in (Status.FINISHED, Status.RUNNING):
+    if job and job[0].status not in (PodStatus.FINISHED, PodStatus.RUNNING):
         return _one_of(job)
     refused = _refused(name, namespace, world) or _queued(name, namespace, world)
     if refused is not None:
@@ -54,13 +54,13 @@ def _in(namespace: str | None, wanted: str | None) -> bool:
     return wanted is None or namespace == wanted
 
 
-def _is_of_job(pod: PodFact, name: str, world: World) -> bool:
+def _is_of_job(pod: PodFact, name: str, world: ClusterFacts) -> bool:
     return world.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
 
 
-def _explain_all(pods: Iterable[PodFact], world: World, now: float) -> list[Explanation]:
+def _explain_all(pods: Iterable[PodFact], world: ClusterFacts, now: float) -> list[Explanation]:
     found = [explain_pod(pod, world, now) for pod in pods]
-    return sorted(found, key=lambda each: (WORST.index(each.status), each.pod.name))
+    return sorted(found, key=lambda each: (WORST_FIRST.index(each.status), each.pod.name))
 
 
 def _one_of(found: list[Explanation]) -> Explanation:
@@ -68,15 +68,15 @@ def _one_of(found: list[Explanation]) -> Explanation:
     if len(found) == 1:
         return found[0]
     counts = Counter(each.status for each in found)
-    states = ", ".join(f"{status.value} {counts[status]}" for status in WORST if status in counts)
+    states = ", ".join(f"{status.value} {counts[status]}" for status in WORST_FIRST if status in counts)
     summary = Text(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
     return replace(found[0], evidence=(*found[0].evidence, summary))
 
 
-def _explanation(name: str, namespace: str | None, answer: Answer, seconds: float | None = None) -> Explanation:
+def _explanation(name: str, namespace: str | None, answer: PodDiagnosis, seconds: float | None = None) -> Explanation:
     return Explanation(
         PodRef(namespace, name, job=name),
-        Status.NOT_CREATED,
+        PodStatus.NOT_CREATED,
         answer.cause,
         answer.headline,
         answer.evidence,
@@ -85,22 +85,22 @@ def _explanation(name: str, namespace: str | None, answer: Answer, seconds: floa
     )
 
 
-def _refused(name: str, namespace: str | None, world: World) -> Explanation | None:
+def _refused(name: str, namespace: str | None, world: ClusterFacts) -> Explanation | None:
     """Return why the API server refuses the pods of this name, or None."""
     places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in world.events_by_name})
     for place in places:
         event = newest_denial(name, place, world)
         if event is None:
             continue
-        found = denial(event.message or "")
+        found = parse_denial(event.message or "")
         evidence = [*_quota_books(found.values.get("quota"), place, world)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
-        answer = Answer(Status.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
+        answer = PodDiagnosis(PodStatus.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
         return _explanation(name, place, answer)
     return None
 
 
-def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable[Text]:
+def _quota_books(quota: object, namespace: str | None, world: ClusterFacts) -> Iterable[Text]:
     """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
     for fact in world.quotas:
         if fact.namespace != namespace or fact.name != quota:
@@ -109,8 +109,8 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
         if resource is not None:
             values = {
                 "quota": fact.name,
-                "used": whole(fact.used.get(resource, 0.0)),
-                "limit": whole(fact.hard[resource]),
+                "used": compact_number(fact.used.get(resource, 0.0)),
+                "limit": compact_number(fact.hard[resource]),
             }
             yield Text(Key.QUOTA_BOOKS, {**values, "resource": resource})
     held: Counter[str] = Counter()
@@ -123,7 +123,7 @@ def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable
         yield Text(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
 
 
-def _queued(name: str, namespace: str | None, world: World) -> Explanation | None:
+def _queued(name: str, namespace: str | None, world: ClusterFacts) -> Explanation | None:
     """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
     for workload in world.workloads:
         if not _in(workload.namespace, namespace) or name not in (
@@ -148,8 +148,8 @@ def _queued(name: str, namespace: str | None, world: World) -> Explanation | Non
 
 def _unknown(name: str, namespace: str | None) -> Explanation:
     values = {"name": name, "namespace": namespace or "*"}
-    answer = Answer(
-        Status.NOT_CREATED,
+    answer = PodDiagnosis(
+        PodStatus.NOT_CREATED,
         "unknown-name",
         Text(Key.UNKNOWN_NAME, {**values}),
         advice=(Text(Key.UNKNOWN_NAME_ADVICE, {**values}),),

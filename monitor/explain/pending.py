@@ -5,48 +5,48 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
-from monitor.explain.fit import Kind, NodeFit, fit_all, gpus_asked
+from monitor.explain.fit import ObstacleKind, NodeFit, fit_all, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.explain.scheduler_message import Verdict, verdict
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
+from monitor.explain.scheduler_message import SchedulerVerdict, scheduler_verdict
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 
-def pending(pod: PodFact, world: World, now: float) -> Answer:
+def pending(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod without a node, return why it waits.
 
     What cannot be argued with comes first: a queue, a group or a volume that is not ready. Then the nodes, one by one.
     """
-    says = verdict(pod, world)
-    answer = queueing.held_back(pod, world) or claims.missing(pod, says) or _by_nodes(pod, world, says, now)
-    answer = overtaken.add(answer, pod, world)
+    says = scheduler_verdict(pod, world)
+    answer = queueing.held_back(pod, world) or claims.missing_or_unbound(pod, says) or _by_nodes(pod, world, says, now)
+    answer = overtaken.add_overtakers(answer, pod, world)
     if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
         return answer
     return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
 
 
-def _by_nodes(pod: PodFact, world: World, says: Verdict | None, now: float) -> Answer:
+def _by_nodes(pod: PodFact, world: ClusterFacts, says: SchedulerVerdict | None, now: float) -> PodDiagnosis:
     fits = fit_all(pod, world)
     if not fits:
-        return Answer(Status.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),))
-    if answer := has_room.makes_room(pod):
+        return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),))
+    if answer := has_room.awaiting_preemption(pod):
         return answer
     if any(each.fits for each in fits):
         return has_room.explain(pod, fits, world, says, now)
     return _nothing_fits(pod, fits, world)
 
 
-def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], world: World) -> Answer:
+def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], world: ClusterFacts) -> PodDiagnosis:
     """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
-    asked = gpus_asked(pod, world)
+    asked = requested_gpus(pod, world)
     if asked and not any(each.total >= asked for each in fits):
         return gpu_shortage.too_large(pod, fits, world)
     able = [each for each in fits if each.usable and each.total >= asked]
     if not able:
         return blocked.explain(pod, [each for each in fits if each.total >= asked])
-    if any(all(obstacle.kind is not Kind.GPU for obstacle in each.obstacles) for each in able):
-        return blocked.short_of_other(able, asked)
+    if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in each.obstacles) for each in able):
+        return blocked.lacks_other_resource(able, asked)
     return gpu_shortage.explain(pod, fits, world)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailureCause, PullFailure, classify, registry_of
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-NAMING = (Pull.WRONG_ARCHITECTURE, Pull.UNAUTHORIZED, Pull.NOT_FOUND, Pull.BAD_NAME, Pull.NEVER_PULL)
-SLOW = 300.0
+WRONG_NAME_CAUSES = (PullFailureCause.WRONG_ARCHITECTURE, PullFailureCause.UNAUTHORIZED, PullFailureCause.NOT_FOUND, PullFailureCause.BAD_NAME, PullFailureCause.NEVER_PULL)
+SLOW_PULL_SECONDS = 300.0
 _TELLING = (
     "failed to pull image",
     "failed to inspect image",
@@ -22,7 +22,7 @@ _TELLING = (
 )
 
 
-def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def failing(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
     """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
     image = next((each.image for each in pod.containers if each.name == status.name), None)
     found, event = _newest_word(pod, status, image, world)
@@ -40,8 +40,8 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(found.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
-    return Answer(
-        Status.PULLING,
+    return PodDiagnosis(
+        PodStatus.PULLING,
         f"pull-{found.cause.value}",
         Text(headline, values),
         tuple(evidence),
@@ -50,8 +50,8 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
 
 
 def _newest_word(
-    pod: PodFact, status: ContainerStatusFact, image: str | None, world: World
-) -> tuple[PullCause, EventFact | None]:
+    pod: PodFact, status: ContainerStatusFact, image: str | None, world: ClusterFacts
+) -> tuple[PullFailure, EventFact | None]:
     """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
     own = classify(status.reason, status.message, image)
     events = [
@@ -59,12 +59,12 @@ def _newest_word(
         for event in world.events_of(pod)
         if event.container in (None, status.name) and any(word in (event.message or "").lower() for word in _TELLING)
     ]
-    if own.cause is not Pull.UNKNOWN or own.runtime_down or not events:
+    if own.cause is not PullFailureCause.UNKNOWN or own.runtime_down or not events:
         return own, events[-1] if events else None
     return classify(status.reason, events[-1].message, image), events[-1]
 
 
-def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
+def _blame(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
     """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
     yield from _probes(pod, found, world)
     others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
@@ -72,26 +72,26 @@ def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == found.image}
     # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
-    if same and (found.cause in NAMING or (found.cause is Pull.UNKNOWN and same == there)):
+    if same and (found.cause in WRONG_NAME_CAUSES or (found.cause is PullFailureCause.UNKNOWN and same == there)):
         yield Text(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
-    elif there and found.cause not in NAMING:
+    elif there and found.cause not in WRONG_NAME_CAUSES:
         yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
-    elif here and found.cause not in NAMING:
+    elif here and found.cause not in WRONG_NAME_CAUSES:
         yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
     yield from _works_elsewhere(pod, found, world)
 
 
-def _failing_pods(world: World) -> Iterable[tuple[PodFact, str]]:
+def _failing_pods(world: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
     for pods in world.bound.values():
         for pod in pods:
             for status in pod.statuses:
-                if status.state == "waiting" and status.reason in REASONS:
+                if status.state == "waiting" and status.reason in PULL_REASONS:
                     image = next((each.image for each in pod.containers if each.name == status.name), None)
                     if image:
                         yield pod, image
 
 
-def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
+def _probes(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
     """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
     hosts = {found.registry, found.host} - {None}
     results = {
@@ -117,7 +117,7 @@ def _host(target: str) -> str:
     return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
 
 
-def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
+def _works_elsewhere(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
     """Yield the nodes that have the image already: the name is right, and the pod could run there."""
     nodes = sorted(
         node
@@ -129,15 +129,15 @@ def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[T
         yield Text(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
 
 
-def _secrets(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
+def _secrets(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
     """Yield that the pod names credentials which do not exist."""
     for event in reversed(world.events_of(pod)):
-        if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is Pull.UNAUTHORIZED:
+        if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is PullFailureCause.UNAUTHORIZED:
             yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
             return
 
 
-def in_progress(pod: PodFact, world: World, now: float) -> Answer | None:
+def in_progress(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Given a pod whose containers are not created yet, return that an image is being pulled, or None."""
     events = [event for event in world.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
     if not events or events[-1].reason != "Pulling" or events[-1].last_at is None:
@@ -147,12 +147,12 @@ def in_progress(pod: PodFact, world: World, now: float) -> Answer | None:
     size = _size(image, world)
     values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
     evidence = (Text(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
-    advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW else ()
-    cause = "pull-slow" if seconds >= SLOW else "pulling"
-    return Answer(Status.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
+    advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW_PULL_SECONDS else ()
+    cause = "pull-slow" if seconds >= SLOW_PULL_SECONDS else "pulling"
+    return PodDiagnosis(PodStatus.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
 
 
-def _size(image: str, world: World) -> int | None:
+def _size(image: str, world: ClusterFacts) -> int | None:
     """Return how big an image is, as the nodes say that have it."""
     for snapshot in world.snapshots.values():
         for cache in snapshot.images or ():

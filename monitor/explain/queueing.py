@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 
-def held_back(pod: PodFact, world: World) -> Answer | None:
+def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why a queue, a group or a gate keeps it from the scheduler, or None."""
     return kueue.held_back(pod, world) or volcano.held_back(pod, world) or _gated(pod)
 
 
-def _gated(pod: PodFact) -> Answer | None:
+def _gated(pod: PodFact) -> PodDiagnosis | None:
     """A gate keeps the scheduler from even looking at a pod until whoever put it there takes it away."""
     if not pod.scheduling_gates:
         return None
     gates = ", ".join(pod.scheduling_gates)
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.OTHER,
         Text(Key.GATED, {"gates": gates}),
         advice=(Text(Key.GATED_ADVICE, {"gates": gates}),),

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
-REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
+CREATE_EVENT_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
 _LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
@@ -23,7 +23,7 @@ _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 
 
 @dataclass(frozen=True)
-class Denial:
+class AdmissionDenial:
     """Why pods are not created. `cause` is an enumerated word."""
 
     cause: str
@@ -32,29 +32,29 @@ class Denial:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-def denial(message: str) -> Denial:
+def parse_denial(message: str) -> AdmissionDenial:
     """Given what the API server answered, return why it refuses. Never raise: what is not understood is quoted."""
     for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
         if found := read(message):
             return found
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
+    return AdmissionDenial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
 
 
-def denial_evidence(name: str, namespace: str | None, world: World) -> Iterable[Text]:
+def denial_evidence(name: str, namespace: str | None, world: ClusterFacts) -> Iterable[Text]:
     """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
     if event := newest_denial(name, namespace, world):
-        yield denial(event.message or "").headline
+        yield parse_denial(event.message or "").headline
 
 
-def newest_denial(name: str, namespace: str | None, world: World) -> EventFact | None:
+def newest_denial(name: str, namespace: str | None, world: ClusterFacts) -> EventFact | None:
     """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
     found = [
         event
         for (_, where, what), events in world.events_by_name.items()
         if where == namespace and _belongs(what, name)
         for event in events
-        if event.reason in REASONS and event.message
+        if event.reason in CREATE_EVENT_REASONS and event.message
     ]
     return max(found, key=lambda event: event.last_at or 0.0, default=None)
 
@@ -67,7 +67,7 @@ def _belongs(what: str, name: str) -> bool:
     return bool(dash) and head == name and tail.isalnum()
 
 
-def _quota(message: str) -> Denial | None:
+def _quota(message: str) -> AdmissionDenial | None:
     found = _QUOTA.search(message)
     if found is None:
         return None
@@ -80,7 +80,7 @@ def _quota(message: str) -> Denial | None:
         "used": used.get(resource, "?"),
         "limit": limits.get(resource, "?"),
     }
-    return Denial("quota", Text(Key.QUOTA_EXCEEDED, values), Text(Key.QUOTA_EXCEEDED_ADVICE, values), values)
+    return AdmissionDenial("quota", Text(Key.QUOTA_EXCEEDED, values), Text(Key.QUOTA_EXCEEDED_ADVICE, values), values)
 
 
 def _amounts(text: str) -> dict[str, str]:
@@ -89,50 +89,50 @@ def _amounts(text: str) -> dict[str, str]:
     return {name.strip(): amount.strip() for name, _, amount in pairs}
 
 
-def _unspecified(message: str) -> Denial | None:
+def _unspecified(message: str) -> AdmissionDenial | None:
     found = _UNSPECIFIED.search(message)
     if found is None:
         return None
     values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
-    return Denial("quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
+    return AdmissionDenial("quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
 
 
-def _limit_range(message: str) -> Denial | None:
+def _limit_range(message: str) -> AdmissionDenial | None:
     found = _LIMIT_RANGE.search(message)
     if found is None:
         return None
     values: dict[str, Value] = {"rule": quote(found[1])}
-    return Denial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
+    return AdmissionDenial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
 
 
-def _webhook(message: str) -> Denial | None:
+def _webhook(message: str) -> AdmissionDenial | None:
     if found := _DENIED.search(message):
         values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values)
+        return AdmissionDenial("webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values)
     if found := _WEBHOOK_DOWN.search(message):
         values = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
+        return AdmissionDenial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
     return None
 
 
-def _pod_security(message: str) -> Denial | None:
+def _pod_security(message: str) -> AdmissionDenial | None:
     if "violates PodSecurity" not in message and "pod security policy" not in message.lower():
         return None
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)
+    return AdmissionDenial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)
 
 
-def _missing_object(message: str) -> Denial | None:
+def _missing_object(message: str) -> AdmissionDenial | None:
     if found := _ACCOUNT.search(message):
         values: dict[str, Value] = {"kind": "ServiceAccount", "name": found[1]}
     elif found := _PRIORITY_CLASS.search(message):
         values = {"kind": "PriorityClass", "name": found[1]}
     else:
         return None
-    return Denial("missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values)
+    return AdmissionDenial("missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values)
 
 
-def _namespace(message: str) -> Denial | None:
+def _namespace(message: str) -> AdmissionDenial | None:
     if "because it is being terminated" not in message:
         return None
-    return Denial("namespace", Text(Key.NAMESPACE_ENDING), Text(Key.NAMESPACE_ENDING_ADVICE))
+    return AdmissionDenial("namespace", Text(Key.NAMESPACE_ENDING), Text(Key.NAMESPACE_ENDING_ADVICE))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-LIMIT = 300
-HIDDEN = "***"
+MAX_QUOTE_CHARS = 300
+REDACTED = "***"
 
 # A blob's address is signed: whoever has it may read the blob. An address may also hold a name and password.
 _USER_IN_URL = re.compile(r"(://)[^\s/@\"']+@")
@@ -19,21 +19,21 @@ _NAMED = re.compile(
 )
 
 
-def clean(message: str | None) -> str:
+def redact(message: str | None) -> str:
     """Given a message, return it as one printable line in which no secret is left."""
     line = " ".join((message or "").split())
     line = "".join(letter if letter.isprintable() else "?" for letter in line)
-    line = _USER_IN_URL.sub(rf"\1{HIDDEN}@", line)
-    line = _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", line)
-    line = _TOKEN.sub(HIDDEN, line)
-    line = _AUTHORIZATION.sub(rf"\1 {HIDDEN}", line)
-    line = _PASSWORD.sub(rf"\1\2{HIDDEN}", line)
-    return _NAMED.sub(rf"\1\2{HIDDEN}", line)
+    line = _USER_IN_URL.sub(rf"\1{REDACTED}@", line)
+    line = _QUERY_OF_URL.sub(rf"\1?{REDACTED}", line)
+    line = _TOKEN.sub(REDACTED, line)
+    line = _AUTHORIZATION.sub(rf"\1 {REDACTED}", line)
+    line = _PASSWORD.sub(rf"\1\2{REDACTED}", line)
+    return _NAMED.sub(rf"\1\2{REDACTED}", line)
 
 
-def quote(message: str | None, limit: int = LIMIT) -> str:
+def quote(message: str | None, limit: int = MAX_QUOTE_CHARS) -> str:
     """Given a message, return it cleaned and shortened: the beginning says what failed, the end says why."""
-    line = clean(message)
+    line = redact(message)
     if len(line) <= limit:
         return line
     head = limit // 2

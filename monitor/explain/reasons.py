@@ -8,7 +8,7 @@ from enum import StrEnum
 from monitor.facts.text import Text
 
 
-class Status(StrEnum):
+class PodStatus(StrEnum):
     """What a pod is doing, in one word."""
 
     PENDING = "pending"
@@ -40,10 +40,10 @@ class PendingCause(StrEnum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class PodDiagnosis:
     """Why a pod is as it is. `cause` is an enumerated word that stays the same however the sentence is put."""
 
-    status: Status
+    status: PodStatus
     cause: str
     headline: Text
     evidence: tuple[Text, ...] = ()
@@ -68,7 +68,7 @@ class Explanation:
     """An answer about a pod. `seconds` is how long it has been in this status, None where nothing says."""
 
     pod: PodRef
-    status: Status
+    status: PodStatus
     cause: str
     headline: Text
     evidence: tuple[Text, ...] = ()
@@ -76,7 +76,7 @@ class Explanation:
     seconds: float | None = None
 
 
-def whole(amount: float) -> int | float:
+def compact_number(amount: float) -> int | float:
     """Given an amount, return it without a fraction that says nothing: 8 for 8.0."""
     rounded = round(amount)
     return rounded if abs(amount - rounded) < 1e-6 else round(amount, 2)

@@ -8,7 +8,7 @@ from monitor.facts.text import Text, Value
 from monitor.i18n import say
 
 
-def render(explanation: Explanation, lang: str) -> list[str]:
+def render_explanation(explanation: Explanation, lang: str) -> list[str]:
     """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError."""
     lines = [_who(explanation, lang), _say(explanation.headline, lang)]
     lines += [f"  - {_say(each, lang)}" for each in explanation.evidence]

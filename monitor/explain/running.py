@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.explain import crash
-from monitor.explain.fit import gpus_asked
+from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
+from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster import GpuState, GpuView
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
 from monitor.facts.workload import LogFact
 
-QUIET = 1800.0  # a log that has not grown for so long, while the cards work, has stopped
-EMPTY_AFTER = 600.0
-LOW = 0.3
-CPU_FULL = 0.9
-SHM_FULL = 0.85
+LOG_STOPPED_SECONDS = 1800.0  # a log that has not grown for so long, while the cards work, has stopped
+LOG_EMPTY_SECONDS = 600.0
+LOW_USE_RATIO = 0.3
+CPU_AT_LIMIT_RATIO = 0.9
+SHM_NEARLY_FULL_RATIO = 0.85
 
 
-def running(pod: PodFact, world: World, now: float) -> Answer:
+def running(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod that runs, return whether it does anything, with the figures."""
     node = world.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
         advice = (Text(Key.NODE_BACK_ADVICE, {"nodes": node.name}),)
-        return Answer(Status.RUNNING, "node-not-ready", Text(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice)
-    asked, cards = gpus_asked(pod, world), world.cards.get(pod.uid, ())
+        return PodDiagnosis(PodStatus.RUNNING, "node-not-ready", Text(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice)
+    asked, cards = requested_gpus(pod, world), world.cards.get(pod.uid, ())
     if not asked and not cards:
-        return Answer(Status.RUNNING, "running", Text(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
+        return PodDiagnosis(PodStatus.RUNNING, "running", Text(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
     if not cards or all(card.state is GpuState.UNKNOWN for card in cards):
         return _not_seen(pod, asked, world)
     return (
@@ -43,14 +43,14 @@ def _where(pod: PodFact) -> dict[str, Value]:
     return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
 
 
-def _not_seen(pod: PodFact, asked: int, world: World) -> Answer:
+def _not_seen(pod: PodFact, asked: int, world: ClusterFacts) -> PodDiagnosis:
     """Its cards cannot be seen: say so instead of guessing."""
     values = _where(pod) | {"gpus": asked}
     node = world.view_of_node.get(pod.node or "")
     why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
     advice = (Text(Key.AGENT_ADVICE, values),)
-    return Answer(
-        Status.RUNNING, "not-seen", Text(Key.RUNNING_NOT_SEEN, values), (Text(why, values), *_restarts(pod)), advice
+    return PodDiagnosis(
+        PodStatus.RUNNING, "not-seen", Text(Key.RUNNING_NOT_SEEN, values), (Text(why, values), *_restarts(pod)), advice
     )
 
 
@@ -61,7 +61,7 @@ def _restarts(pod: PodFact) -> Iterable[Text]:
             yield Text(Key.RESTARTED_BEFORE, values | {"code": status.last.exit_code})
 
 
-def _ill(pod: PodFact, cards: Sequence[GpuView]) -> Answer | None:
+def _ill(pod: PodFact, cards: Sequence[GpuView]) -> PodDiagnosis | None:
     ill = [card for card in cards if card.state in (GpuState.FAULTY, GpuState.WEDGED)]
     if not ill:
         return None
@@ -70,7 +70,7 @@ def _ill(pod: PodFact, cards: Sequence[GpuView]) -> Answer | None:
     key, advice = Key.CARD_FAULTY, Key.CARD_FAULTY_ADVICE
     if all(card.state is GpuState.WEDGED for card in ill):
         key, advice = Key.CARD_WEDGED, Key.CARD_WEDGED_ADVICE
-    return Answer(Status.RUNNING, f"gpu-{ill[0].state.value}", Text(key, values), advice=(Text(advice, values),))
+    return PodDiagnosis(PodStatus.RUNNING, f"gpu-{ill[0].state.value}", Text(key, values), advice=(Text(advice, values),))
 
 
 def _symptom(what: str, values: dict[str, Value]) -> str:
@@ -78,7 +78,7 @@ def _symptom(what: str, values: dict[str, Value]) -> str:
     return f"{what} {detail}" if detail else what
 
 
-def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
+def _idle(pod: PodFact, cards: Sequence[GpuView], world: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Return that none of its cards does anything, for long enough to be said aloud or only just."""
     if any(card.idle_since is None for card in cards):
         return None
@@ -88,12 +88,12 @@ def _idle(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> A
     held = (Text(Key.IDLE_MEMORY, {"size": memory}),) if memory else ()
     if all(card.state is GpuState.IDLE_HELD for card in cards):
         advice = Text(Key.IDLE_ADVICE, values)
-        return Answer(Status.IDLE, "idle", Text(Key.IDLE, values), (*held, *_cpu_at_limit(pod, world)), (advice,))
+        return PodDiagnosis(PodStatus.IDLE, "idle", Text(Key.IDLE, values), (*held, *_cpu_at_limit(pod, world)), (advice,))
     evidence = (*held, *_cpu_at_limit(pod, world), *_restarts(pod))
-    return Answer(Status.RUNNING, "waiting", Text(Key.IDLE_JUST_NOW, values), evidence, ())
+    return PodDiagnosis(PodStatus.RUNNING, "waiting", Text(Key.IDLE_JUST_NOW, values), evidence, ())
 
 
-def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) -> Answer | None:
+def _silent(pod: PodFact, cards: Sequence[GpuView], world: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Return that the cards work and the log says nothing: empty all the time, or stopped."""
     started = [
         each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at
@@ -104,19 +104,19 @@ def _silent(pod: PodFact, cards: Sequence[GpuView], world: World, now: float) ->
     age = now - min(started)
     values = _where(pod)
     advice = (Text(Key.SILENT_ADVICE, values),)
-    if age > EMPTY_AFTER and all(log.size_bytes == 0 for log in logs):
-        return Answer(
-            Status.SILENT,
+    if age > LOG_EMPTY_SECONDS and all(log.size_bytes == 0 for log in logs):
+        return PodDiagnosis(
+            PodStatus.SILENT,
             "log-empty",
             Text(Key.LOG_EMPTY, values | {"seconds": age}),
             tuple(_use(pod, cards, world)),
             advice,
         )
     written = [log.written_at for log in logs if log.written_at is not None]
-    if len(written) == len(logs) and now - max(written) > QUIET:
+    if len(written) == len(logs) and now - max(written) > LOG_STOPPED_SECONDS:
         values |= {"seconds": now - max(written)}
-        return Answer(
-            Status.SILENT, "log-stopped", Text(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice
+        return PodDiagnosis(
+            PodStatus.SILENT, "log-stopped", Text(Key.LOG_STOPPED, values), tuple(_use(pod, cards, world)), advice
         )
     return None
 
@@ -127,7 +127,7 @@ def _logs(pod: PodFact, snapshot: NodeSnapshot | None) -> list[LogFact]:
     return logs if len(logs) == len(ids) and all(log.error is None for log in logs) else []
 
 
-def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
+def _busy(pod: PodFact, cards: Sequence[GpuView], world: ClusterFacts) -> PodDiagnosis:
     """Return the figures, and what may slow it down if they are low. A full /dev/shm is said in any case."""
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     mean = sum(ratios) / len(ratios) if ratios else None
@@ -138,16 +138,16 @@ def _busy(pod: PodFact, cards: Sequence[GpuView], world: World) -> Answer:
     values = _where(pod) | {"gpus": len(cards), "unused": unused, "ratio": mean or 0.0}
     if unused:
         advice.append(Text(Key.PARTLY_IDLE_ADVICE, values))
-        return Answer(Status.RUNNING, "partly-idle", Text(Key.PARTLY_IDLE, values), evidence, tuple(advice))
-    if mean is None or mean >= LOW:
-        return Answer(Status.RUNNING, "busy", Text(Key.BUSY, values), evidence, tuple(advice))
+        return PodDiagnosis(PodStatus.RUNNING, "partly-idle", Text(Key.PARTLY_IDLE, values), evidence, tuple(advice))
+    if mean is None or mean >= LOW_USE_RATIO:
+        return PodDiagnosis(PodStatus.RUNNING, "busy", Text(Key.BUSY, values), evidence, tuple(advice))
     cpu = tuple(_cpu_at_limit(pod, world))
     if not cpu and not shm:
         advice.append(Text(Key.LOW_USE_ADVICE))
-    return Answer(Status.RUNNING, "low-use", Text(Key.LOW_USE, values), (*evidence, *cpu), tuple(advice))
+    return PodDiagnosis(PodStatus.RUNNING, "low-use", Text(Key.LOW_USE, values), (*evidence, *cpu), tuple(advice))
 
 
-def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Text]:
+def _use(pod: PodFact, cards: Sequence[GpuView], world: ClusterFacts) -> Iterable[Text]:
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     used = [card.memory_used_bytes for card in cards if card.memory_used_bytes is not None]
     if ratios and used:
@@ -157,20 +157,20 @@ def _use(pod: PodFact, cards: Sequence[GpuView], world: World) -> Iterable[Text]
         yield Text(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
 
 
-def _cpu_at_limit(pod: PodFact, world: World) -> Iterable[Text]:
+def _cpu_at_limit(pod: PodFact, world: ClusterFacts) -> Iterable[Text]:
     """Yield that its CPU is at the limit: then the cards wait for it."""
     snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for use in (snapshot.container_usage or ()) if snapshot else ():
         cores, limit = use.cpu_cores, use.cpu_limit_cores
-        if use.container_id in ids and cores and limit and cores >= CPU_FULL * limit:
+        if use.container_id in ids and cores and limit and cores >= CPU_AT_LIMIT_RATIO * limit:
             yield Text(Key.CPU_AT_LIMIT, {"cores": round(cores, 1), "limit": round(limit, 1)})
 
 
-def _shm_full(pod: PodFact, world: World) -> Iterable[Text]:
+def _shm_full(pod: PodFact, world: ClusterFacts) -> Iterable[Text]:
     """Yield that a /dev/shm of its is nearly full, and how large it may be."""
     snapshot, ids = world.snapshots.get(pod.node or ""), _containers(pod)
     for shm in (snapshot.shm or ()) if snapshot else ():
-        if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_FULL * shm.size_bytes:
+        if shm.container_id in ids and shm.size_bytes and shm.used_bytes >= SHM_NEARLY_FULL_RATIO * shm.size_bytes:
             yield Text(Key.SHM_NEARLY_FULL, {"used": shm.used_bytes, "size": shm.size_bytes})
             yield crash.shm_size(pod)
 

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact
 
-REASONS = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp")
+SCHEDULING_EVENT_REASONS = ("FailedScheduling", "Unschedulable", "NotTriggerScaleUp")
 _TAIL = re.compile(r"\.?\s*preemption: ", re.IGNORECASE)
 _HEAD = re.compile(r"^.{0,40}?nodes are (?:un)?available:?\s*", re.IGNORECASE | re.DOTALL)
 _PART = re.compile(r"(?:^|[,.]\s+)(\d+)\s+(?=\S)")
 
 
-class Says(StrEnum):
+class SchedulerReason(StrEnum):
     """What a part of the message is about."""
 
     RESOURCE = "resource"
@@ -35,64 +35,64 @@ class Says(StrEnum):
 
 
 # First match wins, on lower case.
-_WORDS: tuple[tuple[Says, tuple[str, ...]], ...] = (
+_WORDS: tuple[tuple[SchedulerReason, tuple[str, ...]], ...] = (
     (
-        Says.CLAIM_UNBOUND,
+        SchedulerReason.CLAIM_UNBOUND,
         ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted"),
     ),
-    (Says.VOLUME_ELSEWHERE, ("volume node affinity", "no available volume zone")),
-    (Says.VOLUME, ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding")),
-    (Says.QUEUE, ("queue resource quota", "quota", "queue", "couldn't assign flavors")),
-    (Says.GANG, ("pod group", "podgroup", "gang", "minavailable", "minmember")),
-    (Says.TAINT, ("taint",)),
-    (Says.POD_AFFINITY, ("pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity")),
-    (Says.SELECTOR, ("node affinity", "node selector", "nodeselector")),
-    (Says.CORDONED, ("unschedulable",)),
-    (Says.PORTS, ("free ports",)),
-    (Says.SPREAD, ("topology spread",)),
-    (Says.RESOURCE, ("insufficient", "too many pods", "resource fit failed", "enough resource", "pod number exceeded")),
+    (SchedulerReason.VOLUME_ELSEWHERE, ("volume node affinity", "no available volume zone")),
+    (SchedulerReason.VOLUME, ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding")),
+    (SchedulerReason.QUEUE, ("queue resource quota", "quota", "queue", "couldn't assign flavors")),
+    (SchedulerReason.GANG, ("pod group", "podgroup", "gang", "minavailable", "minmember")),
+    (SchedulerReason.TAINT, ("taint",)),
+    (SchedulerReason.POD_AFFINITY, ("pod affinity", "anti-affinity", "affinity/anti-affinity", "pod's affinity")),
+    (SchedulerReason.SELECTOR, ("node affinity", "node selector", "nodeselector")),
+    (SchedulerReason.CORDONED, ("unschedulable",)),
+    (SchedulerReason.PORTS, ("free ports",)),
+    (SchedulerReason.SPREAD, ("topology spread",)),
+    (SchedulerReason.RESOURCE, ("insufficient", "too many pods", "resource fit failed", "enough resource", "pod number exceeded")),
 )
 
 
 @dataclass(frozen=True)
-class Part:
+class SchedulerMessagePart:
     """A part of the message: on how many nodes, where it counts them, and about what."""
 
-    says: Says
+    says: SchedulerReason
     text: str
     nodes: int | None = None
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SchedulerVerdict:
     """The newest word of the scheduler. `since` is when it first said no."""
 
     message: str
     since: float | None
-    parts: tuple[Part, ...]
+    parts: tuple[SchedulerMessagePart, ...]
 
-    def about(self, says: Says) -> Part | None:
+    def about(self, says: SchedulerReason) -> SchedulerMessagePart | None:
         """Return the first part about this, or None."""
         return next((part for part in self.parts if part.says is says), None)
 
 
-def verdict(pod: PodFact, world: World) -> Verdict | None:
+def scheduler_verdict(pod: PodFact, world: ClusterFacts) -> SchedulerVerdict | None:
     """Given a pod, return what the scheduler says of it, or None if it has not spoken."""
-    condition = refused(pod)
-    event = next((each for each in reversed(world.events_of(pod)) if each.reason in REASONS and each.message), None)
+    condition = unschedulable_condition(pod)
+    event = next((each for each in reversed(world.events_of(pod)) if each.reason in SCHEDULING_EVENT_REASONS and each.message), None)
     message = (condition.message if condition else None) or (event.message if event else None)
     if not message:
         return None
     since = condition.since if condition else event.first_at if event else None
-    return Verdict(message, since, parse(message))
+    return SchedulerVerdict(message, since, parse_scheduler_message(message))
 
 
-def refused(pod: PodFact) -> ConditionFact | None:
+def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
     """Given a pod, return the condition by which a scheduler says that it cannot place it, or None."""
     return next((each for each in pod.conditions if each.type == "PodScheduled" and each.status is False), None)
 
 
-def parse(message: str) -> tuple[Part, ...]:
+def parse_scheduler_message(message: str) -> tuple[SchedulerMessagePart, ...]:
     """Given a scheduler's message, return its parts. What preemption could do is left out: it is about other pods."""
     body, counted = _HEAD.subn("", _TAIL.split(message, maxsplit=1)[0], count=1)
     pieces = _PART.split(body.strip().rstrip(".")) if counted else [body]
@@ -101,10 +101,10 @@ def parse(message: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _part(text: str, nodes: int | None) -> Part:
+def _part(text: str, nodes: int | None) -> SchedulerMessagePart:
     text = text.strip().rstrip(",.")
     lower = text.lower()
     if "persistentvolumeclaim" in lower and "not found" in lower:
-        return Part(Says.CLAIM_MISSING, text, nodes)
-    says = next((says for says, words in _WORDS if any(word in lower for word in words)), Says.OTHER)
-    return Part(says, text, nodes)
+        return SchedulerMessagePart(SchedulerReason.CLAIM_MISSING, text, nodes)
+    says = next((says for says, words in _WORDS if any(word in lower for word in words)), SchedulerReason.OTHER)
+    return SchedulerMessagePart(says, text, nodes)

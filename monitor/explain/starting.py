@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from monitor.explain import pulling, volumes
-from monitor.explain.image_pull import Pull, classify
+from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-LONG = 120.0
+LONG_START_SECONDS = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
 _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
 
@@ -31,7 +31,7 @@ _SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def starting(pod: PodFact, world: World, now: float) -> Answer:
+def starting(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod on a node none of whose containers runs or fails yet, return what it waits for."""
     node = world.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
@@ -44,30 +44,30 @@ def starting(pod: PodFact, world: World, now: float) -> Answer:
     return answer or _initializing(pod, now) or _nothing_known(pod, now)
 
 
-def _newest_trouble(pod: PodFact, world: World) -> EventFact | None:
+def _newest_trouble(pod: PodFact, world: ClusterFacts) -> EventFact | None:
     """Return the newest event of a failed volume or sandbox that nothing later has made past."""
     for event in reversed(world.events_of(pod)):
         if event.reason in ("Pulling", "Pulled", "Created", "Started"):
             return None
-        if event.reason in (*volumes.REASONS, "FailedCreatePodSandBox"):
+        if event.reason in (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox"):
             return event
     return None
 
 
-def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> Answer:
-    return Answer(Status.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
+def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> PodDiagnosis:
+    return PodDiagnosis(PodStatus.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
 
 
-def _sandbox(event: EventFact, pod: PodFact) -> Answer:
+def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
     lower = (event.message or "").lower()
     word = next((word for word, fragments in _SANDBOX if any(each in lower for each in fragments)), "OTHER")
     values: dict[str, Value] = {"node": pod.node or "?"}
     evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
     if word == "PAUSE_IMAGE":
         pull = classify(None, event.message).cause
-        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not Pull.UNKNOWN else []
-    return Answer(
-        Status.CREATING,
+        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not PullFailureCause.UNKNOWN else []
+    return PodDiagnosis(
+        PodStatus.CREATING,
         f"sandbox-{word.lower().replace('_', '-')}",
         Text(Key[f"SANDBOX_{word}"], values),
         tuple(evidence),
@@ -75,7 +75,7 @@ def _sandbox(event: EventFact, pod: PodFact) -> Answer:
     )
 
 
-def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
     """Given a container that cannot be made for its configuration, return what is missing or wrong."""
     message = status.message or _event_message(pod, status, world)
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
@@ -90,15 +90,15 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
     else:
         keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
-    return Answer(Status.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),))
+    return PodDiagnosis(PodStatus.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),))
 
 
-def _event_message(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
+def _event_message(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> str:
     events = [e for e in world.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
 
 
-def _initializing(pod: PodFact, now: float) -> Answer | None:
+def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
     """Return which init container is still at work, or None."""
     running = next((each for each in pod.statuses if each.init and each.state == "running"), None)
     if running is None:
@@ -113,7 +113,7 @@ def _initializing(pod: PodFact, now: float) -> Answer | None:
     return _creating("init-running", Key.INIT_RUNNING, values, Key.INIT_RUNNING_ADVICE, values)
 
 
-def _nothing_known(pod: PodFact, now: float) -> Answer:
+def _nothing_known(pod: PodFact, now: float) -> PodDiagnosis:
     seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
     values: dict[str, Value] = {
         "node": pod.node or "?",
@@ -121,6 +121,6 @@ def _nothing_known(pod: PodFact, now: float) -> Answer:
         "pod": pod.name,
         "namespace": pod.namespace,
     }
-    if seconds < LONG:
+    if seconds < LONG_START_SECONDS:
         return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
     return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

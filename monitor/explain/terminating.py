@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from monitor.explain.fit import gpu_resource, gpus_asked
+from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import FINISHED, ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Evidence, Text, Value
 
-STUCK_AFTER = 30.0  # a process may be in D for a moment
-SLACK = 30.0  # after the grace time the kubelet still has to tear down volumes and network
+STUCK_PROCESS_SECONDS = 30.0  # a process may be in D for a moment
+TEARDOWN_SECONDS = 30.0  # after the grace time the kubelet still has to tear down volumes and network
 _VOLUME_WORDS = (
     "volumes have not been cleaned up",
     "not yet unmounted",
@@ -27,7 +27,7 @@ _VOLUME_WORDS = (
 )
 
 
-def terminating(pod: PodFact, world: World, now: float) -> Answer:
+def terminating(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod that is being deleted, return what it waits for. `deletion_at` is when its grace time is over."""
     overdue = now - (pod.deletion_at or now)
     if overdue < 0:
@@ -41,34 +41,34 @@ def terminating(pod: PodFact, world: World, now: float) -> Answer:
         or _killing(pod, world)
     )
     if answer is None:
-        answer = _answer("just-ending", Key.TERM_ENDING, {}) if overdue < SLACK else _unknown(pod, overdue)
+        answer = _answer("just-ending", Key.TERM_ENDING, {}) if overdue < TEARDOWN_SECONDS else _unknown(pod, overdue)
     return _with_gpus(answer, pod, world)
 
 
-def _answer(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> Answer:
+def _answer(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> PodDiagnosis:
     steps = (Text(advice, values),) if advice is not None else ()
-    return Answer(Status.TERMINATING, cause, Text(headline, values), advice=steps)
+    return PodDiagnosis(PodStatus.TERMINATING, cause, Text(headline, values), advice=steps)
 
 
 def _where(pod: PodFact) -> dict[str, Value]:
     return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
 
 
-def _with_gpus(answer: Answer, pod: PodFact, world: World) -> Answer:
+def _with_gpus(answer: PodDiagnosis, pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
     """Add what makes it urgent: a pod that does not go keeps its GPUs, unless it has already ended."""
-    count = gpus_asked(pod, world)
+    count = requested_gpus(pod, world)
     if not count or pod.node is None or pod.phase in FINISHED:
         return answer
     values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, world)}
     return replace(answer, evidence=(*answer.evidence, Text(Key.TERM_HOLDS_GPUS, values)))
 
 
-def _in_grace(pod: PodFact, seconds: float) -> Answer:
+def _in_grace(pod: PodFact, seconds: float) -> PodDiagnosis:
     values = _where(pod) | {"seconds": seconds, "grace": pod.deletion_grace_seconds or 0.0}
     return _answer("grace", Key.TERM_GRACE, values)
 
 
-def _node_gone(pod: PodFact, world: World) -> Answer | None:
+def _node_gone(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Return that nobody is there to end the pod: its node is gone, or the node's kubelet is silent."""
     if pod.node is None or not world.nodes:
         return None
@@ -80,7 +80,7 @@ def _node_gone(pod: PodFact, world: World) -> Answer | None:
     return _answer("node-not-ready", Key.TERM_NODE_NOT_READY, _where(pod), Key.TERM_NODE_NOT_READY_ADVICE)
 
 
-def _finalizer(pod: PodFact) -> Answer | None:
+def _finalizer(pod: PodFact) -> PodDiagnosis | None:
     """Return that only finalizers keep the object. While a container runs, they are not yet what it waits for."""
     running = any(each.state == "running" for each in pod.statuses)
     if not pod.finalizers or (running and pod.deletion_grace_seconds != 0):
@@ -94,7 +94,7 @@ def _domain(finalizer: str) -> str:
     return finalizer.partition("/")[0]
 
 
-def _stuck_process(pod: PodFact, world: World, now: float) -> Answer | None:
+def _stuck_process(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Return which of the pod's processes cannot be ended, as the driver and /proc of its node show it."""
     evidence = _process_state(pod, world, now)
     if evidence is None:
@@ -110,7 +110,7 @@ def _stuck_process(pod: PodFact, world: World, now: float) -> Answer | None:
     return replace(answer, evidence=tuple(_mounts(pod, world, now)))
 
 
-def _process_state(pod: PodFact, world: World, now: float) -> Evidence | None:
+def _process_state(pod: PodFact, world: ClusterFacts, now: float) -> Evidence | None:
     """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
     for gpu in world.cards.get(pod.uid, ()):
         for each in gpu.evidence:
@@ -121,12 +121,12 @@ def _process_state(pod: PodFact, world: World, now: float) -> Evidence | None:
         since = process.state_since
         if process.pod_uid == pod.uid and process.state in ("D", "Z") and since is not None:
             values: dict[str, Value] = {"pid": process.pid, "state": process.state, "since": since}
-            if now - since >= STUCK_AFTER:
+            if now - since >= STUCK_PROCESS_SECONDS:
                 return Evidence(key="process-state", values=values | {"process": process.name or ""})
     return None
 
 
-def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Text]:
+def _mounts(pod: PodFact, world: ClusterFacts, now: float) -> Iterable[Text]:
     """Yield the mounts of the pod's node that do not answer: what waits for them cannot be killed."""
     snapshot = world.snapshots.get(pod.node or "")
     if snapshot is None:
@@ -137,16 +137,16 @@ def _mounts(pod: PodFact, world: World, now: float) -> Iterable[Text]:
         yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
 
 
-def _hung_mount(pod: PodFact, world: World, now: float) -> Answer | None:
+def _hung_mount(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
     found = tuple(_mounts(pod, world, now))
     if not found:
         return None
-    return Answer(
-        Status.TERMINATING, "hung-mount", found[0], found[1:], (Text(Key.MOUNT_HUNG_ADVICE, found[0].values),)
+    return PodDiagnosis(
+        PodStatus.TERMINATING, "hung-mount", found[0], found[1:], (Text(Key.MOUNT_HUNG_ADVICE, found[0].values),)
     )
 
 
-def _volumes(pod: PodFact, world: World) -> Answer | None:
+def _volumes(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     event = _newest(pod, world, _VOLUME_WORDS)
     if event is None:
         return None
@@ -154,7 +154,7 @@ def _volumes(pod: PodFact, world: World) -> Answer | None:
     return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
-def _killing(pod: PodFact, world: World) -> Answer | None:
+def _killing(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Return that the runtime says it cannot stop the containers, or None."""
     event = next(
         (e for e in reversed(world.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None
@@ -165,7 +165,7 @@ def _killing(pod: PodFact, world: World) -> Answer | None:
     return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
-def _newest(pod: PodFact, world: World, words: tuple[str, ...]) -> EventFact | None:
+def _newest(pod: PodFact, world: ClusterFacts, words: tuple[str, ...]) -> EventFact | None:
     for event in reversed(world.events_of(pod)):
         text = f"{event.reason} {event.message}".lower()
         if event.type != "Normal" and any(word in text for word in words):
@@ -173,5 +173,5 @@ def _newest(pod: PodFact, world: World, words: tuple[str, ...]) -> EventFact | N
     return None
 
 
-def _unknown(pod: PodFact, overdue: float) -> Answer:
+def _unknown(pod: PodFact, overdue: float) -> PodDiagnosis:
     return _answer("unknown", Key.TERM_UNKNOWN, _where(pod) | {"seconds": overdue}, Key.TERM_UNKNOWN_ADVICE)

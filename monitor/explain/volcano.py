@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from monitor.explain.fit import fit_all, gpu_resource, gpus_asked
+from monitor.explain.fit import fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status, whole
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus, compact_number
+from monitor.facts.cluster_facts import FINISHED, ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 
-def queue_of(pod: PodFact, group: PodGroupFact | None, world: World) -> QueueFact | None:
+def queue_of(pod: PodFact, group: PodGroupFact | None, world: ClusterFacts) -> QueueFact | None:
     """Given a pod and its group, return the Volcano queue that it waits in."""
     named = next((pod.labels.get(key) or pod.annotations.get(key) for key in QUEUE_NAMES), None)
     name = (group.queue if group else None) or named or world.identity(pod).queue
     return next((each for each in world.queues if each.kind == "VolcanoQueue" and each.name == name), None)
 
 
-def held_back(pod: PodFact, world: World) -> Answer | None:
+def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why its Volcano queue or group holds it back, or None."""
     group = world.group_of(pod)
     if group is None and pod.scheduler != "volcano":
@@ -35,23 +35,23 @@ def held_back(pod: PodFact, world: World) -> Answer | None:
     return members_missing(group, world) if group is not None else None
 
 
-def _wanted(pod: PodFact, group: PodGroupFact | None, world: World) -> tuple[str, float]:
+def _wanted(pod: PodFact, group: PodGroupFact | None, world: ClusterFacts) -> tuple[str, float]:
     """Return the resource and how much of it the queue has to have left: for the whole group, if it starts as one.
 
     What already runs of the group is in the queue's books.
     """
-    resource, own = gpu_resource(pod, world), float(gpus_asked(pod, world))
+    resource, own = gpu_resource(pod, world), float(requested_gpus(pod, world))
     if group is None or (group.running or 0) > 0:
         return resource, own
     return resource, max(own, group.min_resources.get(resource, 0.0))
 
 
-def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> Answer | None:
+def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: ClusterFacts) -> PodDiagnosis | None:
     """Given a queue and what is wanted of it, return why it gives nothing, or None."""
     if queue.state in ("closed", "closing"):
         values: dict[str, Value] = {"queue": queue.name, "state": queue.state}
-        return Answer(
-            Status.PENDING,
+        return PodDiagnosis(
+            PodStatus.PENDING,
             PendingCause.QUEUE_CLOSED,
             Text(Key.QUEUE_CLOSED, values),
             advice=(Text(Key.QUEUE_CLOSED_VOLCANO_ADVICE, {"queue": queue.name}),),
@@ -64,18 +64,18 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> 
     return over_limit(queue, resource, amount, used, limit, world)
 
 
-def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: World) -> Answer:
+def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: ClusterFacts) -> PodDiagnosis:
     """Given a queue whose limit is reached, return that, and who has what it has."""
     values: dict[str, Value] = {
         "queue": queue.name,
         "resource": resource,
-        "needs": whole(amount),
-        "used": whole(used),
-        "limit": whole(limit),
+        "needs": compact_number(amount),
+        "used": compact_number(used),
+        "limit": compact_number(limit),
     }
     never = amount > limit
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.QUOTA,
         Text(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
         evidence=tuple(queue_users(queue, resource, world)),
@@ -83,7 +83,7 @@ def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limi
     )
 
 
-def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Text]:
+def queue_users(queue: QueueFact, resource: str, world: ClusterFacts) -> Iterable[Text]:
     """Given a queue, yield who holds most of it."""
     held: dict[str, float] = {}
     for pods in world.bound.values():
@@ -94,11 +94,11 @@ def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Text]
         top = sorted(held.items(), key=lambda item: (-item[1], item[0]))[:3]
         yield Text(
             Key.QUEUE_HOLDERS,
-            {"queue": queue.name, "holders": ", ".join(f"{user} ({whole(amount)})" for user, amount in top)},
+            {"queue": queue.name, "holders": ", ".join(f"{user} ({compact_number(amount)})" for user, amount in top)},
         )
 
 
-def members_missing(group: PodGroupFact, world: World) -> Answer | None:
+def members_missing(group: PodGroupFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a group, return that it waits for pods that do not exist, or None. A pod that failed is no member."""
     needed = group.min_member or 0
     present = sum(pod.phase != "Failed" for pod in world.members(group))
@@ -106,8 +106,8 @@ def members_missing(group: PodGroupFact, world: World) -> Answer | None:
         return None
     values: dict[str, Value] = {"group": group.name, "present": present, "needed": needed, "missing": needed - present}
     why = tuple(denial_evidence(group.owner.name, group.namespace, world)) if group.owner else ()
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_MISSING, values),
         evidence=(*why, *_says(group, world)),
@@ -115,14 +115,14 @@ def members_missing(group: PodGroupFact, world: World) -> Answer | None:
     )
 
 
-def _says(group: PodGroupFact, world: World) -> Iterable[Text]:
+def _says(group: PodGroupFact, world: ClusterFacts) -> Iterable[Text]:
     messages = [each.message for each in group.conditions if each.type == "Unschedulable" and each.status]
     messages += [each.message for each in world.events_named("PodGroup", group.namespace, group.name)]
     if message := next((each for each in reversed(messages) if each), None):
         yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
 
 
-def too_large_together(pod: PodFact, world: World) -> Answer | None:
+def too_large_together(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a pod that would fit by itself, return that its group does not fit as a whole, or None.
 
     Members are placed one after the other, the largest first, each on the fullest node that still takes it.
@@ -136,7 +136,7 @@ def too_large_together(pod: PodFact, world: World) -> Answer | None:
     placed = _place(waiting, world)
     if settled + placed >= group.min_member:
         return None
-    asked = sum(gpus_asked(each, world) for each in waiting)
+    asked = sum(requested_gpus(each, world) for each in waiting)
     values: dict[str, Value] = {
         "group": group.name,
         "fit": placed,
@@ -144,8 +144,8 @@ def too_large_together(pod: PodFact, world: World) -> Answer | None:
         "needed": group.min_member,
         "gpus": asked,
     }
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_TOO_LARGE, values),
         evidence=tuple(_says(group, world)),
@@ -153,12 +153,12 @@ def too_large_together(pod: PodFact, world: World) -> Answer | None:
     )
 
 
-def _place(pods: list[PodFact], world: World) -> int:
+def _place(pods: list[PodFact], world: ClusterFacts) -> int:
     """Given waiting pods, return how many of them have room at the same time."""
     taken: defaultdict[str, Amounts] = defaultdict(dict)
     candidates: dict[object, list[NodeFact]] = {}
     placed = 0
-    for pod in sorted(pods, key=lambda each: -gpus_asked(each, world)):
+    for pod in sorted(pods, key=lambda each: -requested_gpus(each, world)):
         # The pods of a group are mostly alike: where one could go, so could the next.
         alike = (str(pod.requests), str(pod.node_selector), pod.node_affinity, pod.tolerations)
         if alike not in candidates:
@@ -168,7 +168,7 @@ def _place(pods: list[PodFact], world: World) -> int:
     return placed
 
 
-def _take(pod: PodFact, node: NodeFact, used: Amounts, world: World) -> bool:
+def _take(pod: PodFact, node: NodeFact, used: Amounts, world: ClusterFacts) -> bool:
     """Given a node and what is already used up there, use it up for this pod as well, if there is room."""
     if any(amount > world.free(node, name) - used.get(name, 0.0) + 1e-6 for name, amount in pod.requests.items()):
         return False

@@ -8,15 +8,15 @@ from enum import StrEnum
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.reasons import PodDiagnosis, PodStatus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
+MOUNT_EVENT_REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 
 
-class Mount(StrEnum):
+class MountFailureCause(StrEnum):
     """Why a volume is not there. The order is that of the decision: the specific before the general."""
 
     ACCESS_DENIED = "access-denied"
@@ -39,18 +39,18 @@ class Mount(StrEnum):
 
 
 # First match wins, on lower case.
-_FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
-    (Mount.ACCESS_DENIED, ("access denied by server",)),
-    (Mount.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
-    (Mount.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
-    (Mount.MULTI_ATTACH, ("multi-attach error",)),
-    (Mount.KEY_MISSING, ("references non-existent",)),
-    (Mount.HOST_PATH, ("hostpath type check failed",)),
-    (Mount.DISK_FULL, ("no space left on device",)),
-    (Mount.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
-    (Mount.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
+_FRAGMENTS: tuple[tuple[MountFailureCause, tuple[str, ...]], ...] = (
+    (MountFailureCause.ACCESS_DENIED, ("access denied by server",)),
+    (MountFailureCause.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
+    (MountFailureCause.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
+    (MountFailureCause.MULTI_ATTACH, ("multi-attach error",)),
+    (MountFailureCause.KEY_MISSING, ("references non-existent",)),
+    (MountFailureCause.HOST_PATH, ("hostpath type check failed",)),
+    (MountFailureCause.DISK_FULL, ("no space left on device",)),
+    (MountFailureCause.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
+    (MountFailureCause.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
     (
-        Mount.UNREACHABLE,
+        MountFailureCause.UNREACHABLE,
         (
             "connection timed out",
             "connection refused",
@@ -64,17 +64,17 @@ _FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
             "mount.nfs: timed out",
         ),
     ),
-    (Mount.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
-    (Mount.PERMISSION, ("permission denied", "operation not permitted")),
-    (Mount.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
+    (MountFailureCause.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
+    (MountFailureCause.PERMISSION, ("permission denied", "operation not permitted")),
+    (MountFailureCause.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
 )
 _OBJECTS = re.compile(
     r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE
 )
 _OBJECT_CAUSE = {
-    "persistentvolumeclaim": Mount.CLAIM_MISSING,
-    "secret": Mount.SECRET_MISSING,
-    "configmap": Mount.CONFIG_MISSING,
+    "persistentvolumeclaim": MountFailureCause.CLAIM_MISSING,
+    "secret": MountFailureCause.SECRET_MISSING,
+    "configmap": MountFailureCause.CONFIG_MISSING,
 }
 _VOLUME = re.compile(r"for volume \\?\"([^\"\\]+)\\?\"")
 _UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]]*)\]")
@@ -82,41 +82,41 @@ _NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
 
 
 @dataclass(frozen=True)
-class MountCause:
+class MountFailure:
     """A classified message: the cause, and which volume, and which object, as far as it says."""
 
-    cause: Mount
+    cause: MountFailureCause
     volume: str | None = None
     name: str | None = None
     source: str | None = None
 
 
-def classify(message: str | None) -> MountCause:
+def classify(message: str | None) -> MountFailure:
     """Given an event's message, return why the volume is not there. Never raise: unknown is a cause too."""
     text = message or ""
     volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
     if found := _OBJECTS.search(text):
-        return MountCause(_OBJECT_CAUSE[found[1].lower()], where, found[2])
+        return MountFailure(_OBJECT_CAUSE[found[1].lower()], where, found[2])
     lower = text.lower()
-    cause = next((cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), Mount.UNKNOWN)
-    return MountCause(cause, where, None, source[1].rstrip(",") if source else None)
+    cause = next((cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), MountFailureCause.UNKNOWN)
+    return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
 
 
-def not_mounted(pod: PodFact, world: World) -> Answer | None:
+def not_mounted(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     """Given a pod whose containers are not created yet, return which volume it waits for and why, or None."""
-    events = [event for event in world.events_of(pod) if event.reason in REASONS]
+    events = [event for event in world.events_of(pod) if event.reason in MOUNT_EVENT_REASONS]
     if not events:
         return None
     # "Timed out" follows every specific failure a minute later: the specific one tells.
-    order = list(Mount)
+    order = list(MountFailureCause)
     event = min(
-        reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(Mount.TIMED_OUT)
+        reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(MountFailureCause.TIMED_OUT)
     )
     return _answer(event, pod)
 
 
-def _answer(event: EventFact, pod: PodFact) -> Answer:
+def _answer(event: EventFact, pod: PodFact) -> PodDiagnosis:
     found = classify(event.message)
     values: dict[str, Value] = {
         "volume": found.volume or "?",
@@ -127,8 +127,8 @@ def _answer(event: EventFact, pod: PodFact) -> Answer:
     }
     word = found.cause.name
     evidence = [Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
-    return Answer(
-        Status.CREATING,
+    return PodDiagnosis(
+        PodStatus.CREATING,
         f"mount-{found.cause.value}",
         Text(Key[f"MOUNT_{word}"], values),
         tuple(evidence),

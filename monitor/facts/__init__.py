@@ -18,7 +18,7 @@ from monitor.facts.gpu import (
     XidEvent,
     XidFacts,
 )
-from monitor.facts.node import SCHEMA, CollectorFact, NodeSnapshot
+from monitor.facts.node import SCHEMA_VERSION, CollectorFact, NodeSnapshot
 from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.facts.base import Fact, Figure, Whole
+from monitor.facts.base import Fact, BoundedFloat, BoundedInt
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):
@@ -30,7 +30,7 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     names: tuple[str, ...] = ()
     keep_names: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
-    min_age_seconds: Figure
+    min_age_seconds: BoundedFloat
     protect_stopped: bool = True
     protect_local: bool = True
 
@@ -39,16 +39,16 @@ class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"
     """Remove what builds left behind and nobody used for so long."""
 
     runtime: str
-    unused_seconds: Figure
+    unused_seconds: BoundedFloat
 
 
 class KillProcess(Action, frozen=True, kw_only=True, tag="kill-process"):
     """End a process that holds a card and belongs to no pod: TERM, then KILL. Another start time is another process."""
 
-    pid: Whole
-    started_at: Figure
+    pid: BoundedInt
+    started_at: BoundedFloat
     gpu: str
-    grace_seconds: Figure = 10.0
+    grace_seconds: BoundedFloat = 10.0
 
 
 class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
@@ -57,7 +57,7 @@ class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
     root: str
     pattern: str
     files: bool = False
-    entries_per_second: Whole | None = None
+    entries_per_second: BoundedInt | None = None
 
 
 class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
@@ -67,7 +67,7 @@ class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
     path: str
     device: int
     inode: int
-    newest: Figure
+    newest: BoundedFloat
     policy: str
 
 
@@ -82,7 +82,7 @@ class PurgeTrash(Action, frozen=True, kw_only=True, tag="purge-trash"):
     """Delete for good what has been in the trash of a root for so long."""
 
     root: str
-    older_than_seconds: Figure
+    older_than_seconds: BoundedFloat
 
 
 AnyAction = RemoveImage | PruneBuildCache | KillProcess | ScanDatasets | TrashUnit | RestoreUnit | PurgeTrash
@@ -92,8 +92,8 @@ class ActionRequest(Fact, frozen=True, kw_only=True):
     """One action. `id` is used once; before `issued_at` and after `expires_at` it is refused."""
 
     id: str
-    issued_at: Figure
-    expires_at: Figure
+    issued_at: BoundedFloat
+    expires_at: BoundedFloat
     policy: str
     plan: str
     action: AnyAction
@@ -114,12 +114,12 @@ class ActionFact(Fact, frozen=True, kw_only=True):
     id: str
     kind: str
     state: ActionState
-    started_at: Figure
-    finished_at: Figure | None = None
+    started_at: BoundedFloat
+    finished_at: BoundedFloat | None = None
     outcome: str | None = None
     message: str | None = None
-    freed_bytes: Whole | None = None
-    progress: dict[str, Whole] = msgspec.field(default_factory=dict)
+    freed_bytes: BoundedInt | None = None
+    progress: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
     result: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
@@ -131,8 +131,8 @@ class ActionsFact(Fact, frozen=True, kw_only=True):
     """
 
     enabled: bool
-    done: dict[str, Whole] = msgspec.field(default_factory=dict)
-    failed: dict[str, Whole] = msgspec.field(default_factory=dict)
-    refused: dict[str, Whole] = msgspec.field(default_factory=dict)
-    refused_at: Figure | None = None
+    done: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    failed: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    refused: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    refused_at: BoundedFloat | None = None
     running: tuple[str, ...] = ()

@@ -9,11 +9,11 @@ import msgspec
 # What an agent may say: more than any node has, and little enough to be added up, multiplied and divided. A snapshot
 # that says more is none; were it believed, one liar's sum would be too large for everybody. Devices and inodes, which
 # are only compared, may be any number of 64 bits.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-Figure = Annotated[float, msgspec.Meta(ge=-1e20, le=1e20)]
+BoundedInt = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+BoundedFloat = Annotated[float, msgspec.Meta(ge=-1e20, le=1e20)]
 # How many of something a node may have: of what each is shown and judged by itself, and of all else.
-Few = msgspec.Meta(max_length=256)
-Many = msgspec.Meta(max_length=50_000)
+SHORT_LIST = msgspec.Meta(max_length=256)
+LONG_LIST = msgspec.Meta(max_length=50_000)
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -22,14 +22,14 @@ from monitor.facts.kube import (
 from monitor.facts.node import NodeSnapshot
 
 FINISHED = ("Succeeded", "Failed")
-NOBODY = Identity()
+NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 VOLCANO_JOB = "volcano.sh/job-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 
 
 @dataclass(frozen=True)
-class World:
+class ClusterFacts:
     """Facts of one moment, made by `make_world`. `view` and `agents` may be missing: explanations then say less."""
 
     pods: tuple[PodFact, ...] = ()
@@ -157,7 +157,7 @@ class World:
 
     def identity(self, pod: PodFact) -> Identity:
         """Given a pod, return whose it is."""
-        return self.identities.get(pod.uid, NOBODY)
+        return self.identities.get(pod.uid, NO_IDENTITY)
 
     def user(self, pod: PodFact) -> str:
         """Given a pod, return whom to ask: its user or, where nothing says, its namespace."""
@@ -183,7 +183,7 @@ class World:
         return max(0, int(self.free(node, resource) + 1e-6))
 
 
-def make_world(
+def make_cluster_facts(
     *,
     pods: Iterable[PodFact] = (),
     nodes: Iterable[NodeFact] = (),
@@ -196,7 +196,7 @@ def make_world(
     agents: Iterable[AgentFact] = (),
     view: ClusterView | None = None,
     resource: str = "nvidia.com/gpu",
-) -> World:
+) -> ClusterFacts:
     """Given the facts of one moment, in any order, return them indexed."""
     by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
     by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
@@ -204,7 +204,7 @@ def make_world(
         by_name[event.kind, event.namespace, event.name].append(event)
         if event.involved_uid is not None:
             by_uid[event.involved_uid].append(event)
-    return World(
+    return ClusterFacts(
         pods=tuple(pods),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         events_by_uid={uid: tuple(found) for uid, found in by_uid.items()},

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from monitor.facts.base import Fact, Figure, Whole
+from monitor.facts.base import Fact, BoundedFloat, BoundedInt
 
-Kind = Literal["dir", "file"]
+UnitKind = Literal["dir", "file"]
 
 
 def path_text(raw: bytes) -> str:
@@ -40,7 +40,7 @@ class UseFact(Fact, frozen=True, kw_only=True):
     """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown, when that cannot be told."""
 
     how: str
-    pid: Whole | None = None
+    pid: BoundedInt | None = None
 
 
 class UnitFact(Fact, frozen=True, kw_only=True):
@@ -53,21 +53,21 @@ class UnitFact(Fact, frozen=True, kw_only=True):
 
     root: str
     path: str
-    kind: Kind
+    kind: UnitKind
     device: int
     inode: int
-    owner_uid: Whole
+    owner_uid: BoundedInt
     owner: str | None = None
-    allocated_bytes: Whole
-    apparent_bytes: Whole
-    files: Whole
-    newest_atime: Figure | None = None
-    newest_mtime: Figure
-    newest_ctime: Figure
+    allocated_bytes: BoundedInt
+    apparent_bytes: BoundedInt
+    files: BoundedInt
+    newest_atime: BoundedFloat | None = None
+    newest_mtime: BoundedFloat
+    newest_ctime: BoundedFloat
     pinned: bool = False
     in_use_by: tuple[UseFact, ...] | None = None  # None: nobody has looked
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0
 
 
 class ScanFact(Fact, frozen=True, kw_only=True):
@@ -77,16 +77,16 @@ class ScanFact(Fact, frozen=True, kw_only=True):
     """
 
     root: str
-    started_at: Figure
-    finished_at: Figure
+    started_at: BoundedFloat
+    finished_at: BoundedFloat
     units: tuple[UnitFact, ...] = ()
-    left_out: Whole = 0
-    entries: Whole = 0
+    left_out: BoundedInt = 0
+    entries: BoundedInt = 0
     atime_usable: bool | None = None
     read_only: bool = False
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0
 
 
 class TrashFact(Fact, frozen=True, kw_only=True):
@@ -95,14 +95,14 @@ class TrashFact(Fact, frozen=True, kw_only=True):
     id: str
     root: str
     path: str
-    kind: Kind
+    kind: UnitKind
     device: int
     inode: int
-    owner_uid: Whole
+    owner_uid: BoundedInt
     owner: str | None = None
-    allocated_bytes: Whole
-    files: Whole
-    trashed_at: Figure
+    allocated_bytes: BoundedInt
+    files: BoundedInt
+    trashed_at: BoundedFloat
     policy: str
     state: str
 
@@ -111,8 +111,8 @@ class PurgeFact(Fact, frozen=True, kw_only=True):
     """One purge of an entry. `deleted` counts files and directories; `finished` is False while anything is left."""
 
     id: str
-    deleted: Whole
+    deleted: BoundedInt
     finished: bool
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0

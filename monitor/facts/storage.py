@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from monitor.facts.base import Fact, Figure, Many, Whole
+from monitor.facts.base import Fact, BoundedFloat, LONG_LIST, BoundedInt
 
 
 class DiskFact(Fact, frozen=True, kw_only=True):
@@ -17,13 +17,13 @@ class DiskFact(Fact, frozen=True, kw_only=True):
     fstype: str
     # of: "system", "runtime", "kubelet", "data", "nas". One disk may have several.
     roles: tuple[str, ...] = ()
-    size_bytes: Whole | None = None
-    used_bytes: Whole | None = None
-    available_bytes: Whole | None = None
-    inodes: Whole | None = None
-    inodes_used: Whole | None = None
+    size_bytes: BoundedInt | None = None
+    used_bytes: BoundedInt | None = None
+    available_bytes: BoundedInt | None = None
+    inodes: BoundedInt | None = None
+    inodes_used: BoundedInt | None = None
     read_only: bool | None = None
-    hung_since: Figure | None = None
+    hung_since: BoundedFloat | None = None
     error: str | None = None
 
 
@@ -31,15 +31,15 @@ class DiskIoFact(Fact, frozen=True, kw_only=True):
     """One block device. Totals count since boot; ratios and rates are over the last interval."""
 
     device: str
-    read_bytes_total: Whole
-    written_bytes_total: Whole
-    reads_total: Whole
-    writes_total: Whole
-    busy_seconds_total: Figure
-    queue_seconds_total: Figure
-    in_flight: Whole | None = None
-    busy_ratio: Figure | None = None
-    queue_length: Figure | None = None
+    read_bytes_total: BoundedInt
+    written_bytes_total: BoundedInt
+    reads_total: BoundedInt
+    writes_total: BoundedInt
+    busy_seconds_total: BoundedFloat
+    queue_seconds_total: BoundedFloat
+    in_flight: BoundedInt | None = None
+    busy_ratio: BoundedFloat | None = None
+    queue_length: BoundedFloat | None = None
     mounts: tuple[str, ...] = ()
 
 
@@ -48,8 +48,8 @@ class MountFact(Fact, frozen=True, kw_only=True):
 
     path: str
     state: str
-    since: Figure
-    latency_seconds: Figure | None = None
+    since: BoundedFloat
+    latency_seconds: BoundedFloat | None = None
     error: str | None = None
 
 
@@ -63,12 +63,12 @@ class ImageFact(Fact, frozen=True, kw_only=True):
     id: str
     names: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
-    size_bytes: Whole | None = None
+    size_bytes: BoundedInt | None = None
     # What removing just this image would free: bytes no other image shares.
-    unique_bytes: Whole | None = None
-    created_at: Figure | None = None
-    first_seen_at: Figure | None = None
-    last_used_at: Figure | None = None
+    unique_bytes: BoundedInt | None = None
+    created_at: BoundedFloat | None = None
+    first_seen_at: BoundedFloat | None = None
+    last_used_at: BoundedFloat | None = None
     containers: tuple[str, ...] = ()
     pinned: bool = False
     local: bool = False
@@ -78,31 +78,31 @@ class ImageCacheFact(Fact, frozen=True, kw_only=True):
     """One runtime's images. `total_bytes` counts shared layers once."""
 
     runtime: str  # "docker" or "containerd"
-    images: Annotated[tuple[ImageFact, ...], Many] = ()
+    images: Annotated[tuple[ImageFact, ...], LONG_LIST] = ()
     version: str | None = None
     root: str | None = None
-    total_bytes: Whole | None = None
+    total_bytes: BoundedInt | None = None
 
 
 class VolumeFact(Fact, frozen=True, kw_only=True):
     """A runtime's named volume and how many containers refer to it."""
 
     name: str
-    size_bytes: Whole | None = None
-    references: Whole | None = None
+    size_bytes: BoundedInt | None = None
+    references: BoundedInt | None = None
 
 
 class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
     """What a runtime's root holds beside images. Slow to find out, so it is read rarely."""
 
     runtime: str
-    layers_bytes: Whole | None = None
-    writable_bytes: Whole | None = None
+    layers_bytes: BoundedInt | None = None
+    writable_bytes: BoundedInt | None = None
     # container id -> bytes of its writable layer
-    writable: dict[str, Whole] = msgspec.field(default_factory=dict)
-    build_cache_bytes: Whole | None = None
-    build_cache_reclaimable_bytes: Whole | None = None
-    volumes: Annotated[tuple[VolumeFact, ...], Many] = ()
+    writable: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    build_cache_bytes: BoundedInt | None = None
+    build_cache_reclaimable_bytes: BoundedInt | None = None
+    volumes: Annotated[tuple[VolumeFact, ...], LONG_LIST] = ()
 
 
 class EvictionFact(Fact, frozen=True, kw_only=True):
@@ -112,8 +112,8 @@ class EvictionFact(Fact, frozen=True, kw_only=True):
     """
 
     signal: str
-    available_ratio: Figure | None = None
-    available_bytes: Whole | None = None
+    available_ratio: BoundedFloat | None = None
+    available_bytes: BoundedInt | None = None
 
 
 class KubeletFact(Fact, frozen=True, kw_only=True):
@@ -122,8 +122,8 @@ class KubeletFact(Fact, frozen=True, kw_only=True):
     A signal that `eviction_hard` is without is one that it does not look at.
     """
 
-    image_gc_high_ratio: Figure | None = None
-    image_gc_low_ratio: Figure | None = None
+    image_gc_high_ratio: BoundedFloat | None = None
+    image_gc_low_ratio: BoundedFloat | None = None
     eviction_hard: tuple[EvictionFact, ...] | None = None
 
 
@@ -132,10 +132,10 @@ class ProbeFact(Fact, frozen=True, kw_only=True):
 
     target: str
     ok: bool
-    at: Figure
+    at: BoundedFloat
     stage: str | None = None
     cause: str | None = None
-    status: Whole | None = None
+    status: BoundedInt | None = None
     error: str | None = None
     address: str | None = None
-    duration_seconds: Figure | None = None
+    duration_seconds: BoundedFloat | None = None

@@ -17,12 +17,12 @@ from typing import Any
 
 from monitor.kube.decode.stream import decode_status
 
-CONNECT_SECONDS = 5.0
-RELOAD_SECONDS = 5.0  # credentials that are refused are read again, but not more often than this
-CHUNK = 1 << 16
+CONNECT_TIMEOUT_SECONDS = 5.0
+MIN_RELOAD_SECONDS = 5.0  # credentials that are refused are read again, but not more often than this
+CHUNK_BYTES = 1 << 16
 _JSON = "application/json"
 # A peer that vanished without a word is noticed after half a minute, also between two lines of a watch.
-KEEPALIVE = (
+KEEPALIVE_OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15),
@@ -31,11 +31,11 @@ KEEPALIVE = (
 )
 
 
-class NoClusterError(Exception):
+class KubeCredentialsError(Exception):
     """There are no credentials for any cluster, or they cannot be read."""
 
 
-class LostError(Exception):
+class ApiConnectionError(Exception):
     """The API server cannot be reached, or went away in the middle."""
 
 
@@ -50,7 +50,7 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
-class Stream:
+class ResponseStream:
     """An answer that is being read by one thread, and may be cut off by another."""
 
     def __init__(self, response: Any) -> None:
@@ -70,7 +70,7 @@ class Stream:
         """Yield bytes as they arrive, until the server ends the answer. Raise LostError if it breaks off."""
         while True:
             with _losses():
-                chunk = self._response.read1(CHUNK)
+                chunk = self._response.read1(CHUNK_BYTES)
             if not chunk:
                 return
             yield chunk
@@ -102,14 +102,14 @@ class KubeApi:
         """The address of the API server."""
         return str(self._client.configuration.host)
 
-    def open(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> Stream:
+    def open(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> ResponseStream:
         """Given a path, return the answer. Raise ApiError if refused, LostError if there is none.
 
         `read_seconds` is how long the server may be silent: the limit between two pieces, not of the whole.
         """
         client, response = self._request("GET", path, query, accept, read_seconds)
         if response.status == 200:
-            return Stream(response)
+            return ResponseStream(response)
         raise self._refusal(response, client)
 
     def send(self, method: str, path: str, body: bytes, read_seconds: float, kind: str = _JSON) -> bytes:
@@ -122,7 +122,7 @@ class KubeApi:
         client, response = self._request(method, path, {}, _JSON, read_seconds, body, kind)
         if not 200 <= response.status < 300:
             raise self._refusal(response, client)
-        stream = Stream(response)
+        stream = ResponseStream(response)
         try:
             return stream.read()
         finally:
@@ -161,7 +161,7 @@ class KubeApi:
                 method,
                 url,
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=read_seconds),
                 retries=False,
                 preload_content=False,
                 **content,
@@ -179,7 +179,7 @@ class KubeApi:
 
     def _refusal(self, response: Any, client: Any) -> ApiError:
         with _losses():
-            body = response.read(CHUNK)
+            body = response.read(CHUNK_BYTES)
         response.close()
         if response.status == 401:
             self._reload(client)
@@ -194,11 +194,11 @@ class KubeApi:
     def _reload(self, refused: Any) -> None:
         """Read the credentials again: a rotated token file or certificate is the usual cause of a 401."""
         with self._lock:
-            if self._client is refused and self._clock() - self._loaded_at >= RELOAD_SECONDS:
+            if self._client is refused and self._clock() - self._loaded_at >= MIN_RELOAD_SECONDS:
                 self._loaded_at = self._clock()
                 try:
                     self._client = self._load()
-                except NoClusterError:  # half-written: the next 401 tries again
+                except KubeCredentialsError:  # half-written: the next 401 tries again
                     return
 
 
@@ -217,7 +217,7 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
     loader: Any = config  # the library says that it is typed, and is so in part
     settings = client.Configuration()
     settings.connection_pool_maxsize = 32  # one watch a resource, and a list beside it
-    settings.socket_options = list(KEEPALIVE)
+    settings.socket_options = list(KEEPALIVE_OPTIONS)
     in_cluster = _in_cluster(kubeconfig, context)
     try:
         if in_cluster:
@@ -229,7 +229,7 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
         return client.ApiClient(settings)
     except Exception as error:  # the library raises whatever its parser, the file system or a plugin raised
         where = "the pod's service account" if in_cluster else kubeconfig or "$KUBECONFIG or ~/.kube/config"
-        raise NoClusterError(f"no credentials for a cluster in {where}: {error}") from error
+        raise KubeCredentialsError(f"no credentials for a cluster in {where}: {error}") from error
 
 
 def context_name(kubeconfig: str | None, context: str | None) -> str | None:
@@ -242,7 +242,7 @@ def context_name(kubeconfig: str | None, context: str | None) -> str | None:
     try:
         return context or str(loader.list_kube_config_contexts(kubeconfig)[1]["name"])
     except Exception as error:  # as above
-        raise NoClusterError(f"no context in {kubeconfig or '$KUBECONFIG or ~/.kube/config'}: {error}") from error
+        raise KubeCredentialsError(f"no context in {kubeconfig or '$KUBECONFIG or ~/.kube/config'}: {error}") from error
 
 
 def _in_cluster(kubeconfig: str | None, context: str | None) -> bool:
@@ -261,4 +261,4 @@ def _losses() -> Iterator[None]:
     try:
         yield
     except (urllib3.exceptions.HTTPError, OSError, http.client.HTTPException) as error:
-        raise LostError(f"{type(error).__name__}: {error}") from error
+        raise ApiConnectionError(f"{type(error).__name__}: {error}") from error

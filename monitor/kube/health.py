@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from monitor.facts.kube import SourceFact
 
 
-class Health:
+class WatchHealth:
     """Written by the thread that follows the resource, read by any: `source` is replaced as a whole."""
 
     def __init__(self, resource: str, without: str | None) -> None:
         self.source = SourceFact(resource=resource, state="starting", without=without)
 
-    def in_touch(self, now: float) -> None:
+    def synced(self, now: float) -> None:
         """The API server spoke, and what we have is what it has."""
         since = self.source.synced_since
         self._set(

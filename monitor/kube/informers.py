@@ -20,42 +20,42 @@ from monitor.facts.kube import (
 )
 from monitor.kube import resources
 from monitor.kube.client import KubeApi
-from monitor.kube.decode.pod import Keep
-from monitor.kube.reflector import OnChange, Reflector, Timing
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.reflector import OnChange, Reflector, WatchTiming
 from monitor.kube.resources import Resource
-from monitor.kube.store import Store
+from monitor.kube.store import ObjectStore
 
 
-class KubeWatch:
+class KubeInformers:
     """The stores of all resources, kept up to date between start() and stop()."""
 
     def __init__(
         self,
         api: KubeApi,
-        keep: Keep,
+        keep: PodFieldFilter,
         *,
         on_change: OnChange | None = None,
-        timing: Timing | None = None,
+        timing: WatchTiming | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.pods = Store[PodFact]()
-        self.nodes = Store[NodeFact]()
-        self.events = Store[EventFact]()
-        self.quotas = Store[QuotaFact]()
-        self.namespaces = Store[NamespaceFact]()
-        self.replica_sets = Store[OwnerFact]()
-        self.jobs = Store[OwnerFact]()
-        self.volcano_queues = Store[QueueFact]()
-        self.pod_groups = Store[PodGroupFact]()
-        self.cluster_queues = Store[QueueFact]()
-        self.local_queues = Store[QueueFact]()
-        self.workloads = Store[WorkloadFact]()
+        self.pods = ObjectStore[PodFact]()
+        self.nodes = ObjectStore[NodeFact]()
+        self.events = ObjectStore[EventFact]()
+        self.quotas = ObjectStore[QuotaFact]()
+        self.namespaces = ObjectStore[NamespaceFact]()
+        self.replica_sets = ObjectStore[OwnerFact]()
+        self.jobs = ObjectStore[OwnerFact]()
+        self.volcano_queues = ObjectStore[QueueFact]()
+        self.pod_groups = ObjectStore[PodGroupFact]()
+        self.cluster_queues = ObjectStore[QueueFact]()
+        self.local_queues = ObjectStore[QueueFact]()
+        self.workloads = ObjectStore[WorkloadFact]()
         self._reflectors = [
             Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
             for resource, store in self._followed(keep)
         ]
 
-    def _followed(self, keep: Keep) -> tuple[tuple[Resource, Store[Any]], ...]:
+    def _followed(self, keep: PodFieldFilter) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
         return (
             (resources.pods(keep), self.pods),
             (resources.NODES, self.nodes),

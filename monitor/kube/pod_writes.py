@@ -12,11 +12,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, LostError
+from monitor.kube.client import ApiError, KubeApi, ApiConnectionError
 from monitor.kube.decode.values import Wire
 
-SECONDS = 30.0
-JSON = "application/json"
+WRITE_TIMEOUT_SECONDS = 30.0
+JSON_TYPE = "application/json"
 _BUDGET = "disruption budget"
 
 
@@ -30,7 +30,7 @@ class WriteState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteResult:
     """What became of a request: `word` is what programs go by, `message` what the API server said."""
 
     state: WriteState
@@ -57,13 +57,13 @@ class _WireGroup(Wire):
     versions: list[_WireVersion] | None = None
 
 
-class _WireMeta(Wire):
+class _WirePodMeta(Wire):
     uid: str | None = None
     deletion_timestamp: str | None = None
 
 
 class _WirePod(Wire):
-    metadata: _WireMeta | None = None
+    metadata: _WirePodMeta | None = None
 
 
 @dataclass(frozen=True)
@@ -84,20 +84,20 @@ class PodWrites:
     def look(self, namespace: str, name: str) -> PodState | None:
         """Return the pod of this name as it is now; None if there is none. Raise ApiError or LostError."""
         try:
-            body = self._api.get(_pod(namespace, name), {}, JSON, SECONDS)
+            body = self._api.get(_pod(namespace, name), {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS)
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        found = msgspec.json.decode(body, type=_WirePod).metadata or _WireMeta()
+        found = msgspec.json.decode(body, type=_WirePod).metadata or _WirePodMeta()
         return PodState(found.uid, found.deletion_timestamp is not None)
 
-    def evict(self, namespace: str, name: str, uid: str) -> Written:
+    def evict(self, namespace: str, name: str, uid: str) -> WriteResult:
         """Ask for an eviction, which respects disruption budgets."""
         try:
             version = self._eviction_version()
-        except (ApiError, LostError, msgspec.MsgspecError) as error:
-            return Written(WriteState.FAILED, "failed", str(error))
+        except (ApiError, ApiConnectionError, msgspec.MsgspecError) as error:
+            return WriteResult(WriteState.FAILED, "failed", str(error))
         body = {
             "apiVersion": version,
             "kind": "Eviction",
@@ -106,21 +106,21 @@ class PodWrites:
         }
         return self._send("POST", f"{_pod(namespace, name)}/eviction", body, "evicted")
 
-    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> Written:
+    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> WriteResult:
         """Delete a pod. By force, it is forgotten whatever its node says: only for what is proven to be gone."""
         body: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
         if force:
             body["gracePeriodSeconds"] = 0
         return self._send("DELETE", _pod(namespace, name), body, "forced" if force else "deleted")
 
-    def _send(self, method: str, path: str, body: object, word: str) -> Written:
+    def _send(self, method: str, path: str, body: object, word: str) -> WriteResult:
         try:
-            self._api.send(method, path, msgspec.json.encode(body), SECONDS)
+            self._api.send(method, path, msgspec.json.encode(body), WRITE_TIMEOUT_SECONDS)
         except ApiError as error:
             return _refusal(error)
-        except LostError as error:
-            return Written(WriteState.FAILED, "lost", str(error))
-        return Written(WriteState.DONE, word)
+        except ApiConnectionError as error:
+            return WriteResult(WriteState.FAILED, "lost", str(error))
+        return WriteResult(WriteState.DONE, word)
 
     def _eviction_version(self) -> str:
         """Return the version of Eviction that is served: 1.22 and later have v1, earlier ones v1beta1.
@@ -133,7 +133,7 @@ class PodWrites:
 
     def _by_resource(self) -> str | None:
         try:
-            listed = msgspec.json.decode(self._api.get("/api/v1", {}, JSON, SECONDS), type=_WireResources)
+            listed = msgspec.json.decode(self._api.get("/api/v1", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireResources)
         except ApiError:
             return None
         for each in listed.resources or ():
@@ -142,7 +142,7 @@ class PodWrites:
         return None
 
     def _by_group(self) -> str:
-        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON, SECONDS), type=_WireGroup)
+        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireGroup)
         return "policy/v1" if "v1" in {each.version for each in group.versions or ()} else "policy/v1beta1"
 
 
@@ -150,16 +150,16 @@ def _pod(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
 
 
-def _refusal(error: ApiError) -> Written:
+def _refusal(error: ApiError) -> WriteResult:
     """Given a refusal, return what it means for a pod."""
     message = error.message or error.reason
     if error.status == HTTPStatus.NOT_FOUND:
-        return Written(WriteState.DONE, "gone", message)
+        return WriteResult(WriteState.DONE, "gone", message)
     if error.status == HTTPStatus.CONFLICT:
-        return Written(WriteState.REFUSED, "changed", message)
+        return WriteResult(WriteState.REFUSED, "changed", message)
     if error.status == HTTPStatus.TOO_MANY_REQUESTS:
         word = "budget" if _BUDGET in (message or "").lower() else "busy"
-        return Written(WriteState.LATER, word, message, error.retry_after)
+        return WriteResult(WriteState.LATER, word, message, error.retry_after)
     if error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return Written(WriteState.FAILED, "forbidden", message)
-    return Written(WriteState.FAILED, "failed", str(error))
+        return WriteResult(WriteState.FAILED, "forbidden", message)
+    return WriteResult(WriteState.FAILED, "failed", str(error))

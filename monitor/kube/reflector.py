@@ -17,20 +17,20 @@ from typing import Any
 import msgspec
 
 from monitor.facts.kube import SourceFact
-from monitor.kube.client import ApiError, KubeApi, LostError, Stream
-from monitor.kube.decode.stream import BrokenError, ListPage, WatchEvent, lines
-from monitor.kube.health import Health
+from monitor.kube.client import ApiError, KubeApi, ApiConnectionError, ResponseStream
+from monitor.kube.decode.stream import MalformedResponseError, ListPage, WatchEvent, lines
+from monitor.kube.health import WatchHealth
 from monitor.kube.resources import Resource, served_version
-from monitor.kube.store import Change, Store
+from monitor.kube.store import ObjectChange, ObjectStore
 
 log = logging.getLogger(__name__)
 
-OnChange = Callable[[str, Sequence[Change[Any]]], None]
+OnChange = Callable[[str, Sequence[ObjectChange[Any]]], None]
 FORBIDDEN, ABSENT, GONE = 403, 404, 410
 MAX_RETRY_AFTER = 60.0
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
+class WatchTiming(msgspec.Struct, frozen=True, kw_only=True):
     """How long things may take, in seconds, and how often they are tried again."""
 
     page: int = 500
@@ -38,8 +38,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     watch: float = 75.0  # asked of the server: then it ends the watch and we begin the next
     margin: float = 15.0  # silence beyond that: the server is gone without a word
     brief: float = 1.0  # a watch that ends sooner without having said anything was no watch
-    first_retry: float = 0.25
-    slowest_retry: float = 10.0
+    initial_backoff: float = 0.25
+    max_backoff: float = 10.0
     forbidden_retry: float = 60.0
     absent_retry: float = 180.0
 
@@ -51,25 +51,25 @@ class Reflector:
         self,
         api: KubeApi,
         resource: Resource,
-        store: Store[Any],
+        store: ObjectStore[Any],
         *,
         on_change: OnChange | None = None,
-        timing: Timing | None = None,
+        timing: WatchTiming | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._api = api
         self._resource = resource
         self._store = store
         self._on_change = on_change
-        self._timing = timing or Timing()
+        self._timing = timing or WatchTiming()
         self._now = now
-        self._health = Health(resource.name, resource.without)
+        self._health = WatchHealth(resource.name, resource.without)
         self._path = resource.path(resource.versions[0])
         self._must_list = True
         self._broken_at: str | None = None
         self._tries = 0
         self._warned_of_skipping = False
-        self._stream: Stream | None = None
+        self._stream: ResponseStream | None = None
         self._stopping = threading.Event()
         self._settled = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch-{resource.name}", daemon=True)
@@ -109,9 +109,9 @@ class Reflector:
             return self._watch()
         except ApiError as error:
             return self._refused(error)
-        except LostError as error:
+        except ApiConnectionError as error:
             return self._failed(f"no answer from the API server: {error}")
-        except BrokenError as error:
+        except MalformedResponseError as error:
             return self._broken(error)
         except Exception as error:  # a thread that ends would freeze its facts for good
             log.exception("following %s failed", self._resource.name)
@@ -144,7 +144,7 @@ class Reflector:
             f'"{resource.plural}" of API group "{resource.group}" ({error.message})'
         )
 
-    def _broken(self, error: BrokenError) -> float:
+    def _broken(self, error: MalformedResponseError) -> float:
         """Begin again where it was whole; if that is where it broke before, with a list, which is past it."""
         reached = self._store.resource_version
         self._must_list = self._must_list or self._broken_at == reached
@@ -160,7 +160,7 @@ class Reflector:
     def _pause(self) -> float:
         """Return how long to wait: twice as long as last time, up to a limit, and not all at the same moment."""
         timing, self._tries = self._timing, self._tries + 1
-        longest = min(timing.slowest_retry, timing.first_retry * 2.0 ** min(self._tries - 1, 20))
+        longest = min(timing.max_backoff, timing.initial_backoff * 2.0 ** min(self._tries - 1, 20))
         return longest * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
 
     # Listing
@@ -171,11 +171,11 @@ class Reflector:
         pages = self._pages_of_one_version()
         version = pages[-1].resource_version
         if version is None:
-            raise BrokenError("a list without a resource version")
+            raise MalformedResponseError("a list without a resource version")
         changes = self._store.replace([item for page in pages for item in page.items], version)
         self._must_list = False
         self._health.listed(sum(page.skipped for page in pages))
-        self._health.in_touch(self._now())
+        self._health.synced(self._now())
         self._settled.set()
         self._warn_of_skipping(next((page.problem for page in pages if page.problem), None))
         self._tell(changes)
@@ -226,12 +226,12 @@ class Reflector:
         }
         with self._open(self._path, query, seconds + timing.margin, listing=False) as stream:
             self._health.watching()
-            self._health.in_touch(self._now())
+            self._health.synced(self._now())
             try:
                 for line in lines(stream.chunks()):
                     self._take(self._resource.kind.line(line))
                     spoke = True
-            except LostError as error:  # the next watch begins where this one broke off
+            except ApiConnectionError as error:  # the next watch begins where this one broke off
                 log.debug("%s: the watch broke off: %s", self._resource.name, error)
         if not spoke and time.monotonic() - began < timing.brief:
             return self._failed("the watch ended as soon as it had begun")
@@ -250,25 +250,25 @@ class Reflector:
             if change is not None:
                 self._tell([change])
         else:
-            raise BrokenError(f"an event of type {event.type!r}")
+            raise MalformedResponseError(f"an event of type {event.type!r}")
         self._tries = 0
-        self._health.in_touch(self._now())
+        self._health.synced(self._now())
 
     # Common to both
 
     @contextmanager
-    def _open(self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool) -> Iterator[Stream]:
+    def _open(self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool) -> Iterator[ResponseStream]:
         stream = self._api.open(path, query, self._resource.accept(listing=listing), read_seconds)
         self._stream = stream
         try:
             if self._stopping.is_set():  # stop() may have come before there was anything to abort
-                raise LostError("stopping")
+                raise ApiConnectionError("stopping")
             yield stream
         finally:
             self._stream = None
             stream.close()
 
-    def _tell(self, changes: Sequence[Change[Any]]) -> None:
+    def _tell(self, changes: Sequence[ObjectChange[Any]]) -> None:
         if self._on_change is None or not changes:
             return
         try:
@@ -284,6 +284,6 @@ class Reflector:
 
 def _refusal(event: WatchEvent[Any]) -> Exception:
     if event.status is None:
-        return BrokenError("an error without a status")
+        return MalformedResponseError("an error without a status")
     gone = event.status.reason in ("Expired", "Gone")
     return ApiError(event.status.code or (GONE if gone else 500), event.status.reason, event.status.message)

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
-from monitor.kube.decode.stream import Kind
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.stream import ObjectKind
 from monitor.kube.decode.values import Wire
 
 _JSON = "application/json"
@@ -24,7 +24,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     plural: str
-    kind: Kind[Any]
+    kind: ObjectKind[Any]
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
     optional: bool = False
@@ -74,7 +74,7 @@ def served_version(resource: Resource, group: bytes) -> str:
     try:
         known = msgspec.json.decode(group, type=WireGroup)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise stream.BrokenError(f"not an API group: {error}") from error
+        raise stream.MalformedResponseError(f"not an API group: {error}") from error
     served = {each.version for each in known.versions or ()}
     for version in resource.versions:
         if version in served:
@@ -123,6 +123,6 @@ LOCAL_QUEUES = Resource(
 WORKLOADS = Resource(plural="workloads", kind=stream.WORKLOADS, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True)
 
 
-def pods(keep: Keep) -> Resource:
+def pods(keep: PodFieldFilter) -> Resource:
     """Given which annotations and variables of pods to keep, return how pods are followed."""
     return Resource(plural="pods", kind=stream.pods(keep), without="pods, their owners and what they ask for")

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from monitor.daemon.metrics.pods import families
 from monitor.daemon.pod_health import Explainer, Unwell
 from monitor.facts.cluster import GpuState, Identity
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import PodFact
 from tests.daemon.metrics.support import lines
 from tests.explain.builders import NOW, card, holding, looping, node, pod, unschedulable, up, view
@@ -22,8 +22,8 @@ def waiting(number: int) -> PodFact:
     return pod(f"wait-{number}", gpus=8, conditions=BUSY)
 
 
-def world(*pods: PodFact, **more: Identity) -> World:
-    return make_world(pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()})
+def world(*pods: PodFact, **more: Identity) -> ClusterFacts:
+    return make_cluster_facts(pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()})
 
 
 def words(found: Unwell) -> list[tuple[str, str, str]]:
@@ -90,9 +90,9 @@ def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
     """Two pods are busy, then both are idle: one explanation a round finds one after the other."""
     pods = [holding(name, "n1", 1, statuses=(up(),)) for name in ("a", "b")]
 
-    def seen(state: GpuState, **more: float) -> World:
+    def seen(state: GpuState, **more: float) -> ClusterFacts:
         cards = [card("n1", number, state, each, **more) for number, each in enumerate(pods)]
-        return make_world(pods=pods, nodes=[node("n1")], view=view(cards=cards))
+        return make_cluster_facts(pods=pods, nodes=[node("n1")], view=view(cards=cards))
 
     explainer = Explainer(budget=1.0, spent=Clock(fit=1))
     busy, idle = seen(GpuState.BUSY, utilization_ratio=0.9), seen(GpuState.IDLE_HELD, idle_since=NOW - 3600)

@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.detect.base import Detected, Limits, Rule, Situation
 from monitor.facts.cluster import ClusterView, SourceView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import ConditionFact
 from monitor.facts.node import CollectorFact
@@ -35,7 +35,7 @@ def situation(
     **facts: Any,
 ) -> Situation:
     """What the rule is shown. `facts` are those of `make_world`."""
-    world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
+    world = make_cluster_facts(**({"view": ClusterView(at=now, sources=sources)} | facts))
     return Situation(world, now, tuple(services), limits=limits or Limits(rule.limits()))
 
 

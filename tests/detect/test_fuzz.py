@@ -19,7 +19,7 @@ from monitor.detect.base import Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
@@ -50,7 +50,7 @@ def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
 
 
-def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> Situation:
+def situation(world: ClusterFacts, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> Situation:
     return Situation(world, now, services)
 
 
@@ -87,7 +87,7 @@ def words(finding: Finding) -> list[str]:
 def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> None:
     statuses = (waiting(state, message),) if state else ()
     stuck = pod("bert-0", node="n1" if state else None, gpus=8, age=4000, statuses=statuses)
-    world = make_world(
+    world = make_cluster_facts(
         pods=[stuck],
         nodes=[node("n1"), node("n2")],
         events=[event(reason, message), event(reason, message, about=stuck, ago=5)],
@@ -99,8 +99,8 @@ def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> N
 @CAREFUL
 @given(st.data())
 def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
-    def world() -> World:
-        return make_world(
+    def world() -> ClusterFacts:
+        return make_cluster_facts(
             pods=data.draw(some(PodFact)),
             nodes=data.draw(some(NodeFact)),
             events=data.draw(some(EventFact)),
@@ -128,7 +128,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
         agents += data.draw(some(AgentFact, 1))
         view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
-        return situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
+        return situation(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
 
     look_twice(look(NOW), look(NOW + 700))
 
@@ -143,7 +143,7 @@ def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
     nodes = {each.name: each for each in view.nodes}  # a card is always one of a node that is known
     nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
     view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
-    world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
+    world = make_cluster_facts(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
     look_twice(situation(world, services), situation(world, services, NOW + 4000))
 
 
@@ -160,7 +160,7 @@ anything = st.recursive(
 def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict[str, Any]) -> None:
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
     zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
-    world = make_world(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
+    world = make_cluster_facts(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
     found = detect(ALL, {}, situation(world), History(memories=memories))
     assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()
 

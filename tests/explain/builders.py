@@ -8,10 +8,10 @@ from typing import Any
 
 from monitor.explain.explain import explain_pod
 from monitor.explain.reasons import Explanation
-from monitor.explain.render import render
+from monitor.explain.render import render_explanation
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import (
     ConditionFact,
     ContainerStatusFact,
@@ -164,9 +164,9 @@ def names(cases: Iterable[Case]) -> list[str]:
     return [case.name for case in cases]
 
 
-def world_of(case: Case) -> World:
+def world_of(case: Case) -> ClusterFacts:
     others = case.world.get("pods", ())
-    return make_world(**(case.world | {"pods": (case.pod, *others)}))
+    return make_cluster_facts(**(case.world | {"pods": (case.pod, *others)}))
 
 
 def check(case: Case, status: str = "pending") -> Explanation:
@@ -181,12 +181,12 @@ def check(case: Case, status: str = "pending") -> Explanation:
 
 
 def english(found: Explanation) -> str:
-    return "\n".join(render(found, "en"))
+    return "\n".join(render_explanation(found, "en"))
 
 
 def assert_speaks(found: Explanation) -> None:
     """Every line says something, nothing is left unfilled, and both languages have the same lines."""
-    lines = {lang: render(found, lang) for lang in ("en", "zh")}
+    lines = {lang: render_explanation(found, lang) for lang in ("en", "zh")}
     assert len(lines["en"]) == len(lines["zh"])
     for line in (*lines["en"], *lines["zh"]):
         assert line.strip(" ->")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _CODES, _LAST_WORDS
+from monitor.explain.crash import _EXIT_CODE_CAUSES, _MESSAGE_FRAGMENTS
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
 from tests.explain.builders import GIB, NOW, Case, assert_speaks, check, event, looping, names, node, pod, up, waiting
 
@@ -164,7 +164,7 @@ def test_crash(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    crashes = {*_CODES.values(), *(word for word, _ in _LAST_WORDS), "OUT_OF_MEMORY", "LOST", "LIVENESS", "SIGNAL"}
+    crashes = {*_EXIT_CODE_CAUSES.values(), *(word for word, _ in _MESSAGE_FRAGMENTS), "OUT_OF_MEMORY", "LOST", "LIVENESS", "SIGNAL"}
     wanted = {f"CRASH_{word}" for word in crashes}
     assert {f"{name}{end}" for name in wanted for end in ("", "_ADVICE")} <= set(Key.__members__)
 
@@ -174,4 +174,4 @@ def test_no_ending_breaks_it(message: str, code: int | None, signal: int | None)
     last = TerminationFact(message=message, exit_code=code, signal=signal)
     status = waiting("CrashLoopBackOff", last=last)
     given_pod = crashing(status)
-    assert_speaks(explain_pod(given_pod, make_world(), NOW))
+    assert_speaks(explain_pod(given_pod, make_cluster_facts(), NOW))

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _START, cannot_start
+from monitor.explain.crash import _START_FRAGMENTS, cannot_start
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.explain.builders import Case, check, event, looping, names, node, pod, waiting
 
@@ -180,11 +180,11 @@ def test_cannot_start(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    words = [*(word for word, _ in _START), "OTHER"]
+    words = [*(word for word, _ in _START_FRAGMENTS), "OTHER"]
     assert {f"START_{word}{end}" for word in words for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
     status = waiting("RunContainerError", message)
-    assert cannot_start(crashing(status), status, make_world()).cause.startswith("start-")
+    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith("start-")

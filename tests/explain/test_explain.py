@@ -14,54 +14,54 @@ from hypothesis import strategies as st
 import monitor.explain
 from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause, Status
+from monitor.explain.reasons import PendingCause, PodStatus
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting
 
 PACKAGE = Path(monitor.explain.__file__).parent
 GONE = NOW - 100
 
-DISPATCH: list[tuple[str, dict[str, Any], Status]] = [
-    ("no node", {}, Status.PENDING),
-    ("no phase and no node", {"phase": None}, Status.PENDING),
-    ("deleted before it had a node", {"deletion_at": GONE}, Status.TERMINATING),
-    ("deleted and crashing", {"deletion_at": GONE, "node": "gpu-01", "statuses": (looping(1),)}, Status.TERMINATING),
-    ("deleted and ended", {"deletion_at": GONE, "phase": "Succeeded"}, Status.TERMINATING),
-    ("ended", {"phase": "Succeeded", "node": "gpu-01"}, Status.FINISHED),
-    ("bound, no word yet", {"node": "gpu-01"}, Status.CREATING),
-    ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, Status.CREATING),
-    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (up(),)}, Status.RUNNING),
+DISPATCH: list[tuple[str, dict[str, Any], PodStatus]] = [
+    ("no node", {}, PodStatus.PENDING),
+    ("no phase and no node", {"phase": None}, PodStatus.PENDING),
+    ("deleted before it had a node", {"deletion_at": GONE}, PodStatus.TERMINATING),
+    ("deleted and crashing", {"deletion_at": GONE, "node": "gpu-01", "statuses": (looping(1),)}, PodStatus.TERMINATING),
+    ("deleted and ended", {"deletion_at": GONE, "phase": "Succeeded"}, PodStatus.TERMINATING),
+    ("ended", {"phase": "Succeeded", "node": "gpu-01"}, PodStatus.FINISHED),
+    ("bound, no word yet", {"node": "gpu-01"}, PodStatus.CREATING),
+    ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, PodStatus.CREATING),
+    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (up(),)}, PodStatus.RUNNING),
     (
         "one of two runs, the other one is creating",
         {"node": "gpu-01", "statuses": (up(), waiting("ContainerCreating", name="b"))},
-        Status.RUNNING,
+        PodStatus.RUNNING,
     ),
-    ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, Status.CRASHING),
+    ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, PodStatus.CRASHING),
     (
         "an init container ended well",
         {"node": "gpu-01", "statuses": (up(name="i", init=True, state="terminated", exit_code=0), up())},
-        Status.RUNNING,
+        PodStatus.RUNNING,
     ),
     (
         "an init container runs",
         {"node": "gpu-01", "statuses": (up(init=True), waiting("PodInitializing"))},
-        Status.CREATING,
+        PodStatus.CREATING,
     ),
-    ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, Status.PULLING),
+    ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, PodStatus.PULLING),
 ]
 
 
 @pytest.mark.parametrize(("name", "fields", "expect"), DISPATCH, ids=[d[0] for d in DISPATCH])
-def test_dispatch(name: str, fields: dict[str, Any], expect: Status) -> None:
-    found = explain_pod(pod(**fields), make_world(nodes=[node("gpu-01")]), NOW)
+def test_dispatch(name: str, fields: dict[str, Any], expect: PodStatus) -> None:
+    found = explain_pod(pod(**fields), make_cluster_facts(nodes=[node("gpu-01")]), NOW)
     assert found.status is expect
     assert_speaks(found)
 
 
 def test_who_it_is_about() -> None:
     given_pod = pod(node="gpu-01")
-    world = make_world(identities={given_pod.uid: Identity(user="alice", job="bert", queue="nlp")})
+    world = make_cluster_facts(identities={given_pod.uid: Identity(user="alice", job="bert", queue="nlp")})
     ref = explain_pod(given_pod, world, NOW).pod
     assert (ref.namespace, ref.name, ref.node, ref.user, ref.job, ref.queue) == (
         "team-a",
@@ -102,7 +102,7 @@ def test_no_text_breaks_it(
     status = waiting(reason or "", message)
     given_pod = pod(gpus=1, node="gpu-01" if bound else None, statuses=(status,), conditions=unschedulable(says))
     events = [event(event_reason, event_message), event("FailedMount", event_message), event("Failed", says)]
-    assert_speaks(explain_pod(given_pod, make_world(nodes=[node("gpu-01")], events=events), NOW))
+    assert_speaks(explain_pod(given_pod, make_cluster_facts(nodes=[node("gpu-01")], events=events), NOW))
 
 
 @given(
@@ -110,7 +110,7 @@ def test_no_text_breaks_it(
 )
 def test_no_phase_breaks_it(phase: str | None, reason: str | None, message: str | None) -> None:
     given_pod = pod(phase=phase, reason=reason, message=message, created_at=None)
-    assert_speaks(explain_pod(given_pod, make_world(), NOW))
+    assert_speaks(explain_pod(given_pod, make_cluster_facts(), NOW))
 
 
 def test_pure() -> None:
@@ -142,7 +142,7 @@ def test_a_large_cluster_does_not_make_it_slow() -> None:
     nodes = [node(f"gpu-{index:04}") for index in range(1000)]
     held = [holding(f"p-{index}", f"gpu-{index % 1000:04}", 1, cpu=0.5) for index in range(8000)]
     waiting_pods = [pod(f"w-{index}", gpus=8) for index in range(20)]
-    world = make_world(nodes=nodes, pods=[*held, *waiting_pods])
+    world = make_cluster_facts(nodes=nodes, pods=[*held, *waiting_pods])
     before = time.process_time()
     causes = {explain_pod(each, world, NOW).cause for each in waiting_pods}
     assert causes == {"not-enough-gpus"}

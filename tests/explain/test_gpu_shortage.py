@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from monitor.explain.gpu_shortage import _workers
-from monitor.explain.render import render
+from monitor.explain.render import render_explanation
 from monitor.facts.cluster import GpuState, Holder, Identity
 from monitor.facts.kube import PodFact, TaintFact
 from tests.explain.builders import NOW, Case, card, check, holding, names, node, owned, pod, view
@@ -208,7 +208,7 @@ def test_shortage(case: Case) -> None:
 
 
 def test_the_hint_in_chinese() -> None:
-    lines = render(check(CASES[0]), "zh")
+    lines = render_explanation(check(CASES[0]), "zh")
     assert lines[1] == (
         "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲GPU，分布在 2 个节点上。"
     )

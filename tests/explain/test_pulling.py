@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.image_pull import Pull
+from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodContainerFact, PodFact
@@ -223,8 +223,8 @@ def test_pull(case: Case) -> None:
     check(case, "pulling")
 
 
-@pytest.mark.parametrize("cause", list(Pull))
-def test_every_cause_has_its_sentence_and_advice(cause: Pull) -> None:
+@pytest.mark.parametrize("cause", list(PullFailureCause))
+def test_every_cause_has_its_sentence_and_advice(cause: PullFailureCause) -> None:
     assert {f"PULL_{cause.name}", f"PULL_{cause.name}_ADVICE"} <= set(Key.__members__)
 
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.explain.keys import Key
-from monitor.explain.volumes import Mount, classify
+from monitor.explain.volumes import MountFailureCause, classify
 from monitor.facts.kube import PodVolumeFact
 from tests.explain.builders import Case, check, event, names, node, pod, waiting
 
-M = Mount
+M = MountFailureCause
 NFS = (
     'MountVolume.SetUp failed for volume "data" : mount failed: exit status 32\nMounting command: mount\n'
     "Mounting arguments: -t nfs nas:/export/data /var/lib/kubelet/pods/c9/volumes/kubernetes.io~nfs/data\nOutput: "
@@ -18,7 +18,7 @@ NFS = (
 TIMED_OUT = "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[token data]: timed out waiting for the condition"
 DENIED = NFS + "mount.nfs: access denied by server while mounting nas:/export/data"
 
-MESSAGES: list[tuple[str, Mount, str]] = [
+MESSAGES: list[tuple[str, MountFailureCause, str]] = [
     ("denied", M.ACCESS_DENIED, DENIED),
     ("denied, under systemd-run", M.ACCESS_DENIED, NFS + "Running scope as unit run-20707.scope.\nmount.nfs: access denied by server while mounting nas:/x"),
     ("no such export", M.NO_SUCH_EXPORT, NFS + "mount.nfs: mounting nas:/export/data failed, reason given by server: No such file or directory"),
@@ -45,18 +45,18 @@ MESSAGES: list[tuple[str, Mount, str]] = [
 
 
 @pytest.mark.parametrize(("name", "expect", "message"), MESSAGES, ids=[m[0] for m in MESSAGES])
-def test_cause(name: str, expect: Mount, message: str) -> None:
+def test_cause(name: str, expect: MountFailureCause, message: str) -> None:
     assert classify(message).cause is expect
 
 
 def test_every_cause_has_a_message_and_its_sentences() -> None:
-    assert {expect for _, expect, _ in MESSAGES} == set(Mount)
-    assert {f"MOUNT_{c.name}{end}" for c in Mount for end in ("", "_ADVICE")} <= set(Key.__members__)
+    assert {expect for _, expect, _ in MESSAGES} == set(MountFailureCause)
+    assert {f"MOUNT_{c.name}{end}" for c in MountFailureCause for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
-    assert classify(message).cause in Mount
+    assert classify(message).cause in MountFailureCause
 
 
 CREATING = pod(

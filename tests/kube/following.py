@@ -11,10 +11,10 @@ from typing import Any
 from monitor.facts.kube import SourceFact
 from monitor.kube import resources
 from monitor.kube.client import KubeApi, connect
-from monitor.kube.decode.pod import Keep
-from monitor.kube.reflector import Reflector, Timing
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.reflector import Reflector, WatchTiming
 from monitor.kube.resources import Resource
-from monitor.kube.store import Change, Store
+from monitor.kube.store import ObjectChange, ObjectStore
 from tests.support import wait_until
 from tests.support.scripted_api import (
     ScriptedApi,
@@ -24,15 +24,15 @@ from tests.support.scripted_api import (
     pod,
 )
 
-PODS = resources.pods(Keep())
-FAST = Timing(
+PODS = resources.pods(PodFieldFilter())
+FAST = WatchTiming(
     page=2,
     request=1.0,
     watch=1.0,
     margin=5.0,
     brief=0.05,
-    first_retry=0.01,
-    slowest_retry=0.05,
+    initial_backoff=0.01,
+    max_backoff=0.05,
     forbidden_retry=0.05,
     absent_retry=0.05,
 )
@@ -41,8 +41,8 @@ FAST = Timing(
 @dataclass
 class Followed:
     reflector: Reflector
-    store: Store[Any]
-    changes: list[tuple[str, Change[Any]]] = field(default_factory=list)
+    store: ObjectStore[Any]
+    changes: list[tuple[str, ObjectChange[Any]]] = field(default_factory=list)
 
     @property
     def held(self) -> dict[str, str]:
@@ -62,10 +62,10 @@ class Followed:
 
 @contextmanager
 def following(
-    api: ScriptedApi | KubeApi, folder: Path, resource: Resource = PODS, timing: Timing = FAST
+    api: ScriptedApi | KubeApi, folder: Path, resource: Resource = PODS, timing: WatchTiming = FAST
 ) -> Iterator[Followed]:
-    store: Store[Any] = Store()
-    seen: list[tuple[str, Change[Any]]] = []
+    store: ObjectStore[Any] = ObjectStore()
+    seen: list[tuple[str, ObjectChange[Any]]] = []
     way = connect(api.kubeconfig(folder)) if isinstance(api, ScriptedApi) else api
     reflector = Reflector(
         way, resource, store, timing=timing, on_change=lambda name, all_: seen.extend((name, each) for each in all_)

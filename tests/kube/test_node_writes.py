@@ -14,7 +14,7 @@ import pytest
 
 from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
-from monitor.kube.pod_writes import WriteState, Written
+from monitor.kube.pod_writes import WriteState, WriteResult
 from tests.support import free_port
 
 
@@ -61,7 +61,7 @@ def writes(folder: Path, port: int) -> NodeWrites:
 @pytest.mark.parametrize(("cordoned", "word"), [(True, "cordoned"), (False, "uncordoned")])
 def test_only_that_is_changed(tmp_path: Path, cordoned: bool, word: str) -> None:
     with api(200, {"kind": "Node"}) as (port, seen):
-        assert writes(tmp_path, port).cordon("gpu/01", cordoned=cordoned) == Written(WriteState.DONE, word)
+        assert writes(tmp_path, port).cordon("gpu/01", cordoned=cordoned) == WriteResult(WriteState.DONE, word)
     patch = {"spec": {"unschedulable": cordoned}}
     # An API server takes a patch only if it is told of which kind it is.
     assert seen == [("PATCH", "/api/v1/nodes/gpu%2F01", "application/merge-patch+json", patch)]

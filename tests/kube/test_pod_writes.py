@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.kube.client import connect
-from monitor.kube.pod_writes import PodState, PodWrites, WriteState, Written
+from monitor.kube.pod_writes import PodState, PodWrites, WriteState, WriteResult
 from tests.support import free_port
 
 OK = (200, {"kind": "Status", "status": "Success"})
@@ -100,7 +100,7 @@ def test_an_eviction_is_written_as_the_server_reads_it(
     tmp_path: Path, name: str, discovery: dict[tuple[str, str], Any], version: str
 ) -> None:
     with api(tmp_path, {**discovery, ("POST", f"{POD}/eviction"): (201, OK[1])}) as (pods, seen):
-        assert pods.evict("team", "bert-0", "u1") == Written(WriteState.DONE, "evicted")
+        assert pods.evict("team", "bert-0", "u1") == WriteResult(WriteState.DONE, "evicted")
     assert seen == [
         (
             "POST",
@@ -118,7 +118,7 @@ def test_an_eviction_is_written_as_the_server_reads_it(
 @pytest.mark.parametrize(("force", "grace", "word"), [(False, None, "deleted"), (True, 0, "forced")])
 def test_a_deletion_names_the_pod_that_is_meant(tmp_path: Path, force: bool, grace: int | None, word: str) -> None:
     with api(tmp_path, {("DELETE", POD): OK}) as (pods, seen):
-        assert pods.delete("team", "bert-0", "u1", force=force) == Written(WriteState.DONE, word)
+        assert pods.delete("team", "bert-0", "u1", force=force) == WriteResult(WriteState.DONE, word)
     assert seen[0][2]["preconditions"] == {"uid": "u1"}
     assert seen[0][2].get("gracePeriodSeconds") == grace
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from monitor.facts.kube import PodFact
 from monitor.kube.decode.stream import WatchEvent
-from monitor.kube.store import GRAVES, Change, Store
+from monitor.kube.store import MAX_TOMBSTONES, ObjectChange, ObjectStore
 
 
 def pod(name: str, uid: str, rv: int | str) -> PodFact:
@@ -26,7 +26,7 @@ def misunderstood(uid: str, rv: int) -> WatchEvent[PodFact]:
     return WatchEvent("MODIFIED", uid, str(rv), None, problem="odd")
 
 
-def held(store: Store[PodFact]) -> dict[str, PodFact]:
+def held(store: ObjectStore[PodFact]) -> dict[str, PodFact]:
     return {item.uid: item for item in store.snapshot().items}
 
 
@@ -55,8 +55,8 @@ def histories(draw: st.DrawFn) -> tuple[list[PodFact], int, list[WatchEvent[PodF
     return listed, list_at, events
 
 
-def played(listed: Sequence[PodFact], version: int, events: Sequence[WatchEvent[PodFact]]) -> Store[PodFact]:
-    store: Store[PodFact] = Store()
+def played(listed: Sequence[PodFact], version: int, events: Sequence[WatchEvent[PodFact]]) -> ObjectStore[PodFact]:
+    store: ObjectStore[PodFact] = ObjectStore()
     store.replace(listed, str(version))
     for event in events:
         store.apply(event)
@@ -85,10 +85,10 @@ def test_changes_told_add_up_to_what_is_held(
     history: tuple[list[PodFact], int, list[WatchEvent[PodFact]]],
 ) -> None:
     listed, version, events = history
-    store: Store[PodFact] = Store()
+    store: ObjectStore[PodFact] = ObjectStore()
     mirror: dict[str, PodFact] = {}
 
-    def take(changes: Sequence[Change[PodFact]]) -> None:
+    def take(changes: Sequence[ObjectChange[PodFact]]) -> None:
         for change in changes:
             assert change.old == (mirror.pop(change.old.uid) if change.old else None)
             if change.new:
@@ -130,7 +130,7 @@ def test_a_list_brings_back_what_was_deleted() -> None:
 
 
 def test_memory_of_deletions_is_bounded() -> None:
-    store: Store[Any] = Store()
-    for number in range(GRAVES + 100):
+    store: ObjectStore[Any] = ObjectStore()
+    for number in range(MAX_TOMBSTONES + 100):
         store.apply(said("DELETED", pod("a", str(number), number)))
-    assert len(store._graves) == GRAVES
+    assert len(store._graves) == MAX_TOMBSTONES

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from monitor.kube import resources as kube_resources
-from monitor.kube.client import KubeApi, NoClusterError, connect, load_client
-from monitor.kube.decode.pod import Keep
-from monitor.kube.informers import KubeWatch
-from monitor.kube.reflector import Reflector, Timing
-from monitor.kube.store import Store
+from monitor.kube.client import KubeApi, KubeCredentialsError, connect, load_client
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.informers import KubeInformers
+from monitor.kube.reflector import Reflector, WatchTiming
+from monitor.kube.store import ObjectStore
 from tests.kube.following import ADD_B, ADD_C, FAST, FIRST, ODD, PODS, following
 from tests.support import wait_until
 from tests.support.scripted_api import (
@@ -43,7 +43,7 @@ def test_changes_are_told_one_by_one(tmp_path: Path) -> None:
 
 def test_a_listener_that_fails_does_not_stop_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with ScriptedApi([FIRST], [stream(ADD_B, ADD_C)]) as api:
-        store: Store[Any] = Store()
+        store: ObjectStore[Any] = ObjectStore()
 
         def listen(_name: str, _changes: object) -> None:
             raise RuntimeError("deaf")
@@ -135,7 +135,7 @@ def test_who_may_not_look_around_is_let_in_by_the_usual_door(tmp_path: Path) -> 
 
 
 def test_a_server_that_falls_silent_is_left(tmp_path: Path) -> None:
-    quick = Timing(watch=0.2, margin=0.2, first_retry=0.01, slowest_retry=0.05, brief=0.05)
+    quick = WatchTiming(watch=0.2, margin=0.2, initial_backoff=0.01, max_backoff=0.05, brief=0.05)
     with (
         ScriptedApi([FIRST], [silence, stream(ADD_B)]) as api,
         following(api, tmp_path, timing=quick) as followed,
@@ -165,7 +165,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path) -> None:
 
 
 def test_tries_are_spaced_ever_wider(tmp_path: Path) -> None:
-    timing = Timing(first_retry=0.05, slowest_retry=0.4)
+    timing = WatchTiming(initial_backoff=0.05, max_backoff=0.4)
     with ScriptedApi([status(500, "InternalError")]) as api, following(api, tmp_path, timing=timing) as followed:
         time.sleep(1.5)
         # 0.05, 0.1, 0.2, 0.4, 0.4 ... each between half and all of it
@@ -174,7 +174,7 @@ def test_tries_are_spaced_ever_wider(tmp_path: Path) -> None:
 
 
 def test_after_good_news_tries_are_quick_again(tmp_path: Path) -> None:
-    timing = Timing(first_retry=0.02, slowest_retry=10)
+    timing = WatchTiming(initial_backoff=0.02, max_backoff=10)
     watches = [
         reply
         for number in range(10)
@@ -187,14 +187,14 @@ def test_after_good_news_tries_are_quick_again(tmp_path: Path) -> None:
 
 
 def test_a_watch_that_always_ends_at_once_is_no_busy_loop(tmp_path: Path) -> None:
-    timing = Timing(first_retry=0.05, slowest_retry=0.4, brief=0.2)
+    timing = WatchTiming(initial_backoff=0.05, max_backoff=0.4, brief=0.2)
     with ScriptedApi([FIRST], [stream(then="end")] * 500) as api, following(api, tmp_path, timing=timing):
         time.sleep(1.5)
         assert 3 <= len(api.asked("watch")) <= 12
 
 
 def test_a_watch_that_is_always_gone_is_no_busy_loop_of_lists(tmp_path: Path) -> None:
-    timing = Timing(first_retry=0.05, slowest_retry=0.4)
+    timing = WatchTiming(initial_backoff=0.05, max_backoff=0.4)
     with ScriptedApi([FIRST], [stream(gone())] * 500) as api, following(api, tmp_path, timing=timing):
         time.sleep(1.5)
         assert 3 <= len(api.asked("list")) <= 12
@@ -229,7 +229,7 @@ def test_oddities_are_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFi
 )
 def test_stopping_takes_no_longer_than_two_seconds(tmp_path: Path, lists: list[Reply], ends: bool) -> None:
     with ScriptedApi(lists) as api:
-        watch = KubeWatch(connect(api.kubeconfig(tmp_path)), Keep())
+        watch = KubeInformers(connect(api.kubeconfig(tmp_path)), PodFieldFilter())
         watch.start()
         wait_until(lambda: len(api.requests) >= (19 if ends else 12), 5, "all resources are being followed")
         began = time.monotonic()
@@ -261,5 +261,5 @@ def test_a_refused_token_is_read_again_from_its_file(tmp_path: Path) -> None:
 
 def test_no_credentials_is_said_in_words(tmp_path: Path) -> None:
     missing = tmp_path / "nowhere"
-    with pytest.raises(NoClusterError, match=r"no credentials for a cluster in .*nowhere"):
+    with pytest.raises(KubeCredentialsError, match=r"no credentials for a cluster in .*nowhere"):
         connect(str(missing))

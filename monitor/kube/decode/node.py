@@ -13,11 +13,11 @@ from monitor.kube.decode.values import (
     WireCondition,
     WireMeta,
     amounts,
-    capped,
+    truncated,
     conditions,
-    epoch,
+    parse_time,
     owner_of,
-    shared,
+    interned,
 )
 
 NAMESPACE_OWNER = "owner"  # the annotation by which Kubeflow's profiles name the person
@@ -84,8 +84,8 @@ def node_fact(raw: WireNode) -> NodeFact:
         uid=meta.uid,
         name=intern(meta.name),
         resource_version=meta.resource_version,
-        created_at=epoch(meta.creation_timestamp),
-        deletion_at=epoch(meta.deletion_timestamp),
+        created_at=parse_time(meta.creation_timestamp),
+        deletion_at=parse_time(meta.deletion_timestamp),
         ready=ready.status if ready else None,
         ready_since=ready.since if ready else None,
         ready_reason=ready.reason if ready else None,
@@ -96,13 +96,13 @@ def node_fact(raw: WireNode) -> NodeFact:
         capacity=amounts(status.capacity),
         allocatable=amounts(status.allocatable),
         internal_ip=next((each.address for each in status.addresses or () if each.type == "InternalIP"), None),
-        kubelet_version=shared(info.kubelet_version),
-        runtime_version=shared(info.container_runtime_version),
+        kubelet_version=interned(info.kubelet_version),
+        runtime_version=interned(info.container_runtime_version),
     )
 
 
 def _taint(raw: WireTaint) -> TaintFact:
-    return TaintFact(key=raw.key, effect=raw.effect, value=raw.value, since=epoch(raw.time_added))
+    return TaintFact(key=raw.key, effect=raw.effect, value=raw.value, since=parse_time(raw.time_added))
 
 
 class WireInvolved(Wire):
@@ -154,23 +154,23 @@ def event_fact(raw: WireEvent) -> EventFact:
     """Given an event of the old or the new way of reporting, return it as a fact."""
     meta, about = raw.metadata, raw.involved_object or _NOBODY
     source, series = raw.source or _NO_SOURCE, raw.series or _NO_SERIES
-    first = epoch(raw.first_timestamp) or epoch(raw.event_time) or epoch(meta.creation_timestamp)
+    first = parse_time(raw.first_timestamp) or parse_time(raw.event_time) or parse_time(meta.creation_timestamp)
     return EventFact(
         uid=meta.uid,
         kind=intern(about.kind),
         name=about.name,
-        namespace=shared(about.namespace or meta.namespace),
+        namespace=interned(about.namespace or meta.namespace),
         involved_uid=about.uid or None,
         container=_container(about.field_path),
         resource_version=meta.resource_version,
-        reason=shared(raw.reason),
-        type=shared(raw.type),
-        message=capped(raw.message),
+        reason=interned(raw.reason),
+        type=interned(raw.type),
+        message=truncated(raw.message),
         count=series.count or raw.count or 1,
         first_at=first,
-        last_at=epoch(series.last_observed_time) or epoch(raw.last_timestamp) or first,
-        component=shared(source.component or raw.reporting_component),
-        host=shared(source.host or raw.reporting_instance),
+        last_at=parse_time(series.last_observed_time) or parse_time(raw.last_timestamp) or first,
+        component=interned(source.component or raw.reporting_component),
+        host=interned(source.host or raw.reporting_instance),
     )
 
 
@@ -178,7 +178,7 @@ def _container(field_path: str | None) -> str | None:
     """Given `spec.containers{main}`, return `main`."""
     if not field_path:
         return None
-    return shared(field_path.partition("{")[2].rstrip("}"))
+    return interned(field_path.partition("{")[2].rstrip("}"))
 
 
 class WireQuotaSpec(Wire):

@@ -35,7 +35,7 @@ from monitor.kube.decode.pod_wire import (
     WireStatus,
     WireToleration,
 )
-from monitor.kube.decode.values import RawAmounts, amounts, capped, conditions, epoch, owner_of, shared
+from monitor.kube.decode.values import RawAmounts, amounts, truncated, conditions, parse_time, owner_of, interned
 from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
@@ -48,14 +48,14 @@ _overhead = msgspec.json.Decoder(RawAmounts)
 _affinity = msgspec.json.Decoder(WireAffinity)
 
 
-class Keep(msgspec.Struct, frozen=True):
+class PodFieldFilter(msgspec.Struct, frozen=True):
     """The annotations and environment variables that are kept. All others are forgotten while decoding."""
 
     annotations: frozenset[str] = frozenset()
     env: frozenset[str] = frozenset()
 
 
-def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
+def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
     """Given a pod, return it as a fact. Raise MsgspecError if a part of it is not what it should be."""
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     node_affinity, pod_affinity = affinity(bytes(spec.affinity))
@@ -64,14 +64,14 @@ def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
         name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
-        node=shared(spec.node_name),
-        nominated_node=shared(status.nominated_node_name),
-        phase=shared(status.phase),
-        reason=shared(status.reason),
-        message=capped(status.message),
-        created_at=epoch(meta.creation_timestamp),
-        started_at=epoch(status.start_time),
-        deletion_at=epoch(meta.deletion_timestamp),
+        node=interned(spec.node_name),
+        nominated_node=interned(status.nominated_node_name),
+        phase=interned(status.phase),
+        reason=interned(status.reason),
+        message=truncated(status.message),
+        created_at=parse_time(meta.creation_timestamp),
+        started_at=parse_time(status.start_time),
+        deletion_at=parse_time(meta.deletion_timestamp),
         deletion_grace_seconds=meta.deletion_grace_period_seconds,
         finalizers=tuple(meta.finalizers or ()),
         labels=meta.labels or {},
@@ -79,10 +79,10 @@ def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
         env=_kept_env(spec, keep.env),
         owner=owner_of(meta.owner_references),
         priority=spec.priority,
-        priority_class=shared(spec.priority_class_name),
-        scheduler=shared(spec.scheduler_name),
+        priority_class=interned(spec.priority_class_name),
+        scheduler=interned(spec.scheduler_name),
         scheduling_gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
-        qos=shared(status.qos_class),
+        qos=interned(status.qos_class),
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
         requests=_needs(spec),
@@ -188,15 +188,15 @@ def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFa
         name=intern(raw.name),
         init=init,
         state=name,
-        reason=shared(state.reason),
-        message=capped(state.message),
+        reason=interned(state.reason),
+        message=truncated(state.message),
         exit_code=state.exit_code,
         signal=state.signal,
-        started_at=epoch(state.started_at),
-        finished_at=epoch(state.finished_at),
+        started_at=parse_time(state.started_at),
+        finished_at=parse_time(state.finished_at),
         restart_count=raw.restart_count or 0,
         ready=bool(raw.ready),
-        image_id=shared(raw.image_id),
+        image_id=interned(raw.image_id),
         container_id=raw.container_id.rpartition("://")[2] if raw.container_id else None,
         last=_termination(ended) if ended is not None else None,
     )
@@ -214,12 +214,12 @@ def _current(states: WireStates | None) -> tuple[str | None, WireState]:
 
 def _termination(raw: WireState) -> TerminationFact:
     return TerminationFact(
-        reason=shared(raw.reason),
-        message=capped(raw.message),
+        reason=interned(raw.reason),
+        message=truncated(raw.message),
         exit_code=raw.exit_code,
         signal=raw.signal,
-        started_at=epoch(raw.started_at),
-        finished_at=epoch(raw.finished_at),
+        started_at=parse_time(raw.started_at),
+        finished_at=parse_time(raw.finished_at),
     )
 
 

@@ -34,18 +34,18 @@ from monitor.kube.decode.node import (
     owner_fact,
     quota_fact,
 )
-from monitor.kube.decode.pod import Keep, pod_fact
+from monitor.kube.decode.pod import PodFieldFilter, pod_fact
 from monitor.kube.decode.pod_wire import WirePod
 from monitor.kube.decode.values import Wire
 from monitor.kube.decode.volcano import WirePodGroup, WireVolcanoQueue, pod_group_fact, volcano_queue_fact
 
 F = TypeVar("F", bound=ObjectFact)
-MAX_LINE = 64 << 20  # etcd refuses objects of more than 1.5 MiB: whatever this is, it is no object
+MAX_LINE_BYTES = 64 << 20  # etcd refuses objects of more than 1.5 MiB: whatever this is, it is no object
 # What decoding may raise: not JSON, wrong types, bytes that are no UTF-8, lists within lists without end.
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+_DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
-class BrokenError(Exception):
+class MalformedResponseError(Exception):
     """What the API server sent is not the JSON that was asked for."""
 
 
@@ -70,7 +70,7 @@ class WireLine(Wire):
     object: msgspec.Raw
 
 
-class WireVersion(Wire):
+class WireBookmarkMeta(Wire):
     """`metadata` of a bookmark."""
 
     resource_version: str | None = None
@@ -79,7 +79,7 @@ class WireVersion(Wire):
 class WireBookmark(Wire):
     """The object of a bookmark, which has no name."""
 
-    metadata: WireVersion | None = None
+    metadata: WireBookmarkMeta | None = None
 
 
 class ApiStatus(Wire):
@@ -118,7 +118,7 @@ _any_object = msgspec.json.Decoder(WireObject)
 _any_list = msgspec.json.Decoder(WireList)
 
 
-class Kind(Generic[F]):
+class ObjectKind(Generic[F]):
     """How objects of one kind are decoded: their shape on the wire, and what makes a fact of it."""
 
     def __init__(self, wire: type[Wire], build: Callable[[Any], F]) -> None:
@@ -129,14 +129,14 @@ class Kind(Generic[F]):
         """Given a list, return its objects. Raise BrokenError if it is no list at all."""
         try:
             raw = _any_list.decode(data)
-        except _BROKEN as error:
-            raise BrokenError(f"not a list: {error}") from error
+        except _DECODE_ERRORS as error:
+            raise MalformedResponseError(f"not a list: {error}") from error
         items: list[F] = []
         problem = None
         for each in raw.items or ():
             try:
                 items.append(self._build(self._object.decode(each)))
-            except _BROKEN as error:
+            except _DECODE_ERRORS as error:
                 problem = problem or f"{_name(each)}: {error}"
         meta = raw.metadata or WireListMeta()
         skipped = len(raw.items or ()) - len(items)
@@ -151,23 +151,23 @@ class Kind(Generic[F]):
                 return WatchEvent(raw.type, resource_version=meta.resource_version if meta else None)
             if raw.type == "ERROR":
                 return WatchEvent(raw.type, status=_status.decode(raw.object))
-        except _BROKEN as error:
-            raise BrokenError(f"not a watch event: {error}") from error
+        except _DECODE_ERRORS as error:
+            raise MalformedResponseError(f"not a watch event: {error}") from error
         return self._changed(raw)
 
     def _changed(self, raw: WireLine) -> WatchEvent[F]:
         try:
             fact = self._build(self._object.decode(raw.object))
-        except _BROKEN as error:
-            return _misunderstood(raw, str(error))
+        except _DECODE_ERRORS as error:
+            return _undecodable_event(raw, str(error))
         return WatchEvent(raw.type, fact.uid, fact.resource_version, fact)
 
 
-def _misunderstood(raw: WireLine, problem: str) -> WatchEvent[Any]:
+def _undecodable_event(raw: WireLine, problem: str) -> WatchEvent[Any]:
     """Return an event without a fact; if it can be told whose it is, with that."""
     try:
         meta = _any_object.decode(raw.object).metadata
-    except _BROKEN:
+    except _DECODE_ERRORS:
         return WatchEvent(raw.type, problem=problem)
     return WatchEvent(raw.type, meta.uid, meta.resource_version, problem=f"{meta.name}: {problem}")
 
@@ -175,7 +175,7 @@ def _misunderstood(raw: WireLine, problem: str) -> WatchEvent[Any]:
 def _name(raw: msgspec.Raw) -> str:
     try:
         return _any_object.decode(raw).metadata.name
-    except _BROKEN:
+    except _DECODE_ERRORS:
         return "an object without a name"
 
 
@@ -194,34 +194,34 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield from filter(None, whole)
         begun.append(rest)
         size += len(rest)
-        if size > MAX_LINE:
-            raise BrokenError(f"a line of more than {MAX_LINE} bytes")
+        if size > MAX_LINE_BYTES:
+            raise MalformedResponseError(f"a line of more than {MAX_LINE_BYTES} bytes")
 
 
 def decode_status(data: bytes) -> ApiStatus:
     """Given the body of a refusal, return what it says. Something else than JSON (a proxy's page) is its message."""
     try:
         return _status.decode(data)
-    except _BROKEN:
+    except _DECODE_ERRORS:
         return ApiStatus(message=data[:200].decode("utf-8", "replace").strip() or None)
 
 
-def pods(keep: Keep) -> Kind[PodFact]:
+def pods(keep: PodFieldFilter) -> ObjectKind[PodFact]:
     """Given which annotations and variables to keep, return how pods are decoded."""
-    return Kind[PodFact](WirePod, lambda raw: pod_fact(raw, keep))
+    return ObjectKind[PodFact](WirePod, lambda raw: pod_fact(raw, keep))
 
 
-NODES = Kind[NodeFact](WireNode, node_fact)
-EVENTS = Kind[EventFact](WireEvent, event_fact)
-QUOTAS = Kind[QuotaFact](WireQuota, quota_fact)
-OWNERS = Kind[OwnerFact](WireObject, owner_fact)
-NAMESPACES = Kind[NamespaceFact](WireObject, namespace_fact)
-VOLCANO_QUEUES = Kind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
-POD_GROUPS = Kind[PodGroupFact](WirePodGroup, pod_group_fact)
-KUEUE_QUEUES = Kind[QueueFact](WireKueueQueue, kueue_queue_fact)
-WORKLOADS = Kind[WorkloadFact](WireWorkload, workload_fact)
+NODES = ObjectKind[NodeFact](WireNode, node_fact)
+EVENTS = ObjectKind[EventFact](WireEvent, event_fact)
+QUOTAS = ObjectKind[QuotaFact](WireQuota, quota_fact)
+OWNERS = ObjectKind[OwnerFact](WireObject, owner_fact)
+NAMESPACES = ObjectKind[NamespaceFact](WireObject, namespace_fact)
+VOLCANO_QUEUES = ObjectKind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
+POD_GROUPS = ObjectKind[PodGroupFact](WirePodGroup, pod_group_fact)
+KUEUE_QUEUES = ObjectKind[QueueFact](WireKueueQueue, kueue_queue_fact)
+WORKLOADS = ObjectKind[WorkloadFact](WireWorkload, workload_fact)
 
 
-def decode_pod_list(data: bytes, keep: Keep | None = None) -> ListPage[PodFact]:
+def decode_pod_list(data: bytes, keep: PodFieldFilter | None = None) -> ListPage[PodFact]:
     """Given a PodList, return its pods as facts. Raise BrokenError if it is no list at all."""
-    return pods(keep or Keep()).page(data)
+    return pods(keep or PodFieldFilter()).page(data)

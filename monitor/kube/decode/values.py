@@ -11,7 +11,7 @@ import msgspec
 
 from monitor.facts.kube import Amounts, ConditionFact, OwnerRef
 
-MESSAGE_LIMIT = 2048
+MAX_MESSAGE_CHARS = 2048
 _SUFFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _SUFFIXES |= {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _DIGITS = "0123456789."
@@ -62,7 +62,7 @@ class WireCondition(Wire):
 
 
 @lru_cache(maxsize=16384)  # an object's times repeat: hits are 4 times cheaper than parsing
-def epoch(text: str | None) -> float | None:
+def parse_time(text: str | None) -> float | None:
     """Given an RFC 3339 time, return seconds since the epoch. Return None for anything else."""
     if not text or text == _ZERO_TIME:
         return None
@@ -74,7 +74,7 @@ def epoch(text: str | None) -> float | None:
 
 
 @lru_cache(maxsize=8192)
-def quantity(text: str | float | None) -> float | None:
+def parse_quantity(text: str | float | None) -> float | None:
     """Given `2`, `500m`, `16Gi` or `1e3`, return the number. Return None for anything else."""
     if text is None or isinstance(text, (int, float)):
         return text
@@ -91,17 +91,17 @@ def amounts(raw: RawAmounts) -> Amounts:
     """Given a map of quantities, return them as numbers, leaving out what is none."""
     if not raw:
         return {}
-    return {intern(name): value for name, text in raw.items() if (value := quantity(text)) is not None}
+    return {intern(name): value for name, text in raw.items() if (value := parse_quantity(text)) is not None}
 
 
-def capped(text: str | None) -> str | None:
+def truncated(text: str | None) -> str | None:
     """Given a message, return it, shortened where it is longer than anybody reads."""
     if not text:
         return None
-    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
 
 
-def shared(text: str | None) -> str | None:
+def interned(text: str | None) -> str | None:
     """Given a string that many objects carry, return the one copy of it."""
     return intern(text) if text else None
 
@@ -115,7 +115,7 @@ def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:
             break
     else:
         chosen = references[0]
-    return OwnerRef(kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=shared(chosen.api_version))
+    return OwnerRef(kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=interned(chosen.api_version))
 
 
 def condition(raw: WireCondition) -> ConditionFact:
@@ -125,15 +125,15 @@ def condition(raw: WireCondition) -> ConditionFact:
     return ConditionFact(
         type=intern(raw.type),
         status=_STATUS.get(raw.status or ""),
-        reason=shared(raw.reason),
-        message=capped(raw.message),
-        since=epoch(raw.last_transition_time),
+        reason=interned(raw.reason),
+        message=truncated(raw.message),
+        since=parse_time(raw.last_transition_time),
     )
 
 
 @lru_cache(maxsize=16384)  # four of five conditions of a pod are these, and most share their second
 def _plain_condition(kind: str, status: str | None, since: str | None) -> ConditionFact:
-    return ConditionFact(type=intern(kind), status=_STATUS.get(status or ""), since=epoch(since))
+    return ConditionFact(type=intern(kind), status=_STATUS.get(status or ""), since=parse_time(since))
 
 
 def conditions(raw: list[WireCondition] | None) -> tuple[ConditionFact, ...]:

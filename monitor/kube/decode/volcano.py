@@ -12,9 +12,9 @@ from monitor.kube.decode.values import (
     WireMeta,
     amounts,
     conditions,
-    epoch,
+    parse_time,
     owner_of,
-    shared,
+    interned,
 )
 
 
@@ -109,15 +109,15 @@ def pod_group_fact(raw: WirePodGroup) -> PodGroupFact:
         name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
-        created_at=epoch(meta.creation_timestamp),
+        created_at=parse_time(meta.creation_timestamp),
         owner=owner_of(meta.owner_references),
-        queue=shared(spec.queue),
-        phase=shared(status.phase),
+        queue=interned(spec.queue),
+        phase=interned(status.phase),
         min_member=spec.min_member,
         min_resources=amounts(spec.min_resources),
         running=status.running,
         succeeded=status.succeeded,
         failed=status.failed,
-        priority_class=shared(spec.priority_class_name),
+        priority_class=interned(spec.priority_class_name),
         conditions=conditions(status.conditions),
     )

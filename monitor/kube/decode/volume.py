@@ -8,7 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from monitor.facts.kube import PodVolumeFact
-from monitor.kube.decode.values import Wire, quantity
+from monitor.kube.decode.values import Wire, parse_quantity
 
 # Every pod carries one of these with a random name: the token and certificate of its service account.
 _TOKEN = b'{"name":"kube-api-access-'
@@ -74,7 +74,7 @@ def _fact(name: str, kind: str, source: WireSource) -> PodVolumeFact:
         path=source.path,
         names=tuple(_names(source)),
         medium=source.medium or None,
-        size_limit_bytes=quantity(source.size_limit),
+        size_limit_bytes=parse_quantity(source.size_limit),
     )
 
 

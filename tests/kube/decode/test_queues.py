@@ -92,7 +92,7 @@ META = {"name": "q", "uid": "u", "resourceVersion": "3"}
                    message="stopPolicy Hold", parent="main")),
     ],
 )  # fmt: skip
-def test_queues(name: str, kind: stream.Kind[QueueFact], item: object, expect: QueueFact) -> None:
+def test_queues(name: str, kind: stream.ObjectKind[QueueFact], item: object, expect: QueueFact) -> None:
     page = kind.page(listed(item))
     assert (page.problem, page.items) == (None, (expect,)), name
 

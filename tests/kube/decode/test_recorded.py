@@ -21,12 +21,12 @@ from monitor.facts.kube import (
     TolerationFact,
 )
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
+from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.stream import decode_pod_list
-from monitor.kube.decode.values import epoch
+from monitor.kube.decode.values import parse_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/kube"
-KEEP = Keep(annotations=frozenset({"scheduling.k8s.io/group-name"}), env=frozenset({"PAI_JOB_NAME"}))
+KEEP = PodFieldFilter(annotations=frozenset({"scheduling.k8s.io/group-name"}), env=frozenset({"PAI_JOB_NAME"}))
 AT = 1614834367.0  # 2021-03-04T05:06:07Z
 GIB = 1024.0**3
 
@@ -46,9 +46,9 @@ def test_a_real_pod_in_full() -> None:
         resource_version="205",
         node="gpu-01",
         phase="Running",
-        created_at=epoch("2026-11-16T03:18:08Z"),
+        created_at=parse_time("2026-11-16T03:18:08Z"),
         started_at=AT,
-        deletion_at=epoch("2026-11-16T03:18:38Z"),
+        deletion_at=parse_time("2026-11-16T03:18:38Z"),
         deletion_grace_seconds=30.0,
         finalizers=("example.org/wait",),
         labels={
@@ -176,7 +176,7 @@ def test_a_real_node() -> None:
         "gpu-01",
         None,
         "NodeStatusUnknown",
-        epoch("2021-03-04T06:00:00Z"),
+        parse_time("2021-03-04T06:00:00Z"),
     )
     pressure = {each.type: each.status for each in node.conditions}
     assert pressure == {"MemoryPressure": False, "DiskPressure": True, "Ready": None}

@@ -14,11 +14,11 @@ from monitor.facts.kube import (
     PodFact,
 )
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
-from monitor.kube.decode.stream import BrokenError, decode_pod_list, decode_status, lines
-from monitor.kube.decode.values import MESSAGE_LIMIT
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list, decode_status, lines
+from monitor.kube.decode.values import MAX_MESSAGE_CHARS
 
-KEEP = Keep()
+KEEP = PodFieldFilter()
 META = {"name": "q", "uid": "u", "resourceVersion": "3"}
 
 
@@ -119,25 +119,25 @@ def test_an_object_that_is_no_utf8_costs_only_itself() -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"null", b"[]", b"<html>", b'{"items": 5}', b"\xff", b"[" * 100_000])
 def test_what_is_no_list_is_said_so(garbage: bytes) -> None:
-    with pytest.raises(BrokenError, match="not a list"):
+    with pytest.raises(MalformedResponseError, match="not a list"):
         decode_pod_list(garbage)
 
 
 @pytest.mark.parametrize("garbage", [b"{", b"null", b'{"type": "ADDED"}', b'{"type": 1, "object": {}}', b"\xff"])
 def test_what_is_no_watch_event_is_said_so(garbage: bytes) -> None:
-    with pytest.raises(BrokenError, match="not a watch event"):
+    with pytest.raises(MalformedResponseError, match="not a watch event"):
         stream.pods(KEEP).line(garbage)
 
 
 @pytest.mark.parametrize(
     ("length", "expect"),
-    [(10, 10), (MESSAGE_LIMIT, MESSAGE_LIMIT), (MESSAGE_LIMIT + 1, MESSAGE_LIMIT), (5_000_000, MESSAGE_LIMIT)],
+    [(10, 10), (MAX_MESSAGE_CHARS, MAX_MESSAGE_CHARS), (MAX_MESSAGE_CHARS + 1, MAX_MESSAGE_CHARS), (5_000_000, MAX_MESSAGE_CHARS)],
 )
 def test_huge_messages_are_cut(length: int, expect: int) -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "镜" * length}}
     message = one(status={"containerStatuses": [{"name": "c", "state": waiting}]}).statuses[0].message or ""
     assert len(message) == expect
-    assert message.endswith("…") == (length > MESSAGE_LIMIT)
+    assert message.endswith("…") == (length > MAX_MESSAGE_CHARS)
 
 
 def container(cpu: str, gpu: str | None = None, **fields: str) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def test_lines(name: str, chunks: list[bytes], expect: list[bytes]) -> None:
 
 def test_a_line_without_end_is_not_collected_for_ever() -> None:
     piece = b"x" * (1 << 20)
-    with pytest.raises(BrokenError, match="a line of more than"):
+    with pytest.raises(MalformedResponseError, match="a line of more than"):
         list(lines(piece for _ in range(100)))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from monitor.kube.client import KubeApi, ApiConnectionError, ResponseStream, connect
+from monitor.kube.client import ApiConnectionError, KubeApi, ResponseStream, connect
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 

@@ -209,7 +209,9 @@ def main(directory: str) -> None:
     result = {
         "detect": seconds,
         "outage": looks(worlds(outage(facts)))[0],
-        "world": _timed(lambda: make_cluster_facts(pods=facts.inputs.pods, nodes=facts.inputs.nodes, events=facts.events))[0],
+        "world": _timed(
+            lambda: make_cluster_facts(pods=facts.inputs.pods, nodes=facts.inputs.nodes, events=facts.events)
+        )[0],
         "rules": alone(world_at, history),
         "found": found,
     }

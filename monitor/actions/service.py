@@ -35,7 +35,7 @@ from monitor.cleanup.shown import ShownRun
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
-from monitor.kube.pod_writes import WriteState, WriteResult
+from monitor.kube.pod_writes import WriteResult, WriteState
 from monitor.leader.elector import Alone, Leading, NotLeadingError
 
 CREW = 8  # pods that are deleted at the same time

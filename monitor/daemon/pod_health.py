@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
-from monitor.explain.explain import explain_pod, pod_reference
+from monitor.explain.model import PodRef, PodStatus
 from monitor.explain.not_created import WORST_FIRST
-from monitor.explain.reasons import PodRef, PodStatus
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.explain.pod import explain_pod, pod_reference
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.queries.cluster import WELL
 
@@ -67,7 +67,7 @@ class Explainer:
 
     def round(self, world: ClusterFacts, now: float) -> Unwell:
         """Given everything known, return which pods are not well, as far as that was found out until now."""
-        asked = [(_key(pod, world), pod) for pod in world.pods if pod.phase not in FINISHED or pod.deletion_at]
+        asked = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
         self._explain(dict(asked), world, now)
         found, unknown = [], 0
         for key, pod in asked:

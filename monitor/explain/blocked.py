@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import EXCLUSIONS, ObstacleKind, NodeFit
+from monitor.explain.fit import EXCLUSIONS, NodeFit, ObstacleKind
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus, compact_number
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -41,7 +41,9 @@ def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
         PendingCause.OTHER,
         Text(key, {"nodes": names}),
         evidence=others,
-        advice=(Text(Key.UNCORDON_ADVICE if kind is ObstacleKind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),),
+        advice=(
+            Text(Key.UNCORDON_ADVICE if kind is ObstacleKind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),
+        ),
     )
 
 
@@ -90,7 +92,9 @@ def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]
             yield Text(Key.LABEL_ABSENT, {"label": key})
 
 
-def _also(candidates: Sequence[NodeFit], main: ObstacleKind, kinds: Sequence[ObstacleKind] = EXCLUSIONS) -> Iterable[Text]:
+def _also(
+    candidates: Sequence[NodeFit], main: ObstacleKind, kinds: Sequence[ObstacleKind] = EXCLUSIONS
+) -> Iterable[Text]:
     """Yield the nodes that something else keeps the pod off, by these rules."""
     keys = {
         ObstacleKind.TAINT: Key.ALSO_TAINTED,
@@ -111,7 +115,11 @@ def _names(nodes: Iterable[NodeFit]) -> str:
 
 def lacks_other_resource(able: Sequence[NodeFit], asked: int) -> PodDiagnosis:
     """Given nodes with enough GPUs for the pod, return which other resource they lack."""
-    keys = {ObstacleKind.CPU: Key.SHORT_OF_CPU, ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY, ObstacleKind.PODS: Key.SHORT_OF_PODS}
+    keys = {
+        ObstacleKind.CPU: Key.SHORT_OF_CPU,
+        ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY,
+        ObstacleKind.PODS: Key.SHORT_OF_PODS,
+    }
     lacking = [each for each in able if all(o.kind is not ObstacleKind.GPU for o in each.obstacles)]
     nearest = min(lacking, key=lambda each: (len(each.obstacles), -each.obstacles[0].free, each.node.name))
     obstacle = nearest.obstacles[0]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
 from monitor.explain.scheduler_message import SchedulerReason, SchedulerVerdict
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.text import Text, Value
@@ -59,10 +59,10 @@ _EXIT_CODE_CAUSES = {
 }
 
 
-def crashed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that ended, now or before its current wait, return why it did."""
     end = last_termination(status)
-    word = _word(pod, status, end, world)
+    word = _word(pod, status, end, facts)
     values = _values(pod, status, end)
     return PodDiagnosis(
         PodStatus.CRASHING,
@@ -87,16 +87,18 @@ def last_termination(status: ContainerStatusFact) -> TerminationFact:
     return status.last
 
 
-def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world: ClusterFacts) -> str:
+def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts) -> str:
     """Return the word for how it ended: what the kubelet knows, then the last words, then the code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
     if end.reason == "ContainerStatusUnknown":
         return "LOST"
-    if end.exit_code in (137, 143) and _liveness(pod, status, world):
+    if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
     lower = (end.message or "").lower()
-    if end.exit_code and (told := next((w for w, words in _MESSAGE_FRAGMENTS if any(each in lower for each in words)), None)):
+    if end.exit_code and (
+        told := next((w for w, words in _MESSAGE_FRAGMENTS if any(each in lower for each in words)), None)
+    ):
         return told
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
@@ -104,8 +106,8 @@ def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world
     return _EXIT_CODE_CAUSES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
 
 
-def _liveness(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> bool:
-    events = (e for e in world.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
+def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:
+    events = (e for e in facts.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
     return any("liveness" in (event.message or "") for event in events)
 
 
@@ -148,10 +150,10 @@ def shm_size(pod: PodFact) -> Text:
     return Text(Key.SHM_SIZE, {"size": round(max(known))}) if known else Text(Key.SHM_UNLIMITED)
 
 
-def cannot_start(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that the runtime could not create or start, return why not."""
     own = None if status.reason == "CrashLoopBackOff" else status.message  # that one only says when it tries again
-    message = own or last_termination(status).message or _runtime_event(pod, status, world)
+    message = own or last_termination(status).message or _runtime_event(pod, status, facts)
     lower = message.lower()
     word = next((word for word, fragments in _START_FRAGMENTS if any(each in lower for each in fragments)), "OTHER")
     values: dict[str, Value] = {
@@ -170,9 +172,9 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts)
     )
 
 
-def _runtime_event(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> str:
+def _runtime_event(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> str:
     reasons = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
-    events = [e for e in world.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
+    events = [e for e in facts.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from monitor.explain import crash
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -17,7 +17,7 @@ _DEVICES = re.compile(r"Requested: ?(\d+), Available: ?(\d+)")
 _SHUTDOWN = ("Shutdown", "Terminated", "NodeShutdown")
 
 
-def finished(pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
+def finished(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a pod that has ended, return how."""
     if pod.phase == "Succeeded":
         return PodDiagnosis(PodStatus.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
@@ -26,8 +26,10 @@ def finished(pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
     failed = [each for each in pod.statuses if crash.last_termination(each).exit_code]
     if failed:
         first = min(failed, key=lambda each: crash.last_termination(each).finished_at or 0.0)
-        why = crash.cannot_start if crash.last_termination(first).reason in crash.START_FAILED_REASONS else crash.crashed
-        return replace(why(pod, first, world), status=PodStatus.FINISHED)
+        why = (
+            crash.cannot_start if crash.last_termination(first).reason in crash.START_FAILED_REASONS else crash.crashed
+        )
+        return replace(why(pod, first, facts), status=PodStatus.FINISHED)
     values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}
     return PodDiagnosis(PodStatus.FINISHED, "failed", Text(Key.FAILED, values))
 

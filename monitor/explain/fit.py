@@ -66,28 +66,28 @@ class NodeFit:
         return tuple(kind for kind in EXCLUSIONS if any(each.kind is kind for each in self.obstacles))
 
 
-def gpu_resource(pod: PodFact, world: ClusterFacts) -> str:
+def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
     """Given a pod, return the name under which it asks for GPUs: MIG slices and shared cards have their own."""
-    if pod.requests.get(world.resource):
-        return world.resource
+    if pod.requests.get(facts.resource):
+        return facts.resource
     names = [name for name, amount in pod.requests.items() if amount and "/" in name]
-    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), world.resource)
+    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), facts.resource)
 
 
-def requested_gpus(pod: PodFact, world: ClusterFacts) -> int:
+def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
     """Given a pod, return how many GPUs it asks for."""
-    return round(pod.requests.get(gpu_resource(pod, world), 0.0))
+    return round(pod.requests.get(gpu_resource(pod, facts), 0.0))
 
 
-def fit_all(pod: PodFact, world: ClusterFacts) -> tuple[NodeFit, ...]:
+def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
     """Given a pod, return how it fits on each node."""
-    resource, requests = gpu_resource(pod, world), sorted(pod.requests.items())
-    return tuple(_fit(pod, node, world, resource, requests) for node in world.nodes)
+    resource, requests = gpu_resource(pod, facts), sorted(pod.requests.items())
+    return tuple(_fit(pod, node, facts, resource, requests) for node in facts.nodes)
 
 
-def fit(pod: PodFact, node: NodeFact, world: ClusterFacts, resource: str) -> NodeFit:
+def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
     """Given a pod and a node, return what stands in the way: everything, not just the first."""
-    return _fit(pod, node, world, resource, sorted(pod.requests.items()))
+    return _fit(pod, node, facts, resource, sorted(pod.requests.items()))
 
 
 def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
@@ -95,11 +95,11 @@ def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
     return (*_taints(pod, node), *_selection(pod, node))
 
 
-def _fit(pod: PodFact, node: NodeFact, world: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
-    obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, world, resource))
+def _fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
+    obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, facts, resource))
     total = int(node.allocatable.get(resource, 0.0))
     # A view that is a moment older than the pods must not promise what the scheduler has just given away.
-    free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + MAX_ROUNDING_ERROR)))
+    free = min(facts.free_gpus(node, resource), max(0, int(facts.free(node, resource) + MAX_ROUNDING_ERROR)))
     return NodeFit(node, free if total else 0, total, obstacles)
 
 
@@ -195,13 +195,13 @@ def _requirement_text(wanted: NodeRequirementFact) -> str:
     return f"{wanted.key} {word} {values}".rstrip()
 
 
-def _room(requests: Requests, node: NodeFact, world: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
+def _room(requests: Requests, node: NodeFact, facts: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
     """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
-    have, used = node.allocatable, world.used.get(node.name, {})
+    have, used = node.allocatable, facts.used.get(node.name, {})
     for name, needs in requests:
         free = have.get(name, 0.0) - used.get(name, 0.0)
         if needs > free and needs > 0 and needs > free + max(MAX_ROUNDING_ERROR, needs * 1e-9):
             kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
             yield Obstacle(kinds.get(name, ObstacleKind.OTHER), name, needs, max(0.0, free))
-    if "pods" in node.allocatable and world.free(node, "pods") < 1:
+    if "pods" in node.allocatable and facts.free(node, "pods") < 1:
         yield Obstacle(ObstacleKind.PODS, "pods", 1, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import ObstacleKind, NodeFit, gpu_resource, requested_gpus
+from monitor.explain.fit import NodeFit, ObstacleKind, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -18,31 +18,31 @@ MAX_NAMED_HOLDERS = 3
 STUCK_STATES = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
 
 
-def explain(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
+def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
-    asked = requested_gpus(pod, world)
+    asked = requested_gpus(pod, facts)
     usable = [each for each in fits if each.usable and each.total]
     free = sum(each.free for each in usable)
     if free >= asked and max(each.free for each in usable) < asked:
-        return _spread(pod, usable, fits, world)
+        return _spread(pod, usable, fits, facts)
     values: dict[str, Value] = {"needs": asked, "free": free, "total": sum(each.total for each in usable)}
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
         Text(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
         evidence=(
-            *_holders(pod, usable, world),
-            *_leaving(pod, usable, world),
-            *_idle(usable, world),
+            *_holders(pod, usable, facts),
+            *_leaving(pod, usable, facts),
+            *_idle(usable, facts),
             *excluded_nodes_with_room(pod, fits),
         ),
-        advice=tuple(_wait_or_release(usable, asked, world)),
+        advice=tuple(_wait_or_release(usable, asked, facts)),
     )
 
 
-def too_large(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
+def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
-    asked, resource = requested_gpus(pod, world), gpu_resource(pod, world)
+    asked, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
     largest = max(fits, key=lambda each: each.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
@@ -59,19 +59,19 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> Pod
         "node": largest.node.name,
         "free": sum(each.free for each in usable),
     }
-    plan = _layout(usable, asked, world)
+    plan = _layout(usable, asked, facts)
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NEVER_ON_ONE_NODE, values),
         evidence=tuple(_free_map(usable)),
-        advice=(_distribute(pod, plan, world) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
+        advice=(_distribute(pod, plan, facts) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
     )
 
 
-def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis:
+def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """The cluster has enough and no node has: the job should run on several."""
-    asked = requested_gpus(pod, world)
+    asked = requested_gpus(pod, facts)
     most = max(usable, key=lambda each: each.free)
     values: dict[str, Value] = {
         "needs": asked,
@@ -80,31 +80,36 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], wo
         "free": sum(each.free for each in usable),
         "nodes": sum(each.free > 0 for each in usable),
     }
-    plan = _layout(usable, asked, world)
-    advice = [_distribute(pod, plan, world)] if plan else []
+    plan = _layout(usable, asked, facts)
+    advice = [_distribute(pod, plan, facts)] if plan else []
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NO_SINGLE_NODE_FITS, values),
-        evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *excluded_nodes_with_room(pod, fits)),
+        evidence=(
+            *_free_map(usable),
+            *_leaving(pod, usable, facts),
+            *_idle(usable, facts),
+            *excluded_nodes_with_room(pod, fits),
+        ),
         advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
     )
 
 
-def _distribute(pod: PodFact, plan: tuple[int, int], world: ClusterFacts) -> Text:
+def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Text:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
-    job = world.identity(pod).job
+    job = facts.identity(pod).job
     peers = (
-        sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
+        sum(each.namespace == pod.namespace and facts.identity(each).job == job for each in facts.pods) if job else 1
     )
     return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
-def _layout(usable: Sequence[NodeFit], asked: int, world: ClusterFacts) -> tuple[int, int] | None:
+def _layout(usable: Sequence[NodeFit], asked: int, facts: ClusterFacts) -> tuple[int, int] | None:
     """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
     for each in usable:
-        seen = world.view_of_node.get(each.node.name)
+        seen = facts.view_of_node.get(each.node.name)
         by_model[(seen.model if seen else None) or ""].append(each.free)
     groups = [free for free in by_model.values() if sum(free) >= asked] or [[each.free for each in usable]]
     plans = [plan for free in groups if (plan := _workers(free, asked))]
@@ -127,32 +132,32 @@ def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
         yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > MAX_NAMED_NODES else "")})
 
 
-def _holders(pod: PodFact, usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
+def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield who holds most of the GPUs that this pod could use."""
-    resource = gpu_resource(pod, world)
+    resource = gpu_resource(pod, facts)
     held: Counter[str] = Counter()
     for each in usable:
-        for other in world.bound.get(each.node.name, ()):
-            held[world.user(other)] += round(other.requests.get(resource, 0.0))
+        for other in facts.bound.get(each.node.name, ()):
+            held[facts.user(other)] += round(other.requests.get(resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
     if top:
         yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
 
 
-def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
+def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield how many GPUs come back when pods that are being deleted are gone."""
-    resource = gpu_resource(pod, world)
-    pods = [p for each in usable for p in world.bound.get(each.node.name, ()) if p.deletion_at is not None]
+    resource = gpu_resource(pod, facts)
+    pods = [p for each in usable for p in facts.bound.get(each.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
         names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:MAX_NAMED_HOLDERS] if p.requests.get(resource))
         yield Text(Key.GPUS_LEAVING, {"count": count, "pods": names})
 
 
-def _idle(usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
+def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield which GPUs are held and not used, or held by what is no longer there."""
     names = {each.node.name for each in usable}
-    gpus = [gpu for gpu in (world.view.gpus if world.view else ()) if gpu.node in names]
+    gpus = [gpu for gpu in (facts.view.gpus if facts.view else ()) if gpu.node in names]
     idle: Counter[str] = Counter()
     for gpu in gpus:
         if gpu.state is GpuState.IDLE_HELD and gpu.holders:
@@ -166,8 +171,8 @@ def _idle(usable: Sequence[NodeFit], world: ClusterFacts) -> Iterable[Text]:
         yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: ClusterFacts) -> Iterable[Text]:
-    keys = {each.key for each in _idle(usable, world)}
+def _wait_or_release(usable: Sequence[NodeFit], asked: int, facts: ClusterFacts) -> Iterable[Text]:
+    keys = {each.key for each in _idle(usable, facts)}
     if Key.GPUS_IDLE in keys:
         yield Text(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:

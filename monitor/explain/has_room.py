@@ -8,8 +8,8 @@ from monitor.explain import volcano
 from monitor.explain.claims import volume_unavailable
 from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
 from monitor.explain.scheduler_message import SchedulerReason, SchedulerVerdict
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -23,12 +23,18 @@ _CAUSES = {
     SchedulerReason.GANG: PendingCause.GANG_INCOMPLETE,
     SchedulerReason.QUEUE: PendingCause.QUOTA,
 }
-_PARTS = {SchedulerReason.POD_AFFINITY: Key.POD_AFFINITY, SchedulerReason.PORTS: Key.HOST_PORTS, SchedulerReason.SPREAD: Key.TOPOLOGY_SPREAD}
+_PARTS = {
+    SchedulerReason.POD_AFFINITY: Key.POD_AFFINITY,
+    SchedulerReason.PORTS: Key.HOST_PORTS,
+    SchedulerReason.SPREAD: Key.TOPOLOGY_SPREAD,
+}
 
 
-def explain(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts, says: SchedulerVerdict | None, now: float) -> PodDiagnosis:
+def explain(
+    pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts, says: SchedulerVerdict | None, now: float
+) -> PodDiagnosis:
     """Given a pod for which some node has room, return why it is not there. What the scheduler says beats our sums."""
-    if answer := _kept_for_others(pod, fits, world) or volcano.too_large_together(pod, world):
+    if answer := _kept_for_others(pod, fits, facts) or volcano.too_large_together(pod, facts):
         return answer
     node = next(each.node.name for each in fits if each.fits)
     since = says.since if says and says.since is not None else pod.created_at
@@ -57,15 +63,15 @@ def awaiting_preemption(pod: PodFact) -> PodDiagnosis | None:
     )
 
 
-def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> PodDiagnosis | None:
+def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis | None:
     """Return that the room is kept for a pod of at least this priority, if so on each node that has any."""
     first: PodFact | None = None
     for each in fits:
         if not each.fits:
             continue
-        ahead = [other for other in world.nominated.get(each.node.name, ()) if _is_ahead(other, pod)]
+        ahead = [other for other in facts.nominated.get(each.node.name, ()) if _is_ahead(other, pod)]
         kept = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
-        left = {name: world.free(each.node, name) - kept[name] for name in pod.requests}
+        left = {name: facts.free(each.node, name) - kept[name] for name in pod.requests}
         if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in pod.requests.items()):
             return None
         first = first or ahead[0]
@@ -73,7 +79,7 @@ def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], world: ClusterFacts)
         return None
     values: dict[str, Value] = {
         "pod": f"{first.namespace}/{first.name}",
-        "user": world.user(first),
+        "user": facts.user(first),
         "priority": first.priority or 0,
         "own": pod.priority or 0,
         "node": first.nominated_node or "",

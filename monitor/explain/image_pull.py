@@ -75,7 +75,10 @@ _FRAGMENTS: tuple[tuple[PullFailureCause, tuple[str, ...]], ...] = (
         ),
     ),
     (PullFailureCause.RATE_LIMITED, ("too many requests", "toomanyrequests", "rate limit", "pull qps exceeded")),
-    (PullFailureCause.PLAIN_HTTP, ("server gave http response to https client", "first record does not look like a tls handshake")),
+    (
+        PullFailureCause.PLAIN_HTTP,
+        ("server gave http response to https client", "first record does not look like a tls handshake"),
+    ),
     (PullFailureCause.TIMEOUT, ("tls handshake timeout",)),
     (
         PullFailureCause.TLS,
@@ -165,10 +168,19 @@ _FRAGMENTS: tuple[tuple[PullFailureCause, tuple[str, ...]], ...] = (
             "archive/tar:",
         ),
     ),
-    (PullFailureCause.BAD_NAME, ("couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase")),
-    (PullFailureCause.BAD_NAME, ("did not resolve to an alias", "no registries configured", "unqualified-search registries")),
+    (
+        PullFailureCause.BAD_NAME,
+        ("couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase"),
+    ),
+    (
+        PullFailureCause.BAD_NAME,
+        ("did not resolve to an alias", "no registries configured", "unqualified-search registries"),
+    ),
     (PullFailureCause.NEVER_PULL, ("pull policy of never",)),
-    (PullFailureCause.NOT_FOUND, ("manifest unknown", "name unknown", "not found", "manifest_unknown", "does not exist")),
+    (
+        PullFailureCause.NOT_FOUND,
+        ("manifest unknown", "name unknown", "not found", "manifest_unknown", "does not exist"),
+    ),
 )
 _BY_REASON = {"InvalidImageName": PullFailureCause.BAD_NAME, "ErrImageNeverPull": PullFailureCause.NEVER_PULL}
 

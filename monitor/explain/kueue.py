@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus, compact_number
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
 from monitor.facts.text import Text, Value
@@ -17,38 +17,38 @@ _MORE_NEEDED = re.compile(r"for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
 
 
-def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why Kueue has not let it through, or None."""
-    workload = world.workload_of(pod)
+    workload = facts.workload_of(pod)
     if workload is None and GATE not in pod.scheduling_gates:
         return None
     name = (workload.queue if workload else None) or pod.labels.get(QUEUE_LABEL)
-    if answer := queue_refuses(name, pod.namespace, world):
+    if answer := queue_refuses(name, pod.namespace, facts):
         return answer
     if workload is not None:
-        return workload_waits(workload, world)
-    return _group_incomplete(pod, world)
+        return workload_waits(workload, facts)
+    return _group_incomplete(pod, facts)
 
 
-def queue_refuses(name: str | None, namespace: str, world: ClusterFacts) -> PodDiagnosis | None:
+def queue_refuses(name: str | None, namespace: str, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a LocalQueue's name, return that it is missing or stopped, it or the ClusterQueue behind it; or None."""
     if name is None:
         return None
-    local = _queue("LocalQueue", name, namespace, world)
+    local = _queue("LocalQueue", name, namespace, facts)
     if local is None:
-        if not any(each.kind == "LocalQueue" for each in world.queues):
+        if not any(each.kind == "LocalQueue" for each in facts.queues):
             return None  # they cannot be seen: nothing is known, so nothing is said
         values: dict[str, Value] = {"queue": name, "namespace": namespace}
         return _closed(Text(Key.QUEUE_MISSING, values), Text(Key.QUEUE_MISSING_ADVICE, values))
-    cluster = _queue("ClusterQueue", local.parent or "", None, world)
+    cluster = _queue("ClusterQueue", local.parent or "", None, facts)
     for queue in (cluster, local):
         if queue is not None and queue.state in ("closed", "closing"):
             return _closed(_stopped(queue), Text(Key.QUEUE_CLOSED_KUEUE_ADVICE, {"object": _as_kubectl(queue)}))
     return None
 
 
-def _queue(kind: str, name: str, namespace: str | None, world: ClusterFacts) -> QueueFact | None:
-    return next((q for q in world.queues if q.kind == kind and q.name == name and q.namespace == namespace), None)
+def _queue(kind: str, name: str, namespace: str | None, facts: ClusterFacts) -> QueueFact | None:
+    return next((q for q in facts.queues if q.kind == kind and q.name == name and q.namespace == namespace), None)
 
 
 def _as_kubectl(queue: QueueFact) -> str:
@@ -65,7 +65,7 @@ def _closed(headline: Text, advice: Text) -> PodDiagnosis:
     return PodDiagnosis(PodStatus.PENDING, PendingCause.QUEUE_CLOSED, headline, advice=(advice,))
 
 
-def workload_waits(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis | None:
+def workload_waits(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a Workload, return what it waits for, or None once it is let through."""
     if workload.phase in ("admitted", "finished"):
         return None
@@ -83,17 +83,17 @@ def workload_waits(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis 
     if workload.phase == "reserved":
         values = {"workload": workload.name, "namespace": workload.namespace}
         return _other(Key.WORKLOAD_CHECKS, Key.WORKLOAD_CHECKS_ADVICE, values)
-    return _no_quota(workload, world)
+    return _no_quota(workload, facts)
 
 
 def _other(headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
     return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
 
 
-def _no_quota(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis:
+def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
     reserved = _condition(workload, "QuotaReserved")
     message = (reserved.message if reserved else None) or ""
-    queue, values = workload.queue or "?", _quota_values(workload, message, world)
+    queue, values = workload.queue or "?", _quota_values(workload, message, facts)
     headline = Key.KUEUE_WAITS
     if found := _MORE_NEEDED.search(message):
         headline, values = Key.KUEUE_SHORT, values | {"resource": found[1], "flavor": found[2], "more": found[3]}
@@ -111,12 +111,12 @@ def _no_quota(workload: WorkloadFact, world: ClusterFacts) -> PodDiagnosis:
     )
 
 
-def _quota_values(workload: WorkloadFact, message: str, world: ClusterFacts) -> dict[str, Value]:
-    local = _queue("LocalQueue", workload.queue or "", workload.namespace, world)
+def _quota_values(workload: WorkloadFact, message: str, facts: ClusterFacts) -> dict[str, Value]:
+    local = _queue("LocalQueue", workload.queue or "", workload.namespace, facts)
     name = workload.cluster_queue or (local.parent if local else None)
-    cluster = _queue("ClusterQueue", name or "", None, world)
+    cluster = _queue("ClusterQueue", name or "", None, facts)
     values: dict[str, Value] = {"queue": workload.queue or "?", "cluster_queue": name or workload.queue or "?"}
-    resource = world.resource
+    resource = facts.resource
     if cluster is not None and resource in cluster.guarantee and (resource in message or not message):
         values["resource"] = resource
         values["limit"] = compact_number(cluster.capacity.get(resource, cluster.guarantee[resource]))
@@ -129,12 +129,12 @@ def _condition(workload: WorkloadFact, kind: str) -> ConditionFact | None:
     return next((each for each in workload.conditions if each.type == kind), None)
 
 
-def _group_incomplete(pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
+def _group_incomplete(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """A pod without a Workload: Kueue makes one when the last pod of the group has come."""
     group = pod.labels.get(KUEUE_GROUP)
     if group is None:
         return _other(Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, {"queue": pod.labels.get(QUEUE_LABEL) or "?"})
-    present = sum(each.namespace == pod.namespace and each.labels.get(KUEUE_GROUP) == group for each in world.pods)
+    present = sum(each.namespace == pod.namespace and each.labels.get(KUEUE_GROUP) == group for each in facts.pods)
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,

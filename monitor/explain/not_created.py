@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from monitor.explain import kueue, volcano
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.quota_message import parse_denial, newest_denial
-from monitor.explain.reasons import PodDiagnosis, Explanation, PodRef, PodStatus, compact_number
+from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, compact_number
+from monitor.explain.pod import explain_pod
+from monitor.explain.quota_message import newest_denial, parse_denial
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
@@ -30,21 +30,21 @@ WORST_FIRST = (
 )
 
 
-def explain_name(name: str, namespace: str | None, world: ClusterFacts, now: float) -> Explanation:
+def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: float) -> Explanation:
     """Given a name, and the namespace or None for any, return an explanation of what it means.
 
     A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
     `unknown-name` where nothing of that name is known.
     """
-    found = _explain_all((pod for pod in world.pods if pod.name == name and _in(pod.namespace, namespace)), world, now)
+    found = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
     if found:
         return found[0]
     job = _explain_all(
-        (p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now
+        (p for p in facts.pods if _is_of_job(p, name, facts) and _in(p.namespace, namespace)), facts, now
     )
     if job and job[0].status not in (PodStatus.FINISHED, PodStatus.RUNNING):
         return _one_of(job)
-    refused = _refused(name, namespace, world) or _queued(name, namespace, world)
+    refused = _refused(name, namespace, facts) or _queued(name, namespace, facts)
     if refused is not None:
         return refused
     return _one_of(job) if job else _unknown(name, namespace)
@@ -54,12 +54,12 @@ def _in(namespace: str | None, wanted: str | None) -> bool:
     return wanted is None or namespace == wanted
 
 
-def _is_of_job(pod: PodFact, name: str, world: ClusterFacts) -> bool:
-    return world.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
+def _is_of_job(pod: PodFact, name: str, facts: ClusterFacts) -> bool:
+    return facts.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
 
 
-def _explain_all(pods: Iterable[PodFact], world: ClusterFacts, now: float) -> list[Explanation]:
-    found = [explain_pod(pod, world, now) for pod in pods]
+def _explain_all(pods: Iterable[PodFact], facts: ClusterFacts, now: float) -> list[Explanation]:
+    found = [explain_pod(pod, facts, now) for pod in pods]
     return sorted(found, key=lambda each: (WORST_FIRST.index(each.status), each.pod.name))
 
 
@@ -85,27 +85,27 @@ def _explanation(name: str, namespace: str | None, answer: PodDiagnosis, seconds
     )
 
 
-def _refused(name: str, namespace: str | None, world: ClusterFacts) -> Explanation | None:
+def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
     """Return why the API server refuses the pods of this name, or None."""
-    places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in world.events_by_name})
+    places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in facts.events_by_name})
     for place in places:
-        event = newest_denial(name, place, world)
+        event = newest_denial(name, place, facts)
         if event is None:
             continue
         found = parse_denial(event.message or "")
-        evidence = [*_quota_books(found.values.get("quota"), place, world)]
+        evidence = [*_quota_books(found.values.get("quota"), place, facts)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
         answer = PodDiagnosis(PodStatus.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
         return _explanation(name, place, answer)
     return None
 
 
-def _quota_books(quota: object, namespace: str | None, world: ClusterFacts) -> Iterable[Text]:
+def _quota_books(quota: object, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
     """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
-    for fact in world.quotas:
+    for fact in facts.quotas:
         if fact.namespace != namespace or fact.name != quota:
             continue
-        resource = next((each for each in (f"requests.{world.resource}", world.resource) if each in fact.hard), None)
+        resource = next((each for each in (f"requests.{facts.resource}", facts.resource) if each in fact.hard), None)
         if resource is not None:
             values = {
                 "quota": fact.name,
@@ -114,33 +114,33 @@ def _quota_books(quota: object, namespace: str | None, world: ClusterFacts) -> I
             }
             yield Text(Key.QUOTA_BOOKS, {**values, "resource": resource})
     held: Counter[str] = Counter()
-    for pods in world.bound.values():
+    for pods in facts.bound.values():
         for pod in pods:
             if quota is not None and pod.namespace == namespace:
-                held[world.identity(pod).user or pod.name] += round(pod.requests.get(world.resource, 0.0))
+                held[facts.identity(pod).user or pod.name] += round(pod.requests.get(facts.resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(3) if count]
     if top:
         yield Text(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
 
 
-def _queued(name: str, namespace: str | None, world: ClusterFacts) -> Explanation | None:
+def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
     """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
-    for workload in world.workloads:
+    for workload in facts.workloads:
         if not _in(workload.namespace, namespace) or name not in (
             workload.name,
             workload.owner.name if workload.owner else "",
         ):
             continue
-        answer = kueue.queue_refuses(workload.queue, workload.namespace, world) or kueue.workload_waits(workload, world)
+        answer = kueue.queue_refuses(workload.queue, workload.namespace, facts) or kueue.workload_waits(workload, facts)
         if answer is not None:
             return _explanation(name, workload.namespace, answer)
-    for group in world.pod_groups:
+    for group in facts.pod_groups:
         if not _in(group.namespace, namespace) or name not in (group.name, group.owner.name if group.owner else ""):
             continue
-        queue = next((q for q in world.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
-        wanted = world.resource, group.min_resources.get(world.resource, 0.0)
-        answer = volcano.queue_refuses(queue, wanted, world) if queue else None
-        answer = answer or volcano.members_missing(group, world)
+        queue = next((q for q in facts.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
+        wanted = facts.resource, group.min_resources.get(facts.resource, 0.0)
+        answer = volcano.queue_refuses(queue, wanted, facts) if queue else None
+        answer = answer or volcano.members_missing(group, facts)
         if answer is not None:
             return _explanation(name, group.namespace, answer)
     return None

@@ -5,48 +5,50 @@ from __future__ import annotations
 from dataclasses import replace
 
 from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
-from monitor.explain.fit import ObstacleKind, NodeFit, fit_all, requested_gpus
+from monitor.explain.fit import NodeFit, ObstacleKind, fit_all, requested_gpus
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
 from monitor.explain.scheduler_message import SchedulerVerdict, scheduler_verdict
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 
-def pending(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
+def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod without a node, return why it waits.
 
     What cannot be argued with comes first: a queue, a group or a volume that is not ready. Then the nodes, one by one.
     """
-    says = scheduler_verdict(pod, world)
-    answer = queueing.held_back(pod, world) or claims.missing_or_unbound(pod, says) or _by_nodes(pod, world, says, now)
-    answer = overtaken.add_overtakers(answer, pod, world)
+    says = scheduler_verdict(pod, facts)
+    answer = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, says) or _by_nodes(pod, facts, says, now)
+    answer = overtaken.add_overtakers(answer, pod, facts)
     if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
         return answer
     return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
 
 
-def _by_nodes(pod: PodFact, world: ClusterFacts, says: SchedulerVerdict | None, now: float) -> PodDiagnosis:
-    fits = fit_all(pod, world)
+def _by_nodes(pod: PodFact, facts: ClusterFacts, says: SchedulerVerdict | None, now: float) -> PodDiagnosis:
+    fits = fit_all(pod, facts)
     if not fits:
-        return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),))
+        return PodDiagnosis(
+            PodStatus.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),)
+        )
     if answer := has_room.awaiting_preemption(pod):
         return answer
     if any(each.fits for each in fits):
-        return has_room.explain(pod, fits, world, says, now)
-    return _nothing_fits(pod, fits, world)
+        return has_room.explain(pod, fits, facts, says, now)
+    return _nothing_fits(pod, fits, facts)
 
 
-def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], world: ClusterFacts) -> PodDiagnosis:
+def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
     """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
-    asked = requested_gpus(pod, world)
+    asked = requested_gpus(pod, facts)
     if asked and not any(each.total >= asked for each in fits):
-        return gpu_shortage.too_large(pod, fits, world)
+        return gpu_shortage.too_large(pod, fits, facts)
     able = [each for each in fits if each.usable and each.total >= asked]
     if not able:
         return blocked.explain(pod, [each for each in fits if each.total >= asked])
     if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in each.obstacles) for each in able):
         return blocked.lacks_other_resource(able, asked)
-    return gpu_shortage.explain(pod, fits, world)
+    return gpu_shortage.explain(pod, fits, facts)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from monitor.explain.image_pull import PULL_REASONS, PullFailureCause, PullFailure, classify, registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-WRONG_NAME_CAUSES = (PullFailureCause.WRONG_ARCHITECTURE, PullFailureCause.UNAUTHORIZED, PullFailureCause.NOT_FOUND, PullFailureCause.BAD_NAME, PullFailureCause.NEVER_PULL)
+WRONG_NAME_CAUSES = (
+    PullFailureCause.WRONG_ARCHITECTURE,
+    PullFailureCause.UNAUTHORIZED,
+    PullFailureCause.NOT_FOUND,
+    PullFailureCause.BAD_NAME,
+    PullFailureCause.NEVER_PULL,
+)
 SLOW_PULL_SECONDS = 300.0
 _TELLING = (
     "failed to pull image",
@@ -22,10 +28,10 @@ _TELLING = (
 )
 
 
-def failing(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
     image = next((each.image for each in pod.containers if each.name == status.name), None)
-    found, event = _newest_word(pod, status, image, world)
+    found, event = _newest_word(pod, status, image, facts)
     values: dict[str, Value] = {
         "image": found.image or image or "?",
         "registry": found.registry or "?",
@@ -35,7 +41,7 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> P
     }
     headline = Key.PULL_RUNTIME_DOWN if found.runtime_down else Key[f"PULL_{found.cause.name}"]
     advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
-    evidence = [*_blame(pod, found, world), *_secrets(pod, found, world)]
+    evidence = [*_blame(pod, found, facts), *_secrets(pod, found, facts)]
     if found.message:
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(found.message)}))
     if event is not None and event.count > 1:
@@ -50,13 +56,13 @@ def failing(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> P
 
 
 def _newest_word(
-    pod: PodFact, status: ContainerStatusFact, image: str | None, world: ClusterFacts
+    pod: PodFact, status: ContainerStatusFact, image: str | None, facts: ClusterFacts
 ) -> tuple[PullFailure, EventFact | None]:
     """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
     own = classify(status.reason, status.message, image)
     events = [
         event
-        for event in world.events_of(pod)
+        for event in facts.events_of(pod)
         if event.container in (None, status.name) and any(word in (event.message or "").lower() for word in _TELLING)
     ]
     if own.cause is not PullFailureCause.UNKNOWN or own.runtime_down or not events:
@@ -64,10 +70,10 @@ def _newest_word(
     return classify(status.reason, events[-1].message, image), events[-1]
 
 
-def _blame(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
+def _blame(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
-    yield from _probes(pod, found, world)
-    others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
+    yield from _probes(pod, found, facts)
+    others = [(other, image) for other, image in _failing_pods(facts) if other.uid != pod.uid]
     here = {image for other, image in others if other.node == pod.node and image != found.image}
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == found.image}
@@ -78,11 +84,11 @@ def _blame(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Te
         yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
     elif here and found.cause not in WRONG_NAME_CAUSES:
         yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
-    yield from _works_elsewhere(pod, found, world)
+    yield from _works_elsewhere(pod, found, facts)
 
 
-def _failing_pods(world: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
-    for pods in world.bound.values():
+def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
+    for pods in facts.bound.values():
         for pod in pods:
             for status in pod.statuses:
                 if status.state == "waiting" and status.reason in PULL_REASONS:
@@ -91,12 +97,12 @@ def _failing_pods(world: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
                         yield pod, image
 
 
-def _probes(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
+def _probes(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
     hosts = {found.registry, found.host} - {None}
     results = {
         node: probe
-        for node, snapshot in world.snapshots.items()
+        for node, snapshot in facts.snapshots.items()
         for probe in snapshot.probes or ()
         if _host(probe.target) in hosts
     }
@@ -117,11 +123,11 @@ def _host(target: str) -> str:
     return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
 
 
-def _works_elsewhere(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
+def _works_elsewhere(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield the nodes that have the image already: the name is right, and the pod could run there."""
     nodes = sorted(
         node
-        for node, snapshot in world.snapshots.items()
+        for node, snapshot in facts.snapshots.items()
         if node != pod.node
         and any(found.image in image.names for cache in snapshot.images or () for image in cache.images)
     )
@@ -129,22 +135,22 @@ def _works_elsewhere(pod: PodFact, found: PullFailure, world: ClusterFacts) -> I
         yield Text(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
 
 
-def _secrets(pod: PodFact, found: PullFailure, world: ClusterFacts) -> Iterable[Text]:
+def _secrets(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield that the pod names credentials which do not exist."""
-    for event in reversed(world.events_of(pod)):
+    for event in reversed(facts.events_of(pod)):
         if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is PullFailureCause.UNAUTHORIZED:
             yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
             return
 
 
-def in_progress(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
+def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Given a pod whose containers are not created yet, return that an image is being pulled, or None."""
-    events = [event for event in world.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
+    events = [event for event in facts.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
     if not events or events[-1].reason != "Pulling" or events[-1].last_at is None:
         return None
     image = (events[-1].message or "").partition('"')[2].partition('"')[0]
     seconds = max(0.0, now - events[-1].last_at)
-    size = _size(image, world)
+    size = _size(image, facts)
     values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
     evidence = (Text(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
     advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW_PULL_SECONDS else ()
@@ -152,9 +158,9 @@ def in_progress(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis |
     return PodDiagnosis(PodStatus.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
 
 
-def _size(image: str, world: ClusterFacts) -> int | None:
+def _size(image: str, facts: ClusterFacts) -> int | None:
     """Return how big an image is, as the nodes say that have it."""
-    for snapshot in world.snapshots.values():
+    for snapshot in facts.snapshots.values():
         for cache in snapshot.images or ():
             for each in cache.images:
                 if image in each.names and each.size_bytes:

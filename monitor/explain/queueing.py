@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 
-def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why a queue, a group or a gate keeps it from the scheduler, or None."""
-    return kueue.held_back(pod, world) or volcano.held_back(pod, world) or _gated(pod)
+    return kueue.held_back(pod, facts) or volcano.held_back(pod, facts) or _gated(pod)
 
 
 def _gated(pod: PodFact) -> PodDiagnosis | None:

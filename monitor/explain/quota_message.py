@@ -12,7 +12,13 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
-CREATE_EVENT_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
+CREATE_EVENT_REASONS = (
+    "FailedCreate",
+    "FailedCreatePod",
+    "CreatePodFailed",
+    "FailedPodCreate",
+    "ReplicaSetCreateError",
+)
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
 _LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
@@ -41,17 +47,17 @@ def parse_denial(message: str) -> AdmissionDenial:
     return AdmissionDenial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
 
 
-def denial_evidence(name: str, namespace: str | None, world: ClusterFacts) -> Iterable[Text]:
+def denial_evidence(name: str, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
     """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
-    if event := newest_denial(name, namespace, world):
+    if event := newest_denial(name, namespace, facts):
         yield parse_denial(event.message or "").headline
 
 
-def newest_denial(name: str, namespace: str | None, world: ClusterFacts) -> EventFact | None:
+def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> EventFact | None:
     """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
     found = [
         event
-        for (_, where, what), events in world.events_by_name.items()
+        for (_, where, what), events in facts.events_by_name.items()
         if where == namespace and _belongs(what, name)
         for event in events
         if event.reason in CREATE_EVENT_REASONS and event.message
@@ -94,7 +100,9 @@ def _unspecified(message: str) -> AdmissionDenial | None:
     if found is None:
         return None
     values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
-    return AdmissionDenial("quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
+    return AdmissionDenial(
+        "quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values
+    )
 
 
 def _limit_range(message: str) -> AdmissionDenial | None:
@@ -108,7 +116,9 @@ def _limit_range(message: str) -> AdmissionDenial | None:
 def _webhook(message: str) -> AdmissionDenial | None:
     if found := _DENIED.search(message):
         values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
-        return AdmissionDenial("webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values)
+        return AdmissionDenial(
+            "webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values
+        )
     if found := _WEBHOOK_DOWN.search(message):
         values = {"webhook": found[1], "message": quote(found[2])}
         return AdmissionDenial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
@@ -129,7 +139,9 @@ def _missing_object(message: str) -> AdmissionDenial | None:
         values = {"kind": "PriorityClass", "name": found[1]}
     else:
         return None
-    return AdmissionDenial("missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values)
+    return AdmissionDenial(
+        "missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values
+    )
 
 
 def _namespace(message: str) -> AdmissionDenial | None:

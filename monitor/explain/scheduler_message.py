@@ -41,7 +41,10 @@ _WORDS: tuple[tuple[SchedulerReason, tuple[str, ...]], ...] = (
         ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted"),
     ),
     (SchedulerReason.VOLUME_ELSEWHERE, ("volume node affinity", "no available volume zone")),
-    (SchedulerReason.VOLUME, ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding")),
+    (
+        SchedulerReason.VOLUME,
+        ("persistent volumes to bind", "max volume count", "enough free storage", "volumebinding"),
+    ),
     (SchedulerReason.QUEUE, ("queue resource quota", "quota", "queue", "couldn't assign flavors")),
     (SchedulerReason.GANG, ("pod group", "podgroup", "gang", "minavailable", "minmember")),
     (SchedulerReason.TAINT, ("taint",)),
@@ -50,7 +53,10 @@ _WORDS: tuple[tuple[SchedulerReason, tuple[str, ...]], ...] = (
     (SchedulerReason.CORDONED, ("unschedulable",)),
     (SchedulerReason.PORTS, ("free ports",)),
     (SchedulerReason.SPREAD, ("topology spread",)),
-    (SchedulerReason.RESOURCE, ("insufficient", "too many pods", "resource fit failed", "enough resource", "pod number exceeded")),
+    (
+        SchedulerReason.RESOURCE,
+        ("insufficient", "too many pods", "resource fit failed", "enough resource", "pod number exceeded"),
+    ),
 )
 
 
@@ -76,10 +82,13 @@ class SchedulerVerdict:
         return next((part for part in self.parts if part.says is says), None)
 
 
-def scheduler_verdict(pod: PodFact, world: ClusterFacts) -> SchedulerVerdict | None:
+def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | None:
     """Given a pod, return what the scheduler says of it, or None if it has not spoken."""
     condition = unschedulable_condition(pod)
-    event = next((each for each in reversed(world.events_of(pod)) if each.reason in SCHEDULING_EVENT_REASONS and each.message), None)
+    event = next(
+        (each for each in reversed(facts.events_of(pod)) if each.reason in SCHEDULING_EVENT_REASONS and each.message),
+        None,
+    )
     message = (condition.message if condition else None) or (event.message if event else None)
     if not message:
         return None

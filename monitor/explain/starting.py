@@ -7,8 +7,8 @@ import re
 from monitor.explain import pulling, volumes
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -31,22 +31,22 @@ _SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def starting(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
+def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod on a node none of whose containers runs or fails yet, return what it waits for."""
-    node = world.node_by_name.get(pod.node or "")
+    node = facts.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
         values: dict[str, Value] = {"node": node.name}
         return _creating("node-not-ready", Key.START_NODE_NOT_READY, values, Key.NODE_BACK_ADVICE, {"nodes": node.name})
-    newest = _newest_trouble(pod, world)
+    newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
         return _sandbox(newest, pod)
-    answer = (volumes.not_mounted(pod, world) if newest is not None else None) or pulling.in_progress(pod, world, now)
+    answer = (volumes.not_mounted(pod, facts) if newest is not None else None) or pulling.in_progress(pod, facts, now)
     return answer or _initializing(pod, now) or _nothing_known(pod, now)
 
 
-def _newest_trouble(pod: PodFact, world: ClusterFacts) -> EventFact | None:
+def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
     """Return the newest event of a failed volume or sandbox that nothing later has made past."""
-    for event in reversed(world.events_of(pod)):
+    for event in reversed(facts.events_of(pod)):
         if event.reason in ("Pulling", "Pulled", "Created", "Started"):
             return None
         if event.reason in (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox"):
@@ -75,9 +75,9 @@ def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
     )
 
 
-def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that cannot be made for its configuration, return what is missing or wrong."""
-    message = status.message or _event_message(pod, status, world)
+    message = status.message or _event_message(pod, status, facts)
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
     if found := _MISSING.search(message):
@@ -90,11 +90,13 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: ClusterF
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
     else:
         keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
-    return PodDiagnosis(PodStatus.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),))
+    return PodDiagnosis(
+        PodStatus.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),)
+    )
 
 
-def _event_message(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> str:
-    events = [e for e in world.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
+def _event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> str:
+    events = [e for e in facts.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Evidence, Text, Value
 
@@ -27,22 +27,22 @@ _VOLUME_WORDS = (
 )
 
 
-def terminating(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
+def terminating(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     """Given a pod that is being deleted, return what it waits for. `deletion_at` is when its grace time is over."""
     overdue = now - (pod.deletion_at or now)
     if overdue < 0:
-        return _with_gpus(_in_grace(pod, -overdue), pod, world)
+        return _with_gpus(_in_grace(pod, -overdue), pod, facts)
     answer = (
-        _node_gone(pod, world)
+        _node_gone(pod, facts)
         or _finalizer(pod)
-        or _stuck_process(pod, world, now)
-        or _volumes(pod, world)
-        or _hung_mount(pod, world, now)
-        or _killing(pod, world)
+        or _stuck_process(pod, facts, now)
+        or _volumes(pod, facts)
+        or _hung_mount(pod, facts, now)
+        or _killing(pod, facts)
     )
     if answer is None:
         answer = _answer("just-ending", Key.TERM_ENDING, {}) if overdue < TEARDOWN_SECONDS else _unknown(pod, overdue)
-    return _with_gpus(answer, pod, world)
+    return _with_gpus(answer, pod, facts)
 
 
 def _answer(cause: str, headline: Key, values: dict[str, Value], advice: Key | None = None) -> PodDiagnosis:
@@ -54,12 +54,12 @@ def _where(pod: PodFact) -> dict[str, Value]:
     return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
 
 
-def _with_gpus(answer: PodDiagnosis, pod: PodFact, world: ClusterFacts) -> PodDiagnosis:
+def _with_gpus(answer: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     """Add what makes it urgent: a pod that does not go keeps its GPUs, unless it has already ended."""
-    count = requested_gpus(pod, world)
-    if not count or pod.node is None or pod.phase in FINISHED:
+    count = requested_gpus(pod, facts)
+    if not count or pod.node is None or pod.finished:
         return answer
-    values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, world)}
+    values: dict[str, Value] = {"gpus": count, "node": pod.node, "resource": gpu_resource(pod, facts)}
     return replace(answer, evidence=(*answer.evidence, Text(Key.TERM_HOLDS_GPUS, values)))
 
 
@@ -68,11 +68,11 @@ def _in_grace(pod: PodFact, seconds: float) -> PodDiagnosis:
     return _answer("grace", Key.TERM_GRACE, values)
 
 
-def _node_gone(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def _node_gone(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Return that nobody is there to end the pod: its node is gone, or the node's kubelet is silent."""
-    if pod.node is None or not world.nodes:
+    if pod.node is None or not facts.nodes:
         return None
-    node = world.node_by_name.get(pod.node)
+    node = facts.node_by_name.get(pod.node)
     if node is None:
         return _answer("node-gone", Key.TERM_NODE_GONE, _where(pod), Key.TERM_FORCE_ADVICE)
     if node.ready is True:
@@ -94,9 +94,9 @@ def _domain(finalizer: str) -> str:
     return finalizer.partition("/")[0]
 
 
-def _stuck_process(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
+def _stuck_process(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Return which of the pod's processes cannot be ended, as the driver and /proc of its node show it."""
-    evidence = _process_state(pod, world, now)
+    evidence = _process_state(pod, facts, now)
     if evidence is None:
         return None
     values = _where(pod) | {
@@ -107,16 +107,16 @@ def _stuck_process(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosi
     }
     key = Key.TERM_PROCESS_D if values["state"] == "D" else Key.TERM_PROCESS
     answer = _answer("stuck-process", key, values, Key.TERM_PROCESS_ADVICE)
-    return replace(answer, evidence=tuple(_mounts(pod, world, now)))
+    return replace(answer, evidence=tuple(_mounts(pod, facts, now)))
 
 
-def _process_state(pod: PodFact, world: ClusterFacts, now: float) -> Evidence | None:
+def _process_state(pod: PodFact, facts: ClusterFacts, now: float) -> Evidence | None:
     """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
-    for gpu in world.cards.get(pod.uid, ()):
+    for gpu in facts.cards.get(pod.uid, ()):
         for each in gpu.evidence:
             if each.key == "process-state":
                 return each
-    snapshot = world.snapshots.get(pod.node or "")
+    snapshot = facts.snapshots.get(pod.node or "")
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
         since = process.state_since
         if process.pod_uid == pod.uid and process.state in ("D", "Z") and since is not None:
@@ -126,9 +126,9 @@ def _process_state(pod: PodFact, world: ClusterFacts, now: float) -> Evidence | 
     return None
 
 
-def _mounts(pod: PodFact, world: ClusterFacts, now: float) -> Iterable[Text]:
+def _mounts(pod: PodFact, facts: ClusterFacts, now: float) -> Iterable[Text]:
     """Yield the mounts of the pod's node that do not answer: what waits for them cannot be killed."""
-    snapshot = world.snapshots.get(pod.node or "")
+    snapshot = facts.snapshots.get(pod.node or "")
     if snapshot is None:
         return
     hung = {each.path: each.since for each in snapshot.mounts or () if each.state == "hung"}
@@ -137,8 +137,8 @@ def _mounts(pod: PodFact, world: ClusterFacts, now: float) -> Iterable[Text]:
         yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
 
 
-def _hung_mount(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis | None:
-    found = tuple(_mounts(pod, world, now))
+def _hung_mount(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
+    found = tuple(_mounts(pod, facts, now))
     if not found:
         return None
     return PodDiagnosis(
@@ -146,18 +146,18 @@ def _hung_mount(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis |
     )
 
 
-def _volumes(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
-    event = _newest(pod, world, _VOLUME_WORDS)
+def _volumes(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    event = _newest(pod, facts, _VOLUME_WORDS)
     if event is None:
         return None
     answer = _answer("volume", Key.TERM_VOLUME, _where(pod), Key.TERM_VOLUME_ADVICE)
     return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
-def _killing(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def _killing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Return that the runtime says it cannot stop the containers, or None."""
     event = next(
-        (e for e in reversed(world.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None
+        (e for e in reversed(facts.events_of(pod)) if e.reason in ("FailedKillPod", "FailedPreStopHook")), None
     )
     if event is None:
         return None
@@ -165,8 +165,8 @@ def _killing(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
     return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
-def _newest(pod: PodFact, world: ClusterFacts, words: tuple[str, ...]) -> EventFact | None:
-    for event in reversed(world.events_of(pod)):
+def _newest(pod: PodFact, facts: ClusterFacts, words: tuple[str, ...]) -> EventFact | None:
+    for event in reversed(facts.events_of(pod)):
         text = f"{event.reason} {event.message}".lower()
         if event.type != "Normal" and any(word in text for word in words):
             return event

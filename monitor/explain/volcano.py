@@ -7,46 +7,46 @@ from collections.abc import Iterable
 
 from monitor.explain.fit import fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PendingCause, PodStatus, compact_number
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 
-def queue_of(pod: PodFact, group: PodGroupFact | None, world: ClusterFacts) -> QueueFact | None:
+def queue_of(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> QueueFact | None:
     """Given a pod and its group, return the Volcano queue that it waits in."""
     named = next((pod.labels.get(key) or pod.annotations.get(key) for key in QUEUE_NAMES), None)
-    name = (group.queue if group else None) or named or world.identity(pod).queue
-    return next((each for each in world.queues if each.kind == "VolcanoQueue" and each.name == name), None)
+    name = (group.queue if group else None) or named or facts.identity(pod).queue
+    return next((each for each in facts.queues if each.kind == "VolcanoQueue" and each.name == name), None)
 
 
-def held_back(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a pending pod, return why its Volcano queue or group holds it back, or None."""
-    group = world.group_of(pod)
+    group = facts.group_of(pod)
     if group is None and pod.scheduler != "volcano":
         return None
-    queue = queue_of(pod, group, world)
-    if queue is not None and (answer := queue_refuses(queue, _wanted(pod, group, world), world)):
+    queue = queue_of(pod, group, facts)
+    if queue is not None and (answer := queue_refuses(queue, _wanted(pod, group, facts), facts)):
         return answer
-    return members_missing(group, world) if group is not None else None
+    return members_missing(group, facts) if group is not None else None
 
 
-def _wanted(pod: PodFact, group: PodGroupFact | None, world: ClusterFacts) -> tuple[str, float]:
+def _wanted(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tuple[str, float]:
     """Return the resource and how much of it the queue has to have left: for the whole group, if it starts as one.
 
     What already runs of the group is in the queue's books.
     """
-    resource, own = gpu_resource(pod, world), float(requested_gpus(pod, world))
+    resource, own = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
     if group is None or (group.running or 0) > 0:
         return resource, own
     return resource, max(own, group.min_resources.get(resource, 0.0))
 
 
-def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: ClusterFacts) -> PodDiagnosis | None:
+def queue_refuses(queue: QueueFact, wanted: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a queue and what is wanted of it, return why it gives nothing, or None."""
     if queue.state in ("closed", "closing"):
         values: dict[str, Value] = {"queue": queue.name, "state": queue.state}
@@ -61,10 +61,12 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: ClusterFac
     used = queue.allocated.get(resource, 0.0)
     if limit is None or not amount or used + amount <= limit:
         return None
-    return over_limit(queue, resource, amount, used, limit, world)
+    return over_limit(queue, resource, amount, used, limit, facts)
 
 
-def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: ClusterFacts) -> PodDiagnosis:
+def over_limit(
+    queue: QueueFact, resource: str, amount: float, used: float, limit: float, facts: ClusterFacts
+) -> PodDiagnosis:
     """Given a queue whose limit is reached, return that, and who has what it has."""
     values: dict[str, Value] = {
         "queue": queue.name,
@@ -78,18 +80,18 @@ def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limi
         PodStatus.PENDING,
         PendingCause.QUOTA,
         Text(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
-        evidence=tuple(queue_users(queue, resource, world)),
+        evidence=tuple(queue_users(queue, resource, facts)),
         advice=(Text(Key.QUEUE_NEVER_ADVICE if never else Key.QUEUE_FULL_ADVICE, values),),
     )
 
 
-def queue_users(queue: QueueFact, resource: str, world: ClusterFacts) -> Iterable[Text]:
+def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterable[Text]:
     """Given a queue, yield who holds most of it."""
     held: dict[str, float] = {}
-    for pods in world.bound.values():
+    for pods in facts.bound.values():
         for pod in pods:
-            if world.identity(pod).queue == queue.name and (amount := pod.requests.get(resource)):
-                held[world.user(pod)] = held.get(world.user(pod), 0.0) + amount
+            if facts.identity(pod).queue == queue.name and (amount := pod.requests.get(resource)):
+                held[facts.user(pod)] = held.get(facts.user(pod), 0.0) + amount
     if held:
         top = sorted(held.items(), key=lambda item: (-item[1], item[0]))[:3]
         yield Text(
@@ -98,45 +100,45 @@ def queue_users(queue: QueueFact, resource: str, world: ClusterFacts) -> Iterabl
         )
 
 
-def members_missing(group: PodGroupFact, world: ClusterFacts) -> PodDiagnosis | None:
+def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a group, return that it waits for pods that do not exist, or None. A pod that failed is no member."""
     needed = group.min_member or 0
-    present = sum(pod.phase != "Failed" for pod in world.members(group))
+    present = sum(pod.phase != "Failed" for pod in facts.members(group))
     if present >= needed:
         return None
     values: dict[str, Value] = {"group": group.name, "present": present, "needed": needed, "missing": needed - present}
-    why = tuple(denial_evidence(group.owner.name, group.namespace, world)) if group.owner else ()
+    why = tuple(denial_evidence(group.owner.name, group.namespace, facts)) if group.owner else ()
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_MISSING, values),
-        evidence=(*why, *_says(group, world)),
+        evidence=(*why, *_says(group, facts)),
         advice=(Text(Key.GANG_MISSING_ADVICE, {"group": group.name, "namespace": group.namespace}),),
     )
 
 
-def _says(group: PodGroupFact, world: ClusterFacts) -> Iterable[Text]:
+def _says(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
     messages = [each.message for each in group.conditions if each.type == "Unschedulable" and each.status]
-    messages += [each.message for each in world.events_named("PodGroup", group.namespace, group.name)]
+    messages += [each.message for each in facts.events_named("PodGroup", group.namespace, group.name)]
     if message := next((each for each in reversed(messages) if each), None):
         yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
 
 
-def too_large_together(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a pod that would fit by itself, return that its group does not fit as a whole, or None.
 
     Members are placed one after the other, the largest first, each on the fullest node that still takes it.
     """
-    group = world.group_of(pod)
+    group = facts.group_of(pod)
     if group is None or not group.min_member:
         return None
-    present = world.members(group)
+    present = facts.members(group)
     settled = sum(each.node is not None and each.phase != "Failed" for each in present)
-    waiting = [each for each in present if each.node is None and each.phase not in FINISHED]
-    placed = _place(waiting, world)
+    waiting = [each for each in present if each.node is None and not each.finished]
+    placed = _place(waiting, facts)
     if settled + placed >= group.min_member:
         return None
-    asked = sum(requested_gpus(each, world) for each in waiting)
+    asked = sum(requested_gpus(each, facts) for each in waiting)
     values: dict[str, Value] = {
         "group": group.name,
         "fit": placed,
@@ -148,29 +150,29 @@ def too_large_together(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_TOO_LARGE, values),
-        evidence=tuple(_says(group, world)),
+        evidence=tuple(_says(group, facts)),
         advice=(Text(Key.GANG_TOO_LARGE_ADVICE, {"fit": placed}),),
     )
 
 
-def _place(pods: list[PodFact], world: ClusterFacts) -> int:
+def _place(pods: list[PodFact], facts: ClusterFacts) -> int:
     """Given waiting pods, return how many of them have room at the same time."""
     taken: defaultdict[str, Amounts] = defaultdict(dict)
     candidates: dict[object, list[NodeFact]] = {}
     placed = 0
-    for pod in sorted(pods, key=lambda each: -requested_gpus(each, world)):
+    for pod in sorted(pods, key=lambda each: -requested_gpus(each, facts)):
         # The pods of a group are mostly alike: where one could go, so could the next.
         alike = (str(pod.requests), str(pod.node_selector), pod.node_affinity, pod.tolerations)
         if alike not in candidates:
-            fits = sorted((each for each in fit_all(pod, world) if each.fits), key=lambda each: each.free)
+            fits = sorted((each for each in fit_all(pod, facts) if each.fits), key=lambda each: each.free)
             candidates[alike] = [each.node for each in fits]
-        placed += any(_take(pod, node, taken[node.name], world) for node in candidates[alike])
+        placed += any(_take(pod, node, taken[node.name], facts) for node in candidates[alike])
     return placed
 
 
-def _take(pod: PodFact, node: NodeFact, used: Amounts, world: ClusterFacts) -> bool:
+def _take(pod: PodFact, node: NodeFact, used: Amounts, facts: ClusterFacts) -> bool:
     """Given a node and what is already used up there, use it up for this pod as well, if there is room."""
-    if any(amount > world.free(node, name) - used.get(name, 0.0) + 1e-6 for name, amount in pod.requests.items()):
+    if any(amount > facts.free(node, name) - used.get(name, 0.0) + 1e-6 for name, amount in pod.requests.items()):
         return False
     for name, amount in pod.requests.items():
         used[name] = used.get(name, 0.0) + amount

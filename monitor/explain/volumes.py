@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus
 from monitor.explain.quote import quote
-from monitor.explain.reasons import PodDiagnosis, PodStatus
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -66,7 +66,10 @@ _FRAGMENTS: tuple[tuple[MountFailureCause, tuple[str, ...]], ...] = (
     ),
     (MountFailureCause.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
     (MountFailureCause.PERMISSION, ("permission denied", "operation not permitted")),
-    (MountFailureCause.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
+    (
+        MountFailureCause.TIMED_OUT,
+        ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded"),
+    ),
 )
 _OBJECTS = re.compile(
     r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE
@@ -99,19 +102,22 @@ def classify(message: str | None) -> MountFailure:
     if found := _OBJECTS.search(text):
         return MountFailure(_OBJECT_CAUSE[found[1].lower()], where, found[2])
     lower = text.lower()
-    cause = next((cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), MountFailureCause.UNKNOWN)
+    cause = next(
+        (cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), MountFailureCause.UNKNOWN
+    )
     return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
 
 
-def not_mounted(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a pod whose containers are not created yet, return which volume it waits for and why, or None."""
-    events = [event for event in world.events_of(pod) if event.reason in MOUNT_EVENT_REASONS]
+    events = [event for event in facts.events_of(pod) if event.reason in MOUNT_EVENT_REASONS]
     if not events:
         return None
     # "Timed out" follows every specific failure a minute later: the specific one tells.
     order = list(MountFailureCause)
     event = min(
-        reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(MountFailureCause.TIMED_OUT)
+        reversed(events),
+        key=lambda each: order.index(classify(each.message).cause) >= order.index(MountFailureCause.TIMED_OUT),
     )
     return _answer(event, pod)
 

@@ -34,7 +34,7 @@ from monitor.facts.storage import (
 from monitor.facts.workload import ContainerFact, ContainerUsageFact, HostFact, LogFact, ShmFact
 
 __all__ = [
-    "SCHEMA",
+    "SCHEMA_VERSION",
     "CollectorFact",
     "ContainerFact",
     "ContainerUsageFact",

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.facts.base import Fact, BoundedFloat, BoundedInt
+from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):

@@ -21,7 +21,6 @@ from monitor.facts.kube import (
 )
 from monitor.facts.node import NodeSnapshot
 
-FINISHED = ("Succeeded", "Failed")
 NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 VOLCANO_JOB = "volcano.sh/job-name"
@@ -66,7 +65,7 @@ class ClusterFacts:
         """The pods of each node that have not finished: the ones whose requests count."""
         found: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
-            if pod.node is not None and pod.phase not in FINISHED:
+            if pod.node is not None and not pod.finished:
                 found[pod.node].append(pod)
         return {node: tuple(pods) for node, pods in found.items()}
 
@@ -75,7 +74,7 @@ class ClusterFacts:
         """The waiting pods for which each node makes room."""
         found: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
-            if pod.node is None and pod.nominated_node is not None and pod.phase not in FINISHED:
+            if pod.node is None and pod.nominated_node is not None and not pod.finished:
                 found[pod.nominated_node].append(pod)
         return {node: tuple(pods) for node, pods in found.items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from monitor.facts.base import Fact, BoundedFloat, BoundedInt
+from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
 UnitKind = Literal["dir", "file"]
 

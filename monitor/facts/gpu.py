@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from monitor.facts.base import Fact, SHORT_LIST, BoundedFloat, LONG_LIST, BoundedInt
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
 
 
 class EccFact(Fact, frozen=True, kw_only=True):

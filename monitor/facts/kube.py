@@ -10,6 +10,7 @@ import msgspec
 from monitor.facts.base import Fact
 
 Amounts = dict[str, float]  # resource name -> amount, for example {"cpu": 0.5, "nvidia.com/gpu": 8.0}
+TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 class ObjectFact(Fact, frozen=True, kw_only=True):
@@ -158,6 +159,10 @@ class PodFact(ObjectFact, frozen=True, kw_only=True):
     statuses: tuple[ContainerStatusFact, ...] = ()
     conditions: tuple[ConditionFact, ...] = ()
     volumes: tuple[PodVolumeFact, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        return self.phase in TERMINAL_PHASES
 
 
 class TaintFact(Fact, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from monitor.facts.actions import ActionsFact
-from monitor.facts.base import Fact, SHORT_LIST, BoundedFloat, LONG_LIST, BoundedInt
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.storage import (
     DiskFact,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from monitor.facts.base import Fact, BoundedFloat, LONG_LIST, BoundedInt
+from monitor.facts.base import LONG_LIST, BoundedFloat, BoundedInt, Fact
 
 
 class DiskFact(Fact, frozen=True, kw_only=True):

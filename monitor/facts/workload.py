@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.facts.base import Fact, BoundedFloat, BoundedInt
+from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
 
 class ContainerFact(Fact, frozen=True, kw_only=True):

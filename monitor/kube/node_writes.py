@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, ApiConnectionError
-from monitor.kube.pod_writes import WRITE_TIMEOUT_SECONDS, WriteState, WriteResult
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
+from monitor.kube.pod_writes import WRITE_TIMEOUT_SECONDS, WriteResult, WriteState
 
 MERGE_PATCH_TYPE = "application/merge-patch+json"
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, ApiConnectionError
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.values import Wire
 
 WRITE_TIMEOUT_SECONDS = 30.0
@@ -133,7 +133,9 @@ class PodWrites:
 
     def _by_resource(self) -> str | None:
         try:
-            listed = msgspec.json.decode(self._api.get("/api/v1", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireResources)
+            listed = msgspec.json.decode(
+                self._api.get("/api/v1", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireResources
+            )
         except ApiError:
             return None
         for each in listed.resources or ():
@@ -142,7 +144,9 @@ class PodWrites:
         return None
 
     def _by_group(self) -> str:
-        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireGroup)
+        group = msgspec.json.decode(
+            self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireGroup
+        )
         return "policy/v1" if "v1" in {each.version for each in group.versions or ()} else "policy/v1beta1"
 
 

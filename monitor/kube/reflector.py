@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from monitor.facts.kube import SourceFact
-from monitor.kube.client import ApiError, KubeApi, ApiConnectionError, ResponseStream
-from monitor.kube.decode.stream import MalformedResponseError, ListPage, WatchEvent, lines
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, ResponseStream
+from monitor.kube.decode.stream import ListPage, MalformedResponseError, WatchEvent, lines
 from monitor.kube.health import WatchHealth
 from monitor.kube.resources import Resource, served_version
 from monitor.kube.store import ObjectChange, ObjectStore
@@ -257,7 +257,9 @@ class Reflector:
     # Common to both
 
     @contextmanager
-    def _open(self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool) -> Iterator[ResponseStream]:
+    def _open(
+        self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool
+    ) -> Iterator[ResponseStream]:
         stream = self._api.open(path, query, self._resource.accept(listing=listing), read_seconds)
         self._stream = stream
         try:

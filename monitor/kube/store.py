@@ -153,7 +153,9 @@ class ObjectStore(Generic[F]):
 
 
 def _differences(before: dict[str, _StoredObject[F]], after: dict[str, _StoredObject[F]]) -> list[ObjectChange[F]]:
-    changes = [ObjectChange(entry.fact, None) for key, entry in before.items() if key not in after and entry.fact is not None]
+    changes = [
+        ObjectChange(entry.fact, None) for key, entry in before.items() if key not in after and entry.fact is not None
+    ]
     for key, entry in after.items():
         known = before.get(key)
         old = known.fact if known is not None else None

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, ApiConnectionError
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.leader.lease import Lease, WireLease, lease_of
 
 JSON = "application/json"

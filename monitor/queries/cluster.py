@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from monitor.cluster.live import LiveCluster
+from monitor.explain.model import Explanation, PodStatus
 from monitor.explain.not_created import explain_name
-from monitor.explain.reasons import Explanation, PodStatus
-from monitor.explain.render import render_explanation
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import Finding
+from monitor.present.explanation import render_explanation
 from monitor.present.findings import SaidFinding, say_findings
 
 WELL = (PodStatus.RUNNING, PodStatus.FINISHED)

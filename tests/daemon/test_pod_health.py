@@ -23,7 +23,9 @@ def waiting(number: int) -> PodFact:
 
 
 def world(*pods: PodFact, **more: Identity) -> ClusterFacts:
-    return make_cluster_facts(pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()})
+    return make_cluster_facts(
+        pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()}
+    )
 
 
 def words(found: Unwell) -> list[tuple[str, str, str]]:

@@ -128,7 +128,9 @@ def test_any_snapshot(data: st.DataObject) -> None:
         agents += data.draw(some(AgentFact, 1))
         view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
-        return situation(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
+        return situation(
+            make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now
+        )
 
     look_twice(look(NOW), look(NOW + 700))
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from monitor.explain.explain import explain_pod
-from monitor.explain.reasons import Explanation
-from monitor.explain.render import render_explanation
+from monitor.explain.model import Explanation
+from monitor.explain.pod import explain_pod
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
@@ -22,6 +21,7 @@ from monitor.facts.kube import (
     TerminationFact,
 )
 from monitor.facts.node import NodeSnapshot
+from monitor.present.explanation import render_explanation
 
 NOW = 1_763_260_000.0
 GPU = "nvidia.com/gpu"

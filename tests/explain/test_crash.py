@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.explain.crash import _EXIT_CODE_CAUSES, _MESSAGE_FRAGMENTS
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
 from tests.explain.builders import GIB, NOW, Case, assert_speaks, check, event, looping, names, node, pod, up, waiting
@@ -164,7 +164,14 @@ def test_crash(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    crashes = {*_EXIT_CODE_CAUSES.values(), *(word for word, _ in _MESSAGE_FRAGMENTS), "OUT_OF_MEMORY", "LOST", "LIVENESS", "SIGNAL"}
+    crashes = {
+        *_EXIT_CODE_CAUSES.values(),
+        *(word for word, _ in _MESSAGE_FRAGMENTS),
+        "OUT_OF_MEMORY",
+        "LOST",
+        "LIVENESS",
+        "SIGNAL",
+    }
     wanted = {f"CRASH_{word}" for word in crashes}
     assert {f"{name}{end}" for name in wanted for end in ("", "_ADVICE")} <= set(Key.__members__)
 

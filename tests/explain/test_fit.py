@@ -118,7 +118,12 @@ ROOM: list[tuple[str, dict[str, Any], list[Any], list[ObstacleKind]]] = [
         [holding("a", "gpu-01", 8, phase="Succeeded"), holding("b", "gpu-01", 8, phase="Failed")],
         [],
     ),
-    ("what is being deleted still holds", {"gpus": 8}, [holding("a", "gpu-01", 8, deletion_at=1.0)], [ObstacleKind.GPU]),
+    (
+        "what is being deleted still holds",
+        {"gpus": 8},
+        [holding("a", "gpu-01", 8, deletion_at=1.0)],
+        [ObstacleKind.GPU],
+    ),
     ("what waits holds nothing", {"gpus": 8}, [pod("a", gpus=8)], []),
     ("pods elsewhere do not count", {"gpus": 8}, [holding("a", "gpu-02", 8)], []),
     ("CPU", {"gpus": 1, "cpu": 97}, [], [ObstacleKind.CPU]),

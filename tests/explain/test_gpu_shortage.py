@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from monitor.explain.gpu_shortage import _workers
-from monitor.explain.render import render_explanation
 from monitor.facts.cluster import GpuState, Holder, Identity
 from monitor.facts.kube import PodFact, TaintFact
+from monitor.present.explanation import render_explanation
 from tests.explain.builders import NOW, Case, card, check, holding, names, node, owned, pod, view
 
 EIGHT = pod(gpus=8)

@@ -171,6 +171,8 @@ def test_the_message_stays_but_not_its_secrets() -> None:
     assert found.message == 'Get "https://blobs.lab/data?***": i/o timeout'
 
 
-@given(st.one_of(st.none(), st.sampled_from(sorted(PULL_REASONS)), st.text()), st.text(), st.one_of(st.none(), st.text()))
+@given(
+    st.one_of(st.none(), st.sampled_from(sorted(PULL_REASONS)), st.text()), st.text(), st.one_of(st.none(), st.text())
+)
 def test_no_message_breaks_it(reason: str | None, message: str, image: str | None) -> None:
     assert classify(reason, message, image).cause in PullFailureCause

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.quote import MAX_QUOTE_CHARS, redact, quote
+from monitor.explain.quote import MAX_QUOTE_CHARS, quote, redact
 
 TEXTS: list[tuple[str, str | None, str]] = [
     ("nothing", None, ""),

@@ -44,7 +44,7 @@ from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
-from monitor.kube.decode.values import parse_time, parse_quantity
+from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
 from tests.alert.receivers.batches import parcel
 from tests.cluster.builders import NOW, agent, card, device, node, pod

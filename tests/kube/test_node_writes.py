@@ -14,7 +14,7 @@ import pytest
 
 from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
-from monitor.kube.pod_writes import WriteState, WriteResult
+from monitor.kube.pod_writes import WriteResult, WriteState
 from tests.support import free_port
 
 

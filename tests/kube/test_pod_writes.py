@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.kube.client import connect
-from monitor.kube.pod_writes import PodState, PodWrites, WriteState, WriteResult
+from monitor.kube.pod_writes import PodState, PodWrites, WriteResult, WriteState
 from tests.support import free_port
 
 OK = (200, {"kind": "Status", "status": "Success"})

@@ -17,7 +17,7 @@ from monitor.agent.datasets.scan import Scan, Unit
 from monitor.agent.datasets.tree import Tree
 from monitor.agent.datasets.units import find_units
 from monitor.base.clock import Clock
-from monitor.facts.datasets import UnitKind, ScanFact, UnitFact, UseFact, path_bytes, path_text
+from monitor.facts.datasets import ScanFact, UnitFact, UnitKind, UseFact, path_bytes, path_text
 
 # Given places, say by whom each of them is used; a place that is not in the answer is not used.
 InUse = Callable[[Sequence[Place]], Mapping[Place, tuple[UseFact, ...]]]

@@ -35,8 +35,8 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 from monitor.facts.datasets import TrashFact
-from monitor.kube.client import ApiError, ApiConnectionError
-from monitor.kube.pod_writes import PodWrites, WriteState, WriteResult
+from monitor.kube.client import ApiConnectionError, ApiError
+from monitor.kube.pod_writes import PodWrites, WriteResult, WriteState
 
 log = logging.getLogger(__name__)
 GOOD_FOR = 120.0  # seconds in which an agent has to begin

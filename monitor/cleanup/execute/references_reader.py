@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.cleanup.plan.references import FINISHED, Needs, Template, VolumeUse, needs_of, volume_uses
+from monitor.cleanup.plan.references import Needs, Template, VolumeUse, needs_of, volume_uses
 from monitor.cleanup.plan.templates import KINDS, Kind, claims_of, images, template_of, with_claims
-from monitor.facts.kube import PodFact
-from monitor.kube.client import ApiError, KubeApi, ApiConnectionError
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
 log = logging.getLogger(__name__)
@@ -168,7 +168,7 @@ def _also_named(body: bytes, node: str) -> Iterator[Template]:
     """Yield what pods name beside the images of their containers: debug containers, images that are volumes."""
     for raw in _items(body):
         spec, status = raw.get("spec") or {}, raw.get("status") or {}
-        if status.get("phase") not in FINISHED and spec.get("nodeName") in (None, "", node):
+        if status.get("phase") not in TERMINAL_PHASES and spec.get("nodeName") in (None, "", node):
             meta = raw.get("metadata") or {}
             yield Template("Pod", str(meta.get("namespace")), str(meta.get("name")), tuple(images(spec)))
 

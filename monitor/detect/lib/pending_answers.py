@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause
+from monitor.explain.model import PendingCause
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text

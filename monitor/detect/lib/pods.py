@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from monitor.detect.base import Situation
 from monitor.detect.visibility import label, unseen
-from monitor.explain.explain import pod_reference
+from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
@@ -27,7 +27,7 @@ def blind_pods(situation: Situation) -> tuple[Scope, ...]:
 
 def live(pods: Iterable[PodFact]) -> Iterable[PodFact]:
     """Yield the pods that are on a node, have not ended, and are not on their way out."""
-    return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and pod.phase not in FINISHED)
+    return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and not pod.finished)
 
 
 def pod_labels(pod: PodFact, world: ClusterFacts, **more: str | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from monitor.explain.quota_message import CREATE_EVENT_REASONS, parse_denial
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 
 
@@ -22,7 +22,11 @@ def refused(namespaces: set[str], world: ClusterFacts, since: float) -> dict[tup
     """Return what was refused its GPUs since then, by namespace and quota. Pods that are refused do not exist."""
     found: defaultdict[tuple[str, str], list[Waiting]] = defaultdict(list)
     for (_, namespace, name), events in world.events_by_name.items():
-        if namespace not in namespaces or events[-1].reason not in CREATE_EVENT_REASONS or (events[-1].last_at or 0.0) < since:
+        if (
+            namespace not in namespaces
+            or events[-1].reason not in CREATE_EVENT_REASONS
+            or (events[-1].last_at or 0.0) < since
+        ):
             continue
         why = parse_denial(events[-1].message or "")
         if why.cause == "quota" and world.resource in str(why.values.get("resource", "")):
@@ -49,7 +53,7 @@ def waiting_in_queues(world: ClusterFacts) -> dict[tuple[str, str], list[Waiting
             )
     seen = set[str]()
     for pod in world.pods:
-        if pod.node is None and pod.deletion_at is None and pod.phase not in FINISHED:
+        if pod.node is None and pod.deletion_at is None and not pod.finished:
             queue, waiting, uid = _in_volcano(pod, world)
             if queue and waiting.gpus and uid not in seen:
                 found["VolcanoQueue", queue].append(waiting)

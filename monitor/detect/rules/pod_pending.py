@@ -13,11 +13,11 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
 from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
 from monitor.detect.visibility import unseen
-from monitor.explain.explain import pod_reference
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.explain.model import PendingCause
+from monitor.explain.pod import pod_reference
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -67,7 +67,7 @@ def _waiting(situation: Situation) -> Iterable[Waiting]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
     world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in world.pods:
-        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and pod.phase not in FINISHED:
+        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and not pod.finished:
             owner = pod.owner.name if pod.owner else pod.name
             jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):

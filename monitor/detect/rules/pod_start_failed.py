@@ -9,9 +9,9 @@ from typing import Any
 from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain import crash, finished, starting
-from monitor.explain.explain import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PodDiagnosis
+from monitor.explain.model import PodDiagnosis
+from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
@@ -62,7 +62,9 @@ def detect(situation: Situation, memory: Any) -> Detected:
     return Detected(tuple(findings), known, blind_pods(situation))
 
 
-def _trouble(pod: PodFact, status: ContainerStatusFact, situation: Situation, *, known_before: bool) -> PodDiagnosis | None:
+def _trouble(
+    pod: PodFact, status: ContainerStatusFact, situation: Situation, *, known_before: bool
+) -> PodDiagnosis | None:
     """Return what is wrong with a container, or None."""
     world, now = situation.world, situation.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
@@ -100,7 +102,9 @@ def _is_own_end(pod: PodFact, world: ClusterFacts) -> bool:
     return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, world: ClusterFacts, since: float) -> Finding:
+def _finding(
+    pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, world: ClusterFacts, since: float
+) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
     values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
     evidence = (answer.headline, *answer.evidence)

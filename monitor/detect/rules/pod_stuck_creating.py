@@ -10,7 +10,7 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, requested_gpus
-from monitor.explain.reasons import PodDiagnosis
+from monitor.explain.model import PodDiagnosis
 from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity

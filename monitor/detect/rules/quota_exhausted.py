@@ -11,7 +11,7 @@ from monitor.detect.base import Detected, Rule, Seconds, Situation
 from monitor.detect.lib.pods import EVERYTHING, bounded
 from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
 from monitor.detect.visibility import unseen
-from monitor.explain.reasons import compact_number
+from monitor.explain.model import compact_number
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value

@@ -101,7 +101,7 @@ def _pods(visit: Visit) -> tuple[dict[str, str | None], tuple[str, ...]]:
 
 def _list(visit: Visit, path: str, query: dict[str, str]) -> bytes:
     """Return a list, from the API server's cache: a moment old is new enough. Raise _FindError."""
-    from monitor.kube.client import ApiError, ApiConnectionError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     api = visit.cluster.get().api
     assert api is not None

@@ -46,7 +46,7 @@ def cluster(visit: Visit) -> Cluster:
 
 
 def _meet(api: KubeApi, enabled: str, context: str | None) -> Cluster:
-    from monitor.kube.client import ApiError, ApiConnectionError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     try:
         version, offset = _version(api)
@@ -169,7 +169,7 @@ def _allowed(api: KubeApi, need: Need) -> bool:
 
 def _groups(api: KubeApi) -> frozenset[str]:
     """Return the API groups that are served; none if nobody tells: then the add-ons are taken for absent."""
-    from monitor.kube.client import ApiError, ApiConnectionError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     try:
         listed: Any = msgspec.json.decode(api.get("/apis", {}, JSON, READ_SECONDS))

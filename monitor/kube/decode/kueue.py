@@ -8,7 +8,16 @@ from sys import intern
 from monitor.facts.kube import Amounts, ConditionFact, QueueFact, WorkloadFact
 from monitor.kube.decode.pod import resources
 from monitor.kube.decode.pod_wire import WireContainer
-from monitor.kube.decode.values import Wire, WireCondition, WireMeta, conditions, parse_time, owner_of, parse_quantity, interned
+from monitor.kube.decode.values import (
+    Wire,
+    WireCondition,
+    WireMeta,
+    conditions,
+    interned,
+    owner_of,
+    parse_quantity,
+    parse_time,
+)
 
 
 class WireFlavorResource(Wire):
@@ -78,7 +87,8 @@ def kueue_queue_fact(raw: WireKueueQueue) -> QueueFact:
         capacity=_kueue_capacity(flavors, borrows=cohort is not None),
         guarantee=_total((item.name, parse_quantity(item.nominal_quota)) for item in _items(flavors)),
         allocated=_total(
-            (item.name, parse_quantity(item.total)) for item in _items(status.flavors_reservation or status.flavors_usage)
+            (item.name, parse_quantity(item.total))
+            for item in _items(status.flavors_reservation or status.flavors_usage)
         ),
         pending=status.pending_workloads,
         running=status.admitted_workloads,

@@ -13,11 +13,11 @@ from monitor.kube.decode.values import (
     WireCondition,
     WireMeta,
     amounts,
-    truncated,
     conditions,
-    parse_time,
-    owner_of,
     interned,
+    owner_of,
+    parse_time,
+    truncated,
 )
 
 NAMESPACE_OWNER = "owner"  # the annotation by which Kubeflow's profiles name the person

@@ -35,7 +35,7 @@ from monitor.kube.decode.pod_wire import (
     WireStatus,
     WireToleration,
 )
-from monitor.kube.decode.values import RawAmounts, amounts, truncated, conditions, parse_time, owner_of, interned
+from monitor.kube.decode.values import RawAmounts, amounts, conditions, interned, owner_of, parse_time, truncated
 from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]

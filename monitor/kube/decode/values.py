@@ -115,7 +115,9 @@ def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:
             break
     else:
         chosen = references[0]
-    return OwnerRef(kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=interned(chosen.api_version))
+    return OwnerRef(
+        kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=interned(chosen.api_version)
+    )
 
 
 def condition(raw: WireCondition) -> ConditionFact:

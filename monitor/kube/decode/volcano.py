@@ -12,9 +12,9 @@ from monitor.kube.decode.values import (
     WireMeta,
     amounts,
     conditions,
-    parse_time,
-    owner_of,
     interned,
+    owner_of,
+    parse_time,
 )
 
 

@@ -20,7 +20,7 @@ from monitor.agent.datasets.roots import Roots
 from monitor.agent.datasets.survey import How, survey
 from monitor.agent.datasets.trash import Trash
 from monitor.agent.journal import Journal
-from monitor.facts.datasets import UnitKind, ScanFact, UnitFact, UseFact
+from monitor.facts.datasets import ScanFact, UnitFact, UnitKind, UseFact
 from tests.support import need
 
 NOW = 1_800_000_000.0

@@ -17,7 +17,7 @@ from monitor.cleanup.journal import Entry, ItemState, Journal
 from monitor.cleanup.model import PodWrite, RegistryWrite
 from monitor.cleanup.plan.references import Needs, forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
-from monitor.kube.pod_writes import PodState, WriteState, WriteResult
+from monitor.kube.pod_writes import PodState, WriteResult, WriteState
 from tests.cleanup.support import NOW, item, run
 
 A, B = "a" * 64, "b" * 64

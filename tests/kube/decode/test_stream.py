@@ -131,7 +131,12 @@ def test_what_is_no_watch_event_is_said_so(garbage: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("length", "expect"),
-    [(10, 10), (MAX_MESSAGE_CHARS, MAX_MESSAGE_CHARS), (MAX_MESSAGE_CHARS + 1, MAX_MESSAGE_CHARS), (5_000_000, MAX_MESSAGE_CHARS)],
+    [
+        (10, 10),
+        (MAX_MESSAGE_CHARS, MAX_MESSAGE_CHARS),
+        (MAX_MESSAGE_CHARS + 1, MAX_MESSAGE_CHARS),
+        (5_000_000, MAX_MESSAGE_CHARS),
+    ],
 )
 def test_huge_messages_are_cut(length: int, expect: int) -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "镜" * length}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.kube.decode.values import parse_time, parse_quantity
+from monitor.kube.decode.values import parse_quantity, parse_time
 
 AT = 1614834367.0  # 2021-03-04T05:06:07Z
 GIB = 1024.0**3

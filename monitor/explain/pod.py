@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from monitor.explain import crash, finished, pulling, running, starting, terminating
 from monitor.explain.image_pull import PULL_REASONS as PULL_REASONS
+from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus
 from monitor.explain.pending import pending
-from monitor.explain.reasons import PodDiagnosis, Explanation, PodRef, PodStatus
-from monitor.facts.cluster_facts import FINISHED, ClusterFacts
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 
 CONFIGURATION_REASONS = ("CreateContainerConfigError",)
@@ -19,12 +19,12 @@ CANNOT_START_REASONS = (
 )
 
 
-def explain_pod(pod: PodFact, world: ClusterFacts, now: float) -> Explanation:
+def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
     """Given a pod, everything known and the time, return why the pod is as it is."""
-    answer = _answer(pod, world, now)
-    since = _since(pod, answer.status, world)
+    answer = _answer(pod, facts, now)
+    since = _since(pod, answer.status, facts)
     return Explanation(
-        pod=pod_reference(pod, world),
+        pod=pod_reference(pod, facts),
         status=answer.status,
         cause=answer.cause,
         headline=answer.headline,
@@ -34,34 +34,34 @@ def explain_pod(pod: PodFact, world: ClusterFacts, now: float) -> Explanation:
     )
 
 
-def pod_reference(pod: PodFact, world: ClusterFacts) -> PodRef:
+def pod_reference(pod: PodFact, facts: ClusterFacts) -> PodRef:
     """Given a pod, return how to speak of it. Its group or workload knows better than its labels where it queues."""
-    who, queued = world.identity(pod), world.group_of(pod) or world.workload_of(pod)
+    who, queued = facts.identity(pod), facts.group_of(pod) or facts.workload_of(pod)
     queue = (queued.queue if queued else None) or who.queue
     return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, queue)
 
 
-def _answer(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
+def _answer(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     if pod.deletion_at is not None:
-        return terminating.terminating(pod, world, now)
-    if pod.phase in FINISHED:
-        return finished.finished(pod, world)
+        return terminating.terminating(pod, facts, now)
+    if pod.finished:
+        return finished.finished(pod, facts)
     if pod.node is None:
-        return pending(pod, world, now)
-    return _failing(pod, world) or _starting_or_running(pod, world, now)
+        return pending(pod, facts, now)
+    return _failing(pod, facts) or _starting_or_running(pod, facts, now)
 
 
-def _failing(pod: PodFact, world: ClusterFacts) -> PodDiagnosis | None:
+def _failing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     """Return what is wrong with the first container that is in trouble, init containers first, or None."""
     for status in pod.statuses:
         if status.state == "waiting" and status.reason in PULL_REASONS:
-            return pulling.failing(pod, status, world)
+            return pulling.failing(pod, status, facts)
         if status.state == "waiting" and status.reason in CONFIGURATION_REASONS:
-            return starting.bad_configuration(pod, status, world)
+            return starting.bad_configuration(pod, status, facts)
         if _could_not_start(status):
-            return crash.cannot_start(pod, status, world)
+            return crash.cannot_start(pod, status, facts)
         if _crashed(status):
-            return crash.crashed(pod, status, world)
+            return crash.crashed(pod, status, facts)
     return None
 
 
@@ -79,17 +79,17 @@ def _crashed(status: ContainerStatusFact) -> bool:
     return status.state == "terminated" and status.exit_code != 0
 
 
-def _starting_or_running(pod: PodFact, world: ClusterFacts, now: float) -> PodDiagnosis:
+def _starting_or_running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     main = [each for each in pod.statuses if not each.init]
     if any(each.state == "running" for each in main):
-        return running.running(pod, world, now)
-    return starting.starting(pod, world, now)
+        return running.running(pod, facts, now)
+    return starting.starting(pod, facts, now)
 
 
-def _since(pod: PodFact, status: PodStatus, world: ClusterFacts) -> float | None:
+def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None:
     """Return since when the pod is in this status."""
     if status is PodStatus.IDLE:
-        return max((card.idle_since for card in world.cards.get(pod.uid, ()) if card.idle_since), default=None)
+        return max((card.idle_since for card in facts.cards.get(pod.uid, ()) if card.idle_since), default=None)
     if status is PodStatus.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
     if status is PodStatus.FINISHED:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import monitor.explain
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause, PodStatus
+from monitor.explain.model import PendingCause, PodStatus
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
 from monitor.facts.cluster_facts import make_cluster_facts
 from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation, PodRef, PodStatus
-from monitor.explain.render import render_explanation
+from monitor.explain.model import Explanation, PodRef, PodStatus
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import PodGroupFact
 from monitor.facts.text import Text
+from monitor.present.explanation import render_explanation
 from tests.explain.builders import NOW, holding, node, pod
 
 WORLD = make_cluster_facts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation
+from monitor.explain.model import Explanation
 from monitor.facts.text import Text, Value
 from monitor.i18n import say
 

@@ -26,16 +26,16 @@ CONDITION_TAINT_ADVICE = {
 def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
     """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
     # However many other nodes there are: where some are what the pod wants, these are the ones to look at.
-    selected = [each for each in candidates if ObstacleKind.SELECTOR not in each.rules()]
-    wanted = selected or candidates
-    kind = _main_rule(wanted)
-    others = (*_also(wanted, kind), *_also(candidates if selected else (), kind, (ObstacleKind.SELECTOR,)))
+    selected = [fit for fit in candidates if ObstacleKind.SELECTOR not in fit.rules()]
+    relevant = selected or candidates
+    kind = _main_rule(relevant)
+    others = (*_also(relevant, kind), *_also(candidates if selected else (), kind, (ObstacleKind.SELECTOR,)))
     if kind is ObstacleKind.TAINT:
-        return _tainted(wanted, others)
+        return _tainted(relevant, others)
     if kind is ObstacleKind.SELECTOR:
-        return _not_selected(pod, wanted, others)
+        return _not_selected(pod, relevant, others)
     key = Key.NODES_CORDONED if kind is ObstacleKind.CORDONED else Key.NODES_NOT_READY
-    names = _names(each for each in wanted if kind in each.rules())
+    names = _names(fit for fit in relevant if kind in fit.rules())
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.OTHER,
@@ -49,14 +49,14 @@ def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
 
 def _main_rule(candidates: Sequence[NodeFit]) -> ObstacleKind:
     """Return the rule without which the most nodes would take the pod; where none would, the one most nodes have."""
-    alone = Counter(each.rules()[0] for each in candidates if len(each.obstacles) == 1)
-    any_way = Counter(kind for each in candidates for kind in each.rules())
+    alone = Counter(fit.rules()[0] for fit in candidates if len(fit.obstacles) == 1)
+    any_way = Counter(kind for fit in candidates for kind in fit.rules())
     return max(EXCLUSIONS, key=lambda kind: (alone[kind], any_way[kind], -EXCLUSIONS.index(kind)))
 
 
 def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
-    nodes = [each for each in candidates if ObstacleKind.TAINT in each.rules()]
-    taints = Counter(o.detail for each in nodes for o in each.obstacles if o.kind is ObstacleKind.TAINT)
+    nodes = [fit for fit in candidates if ObstacleKind.TAINT in fit.rules()]
+    taints = Counter(o.detail for fit in nodes for o in fit.obstacles if o.kind is ObstacleKind.TAINT)
     taint = taints.most_common(1)[0][0]
     names = _names(nodes)
     values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
@@ -67,8 +67,8 @@ def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiag
 
 
 def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
-    wanted = Counter(o.detail for each in candidates for o in each.obstacles if o.kind is ObstacleKind.SELECTOR)
-    values: dict[str, Value] = {"wanted": "; ".join(sorted(wanted)), "count": len(candidates)}
+    requirements = Counter(o.detail for fit in candidates for o in fit.obstacles if o.kind is ObstacleKind.SELECTOR)
+    values: dict[str, Value] = {"wanted": "; ".join(sorted(requirements)), "count": len(candidates)}
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.SELECTOR,
@@ -82,7 +82,7 @@ def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]
     """Yield what the nodes have where the pod wants something else: most often it is a slip of the pen."""
     keys = dict.fromkeys([*pod.node_selector, *(r.key for term in pod.node_affinity for r in term if not r.field)])
     for key in keys:
-        there = Counter(each.node.labels[key] for each in candidates if key in each.node.labels)
+        there = Counter(fit.node.labels[key] for fit in candidates if key in fit.node.labels)
         if pod.node_selector.get(key) in there:
             continue
         if there:
@@ -103,25 +103,25 @@ def _also(
         ObstacleKind.NOT_READY: Key.ALSO_NOT_READY,
     }
     for kind in kinds:
-        found = [each for each in candidates if kind is not main and kind in each.rules()]
-        if found:
-            yield Text(keys[kind], {"count": len(found), "nodes": _names(found)})
+        affected = [fit for fit in candidates if kind is not main and kind in fit.rules()]
+        if affected:
+            yield Text(keys[kind], {"count": len(affected), "nodes": _names(affected)})
 
 
 def _names(nodes: Iterable[NodeFit]) -> str:
-    names = [each.node.name for each in nodes]
+    names = [fit.node.name for fit in nodes]
     return ", ".join(names[:MAX_NAMED_NODES]) + (" …" if len(names) > MAX_NAMED_NODES else "")
 
 
-def lacks_other_resource(able: Sequence[NodeFit], asked: int) -> PodDiagnosis:
+def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagnosis:
     """Given nodes with enough GPUs for the pod, return which other resource they lack."""
     keys = {
         ObstacleKind.CPU: Key.SHORT_OF_CPU,
         ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY,
         ObstacleKind.PODS: Key.SHORT_OF_PODS,
     }
-    lacking = [each for each in able if all(o.kind is not ObstacleKind.GPU for o in each.obstacles)]
-    nearest = min(lacking, key=lambda each: (len(each.obstacles), -each.obstacles[0].free, each.node.name))
+    lacking = [fit for fit in able if all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)]
+    nearest = min(lacking, key=lambda fit: (len(fit.obstacles), -fit.obstacles[0].free, fit.node.name))
     obstacle = nearest.obstacles[0]
     values: dict[str, Value] = {
         "resource": obstacle.detail,
@@ -129,8 +129,8 @@ def lacks_other_resource(able: Sequence[NodeFit], asked: int) -> PodDiagnosis:
         "free": compact_number(obstacle.free),
         "node": nearest.node.name,
     }
-    idle = sum(each.free for each in lacking)
-    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
+    idle = sum(fit.free for fit in lacking)
+    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if needed_gpus and idle else ()
     headline = Text(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
     advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is ObstacleKind.PODS else Key.SHORT_OF_ADVICE
     return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, headline, evidence, (Text(advice, values),))

@@ -19,12 +19,12 @@ def missing_or_unbound(pod: PodFact, says: SchedulerVerdict | None) -> PodDiagno
     if says is None:
         return None
     if part := says.about(SchedulerReason.CLAIM_MISSING):
-        found = _CLAIM.search(part.text)
-        values: dict[str, Value] = {"claim": found[1] if found else _claims(pod), "namespace": pod.namespace}
+        match = _CLAIM.search(part.text)
+        values: dict[str, Value] = {"claim": match[1] if match else _claims(pod), "namespace": pod.namespace}
         return _answer(Key.CLAIM_MISSING, Key.CLAIM_MISSING_ADVICE, values)
     if part := says.about(SchedulerReason.CLAIM_UNBOUND):
-        found = _CLAIM.search(part.text)
-        values = {"claim": found[1] if found else _claims(pod), "namespace": pod.namespace}
+        match = _CLAIM.search(part.text)
+        values = {"claim": match[1] if match else _claims(pod), "namespace": pod.namespace}
         return _answer(Key.CLAIM_UNBOUND, Key.CLAIM_UNBOUND_ADVICE, values)
     return None
 

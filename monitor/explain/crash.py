@@ -62,14 +62,14 @@ _EXIT_CODE_CAUSES = {
 def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that ended, now or before its current wait, return why it did."""
     end = last_termination(status)
-    word = _word(pod, status, end, facts)
+    cause = _word(pod, status, end, facts)
     values = _values(pod, status, end)
     return PodDiagnosis(
         PodStatus.CRASHING,
-        f"crash-{word.lower().replace('_', '-')}",
-        Text(Key[f"CRASH_{word}"], values),
-        tuple(_evidence(pod, status, end, word)),
-        (Text(Key[f"CRASH_{word}_ADVICE"], values),),
+        f"crash-{cause.lower().replace('_', '-')}",
+        Text(Key[f"CRASH_{cause}"], values),
+        tuple(_evidence(pod, status, end, cause)),
+        (Text(Key[f"CRASH_{cause}_ADVICE"], values),),
     )
 
 
@@ -97,9 +97,11 @@ def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts
         return "LIVENESS"
     lower = (end.message or "").lower()
     if end.exit_code and (
-        told := next((w for w, words in _MESSAGE_FRAGMENTS if any(each in lower for each in words)), None)
+        cause := next(
+            (w for w, fragments in _MESSAGE_FRAGMENTS if any(fragment in lower for fragment in fragments)), None
+        )
     ):
-        return told
+        return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
         return "LOST"
@@ -125,17 +127,17 @@ def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> 
     }
 
 
-def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, word: str) -> Iterable[Text]:
+def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, cause: str) -> Iterable[Text]:
     if end.started_at is not None and end.finished_at is not None:
         seconds = max(0.0, end.finished_at - end.started_at)
         yield Text(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
     elif status.restart_count:
         yield Text(Key.RESTARTED, {"restarts": status.restart_count})
-    if word == "OUT_OF_MEMORY":
-        limits = next((each.limits for each in pod.containers if each.name == status.name), {})
+    if cause == "OUT_OF_MEMORY":
+        limits = next((container.limits for container in pod.containers if container.name == status.name), {})
         if "memory" in limits:
             yield Text(Key.MEMORY_LIMIT, {"limit": round(limits["memory"])})
-    if word == "SHM":
+    if cause == "SHM":
         yield shm_size(pod)
     if end.message:
         yield Text(Key.LAST_WORDS, {"message": quote(end.message)})
@@ -152,10 +154,14 @@ def shm_size(pod: PodFact) -> Text:
 
 def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that the runtime could not create or start, return why not."""
-    own = None if status.reason == "CrashLoopBackOff" else status.message  # that one only says when it tries again
-    message = own or last_termination(status).message or _runtime_event(pod, status, facts)
+    status_message = (
+        None if status.reason == "CrashLoopBackOff" else status.message
+    )  # that one only says when it tries again
+    message = status_message or last_termination(status).message or _runtime_event(pod, status, facts)
     lower = message.lower()
-    word = next((word for word, fragments in _START_FRAGMENTS if any(each in lower for each in fragments)), "OTHER")
+    cause = next(
+        (name for name, fragments in _START_FRAGMENTS if any(fragment in lower for fragment in fragments)), "OTHER"
+    )
     values: dict[str, Value] = {
         "container": status.name,
         "node": pod.node or "?",
@@ -165,10 +171,10 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     }
     return PodDiagnosis(
         PodStatus.CRASHING,
-        f"start-{word.lower().replace('_', '-')}",
-        Text(Key[f"START_{word}"], values),
+        f"start-{cause.lower().replace('_', '-')}",
+        Text(Key[f"START_{cause}"], values),
         (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
-        (Text(Key[f"START_{word}_ADVICE"], values),),
+        (Text(Key[f"START_{cause}_ADVICE"], values),),
     )
 
 

@@ -23,9 +23,9 @@ def finished(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
         return PodDiagnosis(PodStatus.FINISHED, "done", Text(Key.DONE, {"pod": pod.name}))
     if answer := _by_reason(pod):
         return answer
-    failed = [each for each in pod.statuses if crash.last_termination(each).exit_code]
+    failed = [status for status in pod.statuses if crash.last_termination(status).exit_code]
     if failed:
-        first = min(failed, key=lambda each: crash.last_termination(each).finished_at or 0.0)
+        first = min(failed, key=lambda status: crash.last_termination(status).finished_at or 0.0)
         why = (
             crash.cannot_start if crash.last_termination(first).reason in crash.START_FAILED_REASONS else crash.crashed
         )
@@ -57,8 +57,8 @@ def _by_reason(pod: PodFact) -> PodDiagnosis | None:
 
 def _admission(message: str, values: dict[str, Value]) -> PodDiagnosis:
     """The scheduler counted on devices which the kubelet could not give: a card was lost, or the plug-in restarted."""
-    if found := _DEVICES.search(message):
-        values = values | {"needs": int(found[1]), "available": int(found[2])}
+    if match := _DEVICES.search(message):
+        values = values | {"needs": int(match[1]), "available": int(match[2])}
         return _answer("device-plugin", Key.DEVICES_UNAVAILABLE, Key.DEVICES_ADVICE, values)
     if "unhealthy" in message or "healthy devices" in message or "GPU is lost" in message:
         return _answer("device-plugin", Key.DEVICES_ILL, Key.DEVICES_ILL_ADVICE, values)

@@ -63,7 +63,7 @@ class NodeFit:
 
     def rules(self) -> tuple[ObstacleKind, ...]:
         """The rules, each once, that keep the pod off."""
-        return tuple(kind for kind in EXCLUSIONS if any(each.kind is kind for each in self.obstacles))
+        return tuple(kind for kind in EXCLUSIONS if any(obstacle.kind is kind for obstacle in self.obstacles))
 
 
 def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
@@ -127,7 +127,7 @@ def taint_text(taint: TaintFact) -> str:
 
 
 def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
-    return any(tolerates(each, taint) for each in pod.tolerations)
+    return any(tolerates(toleration, taint) for toleration in pod.tolerations)
 
 
 def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
@@ -151,48 +151,50 @@ def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
 
 def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
     """A term without requirements matches no node: Kubernetes has it so."""
-    return bool(term) and all(_matches(each, node) for each in term)
+    return bool(term) and all(_matches(requirement, node) for requirement in term)
 
 
-def _matches(wanted: NodeRequirementFact, node: NodeFact) -> bool:
-    fields = {"metadata.name": node.name} if wanted.field else node.labels
-    value = fields.get(wanted.key)
-    match wanted.operator:
+def _matches(requirement: NodeRequirementFact, node: NodeFact) -> bool:
+    fields = {"metadata.name": node.name} if requirement.field else node.labels
+    value = fields.get(requirement.key)
+    match requirement.operator:
         case "In":
-            return value in wanted.values
+            return value in requirement.values
         case "NotIn":
-            return value not in wanted.values
+            return value not in requirement.values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(wanted, value)
+            return _compares(requirement, value)
     return False
 
 
-def _compares(wanted: NodeRequirementFact, value: str | None) -> bool:
+def _compares(requirement: NodeRequirementFact, value: str | None) -> bool:
     try:
-        have, limit = int(value or ""), int(wanted.values[0])
+        have, limit = int(value or ""), int(requirement.values[0])
     except (ValueError, IndexError):
         return False
-    return have > limit if wanted.operator == "Gt" else have < limit
+    return have > limit if requirement.operator == "Gt" else have < limit
 
 
 def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:
     """Given required terms, return them as people write them: `zone in (a, b) and gpu exists, or ...`."""
-    return " or ".join(" and ".join(_requirement_text(each) for each in term) or "nothing" for term in terms)
+    return " or ".join(
+        " and ".join(_requirement_text(requirement) for requirement in term) or "nothing" for term in terms
+    )
 
 
-def _requirement_text(wanted: NodeRequirementFact) -> str:
-    words = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
-    values = ", ".join(wanted.values)
-    if wanted.operator == "In" and len(wanted.values) == 1:
-        return f"{wanted.key}={values}"
-    word = words.get(wanted.operator, wanted.operator)
-    if wanted.operator in ("In", "NotIn"):
-        return f"{wanted.key} {word} ({values})"
-    return f"{wanted.key} {word} {values}".rstrip()
+def _requirement_text(requirement: NodeRequirementFact) -> str:
+    operators = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
+    values = ", ".join(requirement.values)
+    if requirement.operator == "In" and len(requirement.values) == 1:
+        return f"{requirement.key}={values}"
+    operator = operators.get(requirement.operator, requirement.operator)
+    if requirement.operator in ("In", "NotIn"):
+        return f"{requirement.key} {operator} ({values})"
+    return f"{requirement.key} {operator} {values}".rstrip()
 
 
 def _room(requests: Requests, node: NodeFact, facts: ClusterFacts, gpu: str) -> Iterable[Obstacle]:

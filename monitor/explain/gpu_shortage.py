@@ -20,12 +20,12 @@ STUCK_STATES = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOS
 
 def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
-    asked = requested_gpus(pod, facts)
-    usable = [each for each in fits if each.usable and each.total]
-    free = sum(each.free for each in usable)
-    if free >= asked and max(each.free for each in usable) < asked:
+    needs = requested_gpus(pod, facts)
+    usable = [fit for fit in fits if fit.usable and fit.total]
+    free = sum(fit.free for fit in usable)
+    if free >= needs and max(fit.free for fit in usable) < needs:
         return _spread(pod, usable, fits, facts)
-    values: dict[str, Value] = {"needs": asked, "free": free, "total": sum(each.total for each in usable)}
+    values: dict[str, Value] = {"needs": needs, "free": free, "total": sum(fit.total for fit in usable)}
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
@@ -36,14 +36,14 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
             *_idle(usable, facts),
             *excluded_nodes_with_room(pod, fits),
         ),
-        advice=tuple(_wait_or_release(usable, asked, facts)),
+        advice=tuple(_wait_or_release(usable, needs, facts)),
     )
 
 
 def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
-    asked, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
-    largest = max(fits, key=lambda each: each.total)
+    needs, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
+    largest = max(fits, key=lambda fit: fit.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
         return PodDiagnosis(
@@ -52,14 +52,14 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> Pod
             Text(Key.NO_GPU_NODES, values),
             advice=(Text(Key.NO_GPU_NODES_ADVICE, values),),
         )
-    usable = [each for each in fits if each.usable and each.total]
+    usable = [fit for fit in fits if fit.usable and fit.total]
     values = {
-        "needs": asked,
+        "needs": needs,
         "largest": largest.total,
         "node": largest.node.name,
-        "free": sum(each.free for each in usable),
+        "free": sum(fit.free for fit in usable),
     }
-    plan = _layout(usable, asked, facts)
+    plan = _layout(usable, needs, facts)
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
@@ -71,16 +71,16 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> Pod
 
 def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
     """The cluster has enough and no node has: the job should run on several."""
-    asked = requested_gpus(pod, facts)
-    most = max(usable, key=lambda each: each.free)
+    needs = requested_gpus(pod, facts)
+    most = max(usable, key=lambda fit: fit.free)
     values: dict[str, Value] = {
-        "needs": asked,
+        "needs": needs,
         "most": most.free,
         "node": most.node.name,
-        "free": sum(each.free for each in usable),
-        "nodes": sum(each.free > 0 for each in usable),
+        "free": sum(fit.free for fit in usable),
+        "nodes": sum(fit.free > 0 for fit in usable),
     }
-    plan = _layout(usable, asked, facts)
+    plan = _layout(usable, needs, facts)
     advice = [_distribute(pod, plan, facts)] if plan else []
     return PodDiagnosis(
         PodStatus.PENDING,
@@ -92,7 +92,7 @@ def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], fa
             *_idle(usable, facts),
             *excluded_nodes_with_room(pod, fits),
         ),
-        advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
+        advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": needs})),
     )
 
 
@@ -100,44 +100,44 @@ def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Tex
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
     job = facts.identity(pod).job
     peers = (
-        sum(each.namespace == pod.namespace and facts.identity(each).job == job for each in facts.pods) if job else 1
+        sum(other.namespace == pod.namespace and facts.identity(other).job == job for other in facts.pods) if job else 1
     )
     return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
-def _layout(usable: Sequence[NodeFit], asked: int, facts: ClusterFacts) -> tuple[int, int] | None:
+def _layout(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> tuple[int, int] | None:
     """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
-    for each in usable:
-        seen = facts.view_of_node.get(each.node.name)
-        by_model[(seen.model if seen else None) or ""].append(each.free)
-    groups = [free for free in by_model.values() if sum(free) >= asked] or [[each.free for each in usable]]
-    plans = [plan for free in groups if (plan := _workers(free, asked))]
+    for fit in usable:
+        seen = facts.view_of_node.get(fit.node.name)
+        by_model[(seen.model if seen else None) or ""].append(fit.free)
+    groups = [free for free in by_model.values() if sum(free) >= needs] or [[fit.free for fit in usable]]
+    plans = [plan for free in groups if (plan := _workers(free, needs))]
     return min(plans, default=None)
 
 
-def _workers(free: Sequence[int], asked: int) -> tuple[int, int] | None:
-    for workers in range(2, asked + 1):
-        size, rest = divmod(asked, workers)
-        if rest == 0 and sum(each // size for each in free) >= workers:
+def _workers(free: Sequence[int], needs: int) -> tuple[int, int] | None:
+    for workers in range(2, needs + 1):
+        size, rest = divmod(needs, workers)
+        if rest == 0 and sum(gpus // size for gpus in free) >= workers:
             return workers, size
     return None
 
 
 def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
     """Yield where the free GPUs are, most first."""
-    found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
-    if found:
-        names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:MAX_NAMED_NODES])
-        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > MAX_NAMED_NODES else "")})
+    with_free = sorted((fit for fit in usable if fit.free), key=lambda fit: (-fit.free, fit.node.name))
+    if with_free:
+        names = ", ".join(f"{fit.node.name} ({fit.free})" for fit in with_free[:MAX_NAMED_NODES])
+        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(with_free) > MAX_NAMED_NODES else "")})
 
 
 def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield who holds most of the GPUs that this pod could use."""
     resource = gpu_resource(pod, facts)
     held: Counter[str] = Counter()
-    for each in usable:
-        for other in facts.bound.get(each.node.name, ()):
+    for fit in usable:
+        for other in facts.bound.get(fit.node.name, ()):
             held[facts.user(other)] += round(other.requests.get(resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
     if top:
@@ -147,7 +147,7 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield how many GPUs come back when pods that are being deleted are gone."""
     resource = gpu_resource(pod, facts)
-    pods = [p for each in usable for p in facts.bound.get(each.node.name, ()) if p.deletion_at is not None]
+    pods = [p for fit in usable for p in facts.bound.get(fit.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
         names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:MAX_NAMED_HOLDERS] if p.requests.get(resource))
@@ -156,7 +156,7 @@ def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 
 def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
     """Yield which GPUs are held and not used, or held by what is no longer there."""
-    names = {each.node.name for each in usable}
+    names = {fit.node.name for fit in usable}
     gpus = [gpu for gpu in (facts.view.gpus if facts.view else ()) if gpu.node in names]
     idle: Counter[str] = Counter()
     for gpu in gpus:
@@ -171,13 +171,13 @@ def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
         yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], asked: int, facts: ClusterFacts) -> Iterable[Text]:
-    keys = {each.key for each in _idle(usable, facts)}
+def _wait_or_release(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> Iterable[Text]:
+    keys = {text.key for text in _idle(usable, facts)}
     if Key.GPUS_IDLE in keys:
         yield Text(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:
         yield Text(Key.RELEASE_STUCK)
-    yield Text(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
+    yield Text(Key.WAIT_OR_ASK_LESS if needs > 1 else Key.WAIT)
 
 
 def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
@@ -189,17 +189,17 @@ def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[
         ObstacleKind.SELECTOR: Key.ROOM_NOT_SELECTED,
     }
     for kind, key in keys.items():
-        found = [each for each in fits if _has_room(each) and kind in each.rules()]
-        if found and pod.requests:
-            details = {obstacle.detail for each in found for obstacle in each.obstacles if obstacle.kind is kind}
+        excluded = [fit for fit in fits if _has_room(fit) and kind in fit.rules()]
+        if excluded and pod.requests:
+            details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
             yield Text(
                 key,
                 {
-                    "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:MAX_NAMED_NODES]),
+                    "nodes": ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES]),
                     "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS]),
                 },
             )
 
 
-def _has_room(each: NodeFit) -> bool:
-    return each.total > 0 and not each.usable and all(o.kind is not ObstacleKind.GPU for o in each.obstacles)
+def _has_room(fit: NodeFit) -> bool:
+    return fit.total > 0 and not fit.usable and all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)

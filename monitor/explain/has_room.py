@@ -36,7 +36,7 @@ def explain(
     """Given a pod for which some node has room, return why it is not there. What the scheduler says beats our sums."""
     if answer := _kept_for_others(pod, fits, facts) or volcano.too_large_together(pod, facts):
         return answer
-    node = next(each.node.name for each in fits if each.fits)
+    node = next(fit.node.name for fit in fits if fit.fits)
     since = says.since if says and says.since is not None else pod.created_at
     if since is None or now - since <= SCHEDULING_GRACE_SECONDS:
         return _other(Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
@@ -66,12 +66,12 @@ def awaiting_preemption(pod: PodFact) -> PodDiagnosis | None:
 def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis | None:
     """Return that the room is kept for a pod of at least this priority, if so on each node that has any."""
     first: PodFact | None = None
-    for each in fits:
-        if not each.fits:
+    for fit in fits:
+        if not fit.fits:
             continue
-        ahead = [other for other in facts.nominated.get(each.node.name, ()) if _is_ahead(other, pod)]
-        kept = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
-        left = {name: facts.free(each.node, name) - kept[name] for name in pod.requests}
+        ahead = [other for other in facts.nominated.get(fit.node.name, ()) if _is_ahead(other, pod)]
+        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
+        left = {name: facts.free(fit.node, name) - reserved[name] for name in pod.requests}
         if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in pod.requests.items()):
             return None
         first = first or ahead[0]

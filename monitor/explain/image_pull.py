@@ -195,10 +195,10 @@ _NAMES = re.compile(r"\"[^\"\s]*[/:.][^\"\s]*\"|https?://[^\s\"]+")
 def classify(reason: str | None, message: str | None, image: str | None = None) -> PullFailure:
     """Given a waiting reason or an event's message, return why the pull fails. Never raise: unknown is a cause too."""
     text = message or ""
-    found = _IMAGE.search(text)
-    name = image or (found.group(1) if found else None)
+    match = _IMAGE.search(text)
+    name = image or (match.group(1) if match else None)
     runtime_down = "dial unix" in text or "error reading from server: EOF" in text
-    names = {each for each in (image, found.group(1) if found else None) if each}
+    names = {candidate for candidate in (image, match.group(1) if match else None) if candidate}
     cause = PullFailureCause.UNKNOWN if runtime_down else _BY_REASON.get(reason or "") or _cause(text, names)
     if cause is PullFailureCause.UNKNOWN and reason == "RegistryUnavailable":
         cause = PullFailureCause.REGISTRY_ERROR
@@ -218,8 +218,8 @@ def _cause(text: str, names: set[str]) -> PullFailureCause:
     for name in names:
         bare = bare.replace(name, "")
     bare = bare.lower()
-    for cause, words in _FRAGMENTS:
-        if any(word in bare for word in words):
+    for cause, fragments in _FRAGMENTS:
+        if any(fragment in bare for fragment in fragments):
             return cause
         if cause is PullFailureCause.REGISTRY_ERROR and _SERVER_ERROR.search(bare):
             return cause
@@ -229,7 +229,7 @@ def _cause(text: str, names: set[str]) -> PullFailureCause:
 def _host(text: str) -> str | None:
     """Return the host that the message is about: the one looked up, the one asked, or the address dialed."""
     if "proxyconnect" in text:
-        found = _LOOKUP.search(text) or _DIALED.search(text)
+        match = _LOOKUP.search(text) or _DIALED.search(text)
     else:
-        found = _URL_HOST.search(text) or _LOOKUP.search(text) or _DIALED.search(text)
-    return found.group(1) if found else None
+        match = _URL_HOST.search(text) or _LOOKUP.search(text) or _DIALED.search(text)
+    return match.group(1) if match else None

@@ -36,7 +36,7 @@ def queue_refuses(name: str | None, namespace: str, facts: ClusterFacts) -> PodD
         return None
     local = _queue("LocalQueue", name, namespace, facts)
     if local is None:
-        if not any(each.kind == "LocalQueue" for each in facts.queues):
+        if not any(queue.kind == "LocalQueue" for queue in facts.queues):
             return None  # they cannot be seen: nothing is known, so nothing is said
         values: dict[str, Value] = {"queue": name, "namespace": namespace}
         return _closed(Text(Key.QUEUE_MISSING, values), Text(Key.QUEUE_MISSING_ADVICE, values))
@@ -95,10 +95,10 @@ def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
     message = (reserved.message if reserved else None) or ""
     queue, values = workload.queue or "?", _quota_values(workload, message, facts)
     headline = Key.KUEUE_WAITS
-    if found := _MORE_NEEDED.search(message):
-        headline, values = Key.KUEUE_SHORT, values | {"resource": found[1], "flavor": found[2], "more": found[3]}
-    elif found := _NEVER.search(message):
-        headline, values = Key.KUEUE_NEVER, values | {"resource": found[1], "flavor": found[2]}
+    if match := _MORE_NEEDED.search(message):
+        headline, values = Key.KUEUE_SHORT, values | {"resource": match[1], "flavor": match[2], "more": match[3]}
+    elif match := _NEVER.search(message):
+        headline, values = Key.KUEUE_NEVER, values | {"resource": match[1], "flavor": match[2]}
     says = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
     advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
     books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
@@ -126,7 +126,7 @@ def _quota_values(workload: WorkloadFact, message: str, facts: ClusterFacts) -> 
 
 
 def _condition(workload: WorkloadFact, kind: str) -> ConditionFact | None:
-    return next((each for each in workload.conditions if each.type == kind), None)
+    return next((condition for condition in workload.conditions if condition.type == kind), None)
 
 
 def _group_incomplete(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
@@ -134,7 +134,9 @@ def _group_incomplete(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     group = pod.labels.get(KUEUE_GROUP)
     if group is None:
         return _other(Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, {"queue": pod.labels.get(QUEUE_LABEL) or "?"})
-    present = sum(each.namespace == pod.namespace and each.labels.get(KUEUE_GROUP) == group for each in facts.pods)
+    present = sum(
+        member.namespace == pod.namespace and member.labels.get(KUEUE_GROUP) == group for member in facts.pods
+    )
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,

@@ -36,9 +36,9 @@ def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: flo
     A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
     `unknown-name` where nothing of that name is known.
     """
-    found = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
-    if found:
-        return found[0]
+    pods = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
+    if pods:
+        return pods[0]
     job = _explain_all(
         (p for p in facts.pods if _is_of_job(p, name, facts) and _in(p.namespace, namespace)), facts, now
     )
@@ -50,8 +50,8 @@ def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: flo
     return _one_of(job) if job else _unknown(name, namespace)
 
 
-def _in(namespace: str | None, wanted: str | None) -> bool:
-    return wanted is None or namespace == wanted
+def _in(namespace: str | None, requested: str | None) -> bool:
+    return requested is None or namespace == requested
 
 
 def _is_of_job(pod: PodFact, name: str, facts: ClusterFacts) -> bool:
@@ -59,18 +59,18 @@ def _is_of_job(pod: PodFact, name: str, facts: ClusterFacts) -> bool:
 
 
 def _explain_all(pods: Iterable[PodFact], facts: ClusterFacts, now: float) -> list[Explanation]:
-    found = [explain_pod(pod, facts, now) for pod in pods]
-    return sorted(found, key=lambda each: (WORST_FIRST.index(each.status), each.pod.name))
+    explanations = [explain_pod(pod, facts, now) for pod in pods]
+    return sorted(explanations, key=lambda explanation: (WORST_FIRST.index(explanation.status), explanation.pod.name))
 
 
-def _one_of(found: list[Explanation]) -> Explanation:
+def _one_of(explanations: list[Explanation]) -> Explanation:
     """Given the explanations of a job's pods, worst first, return the first, and how the others are."""
-    if len(found) == 1:
-        return found[0]
-    counts = Counter(each.status for each in found)
+    if len(explanations) == 1:
+        return explanations[0]
+    counts = Counter(explanation.status for explanation in explanations)
     states = ", ".join(f"{status.value} {counts[status]}" for status in WORST_FIRST if status in counts)
-    summary = Text(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
-    return replace(found[0], evidence=(*found[0].evidence, summary))
+    summary = Text(Key.JOB_PODS, {"count": len(explanations), "states": states, "pod": explanations[0].pod.name})
+    return replace(explanations[0], evidence=(*explanations[0].evidence, summary))
 
 
 def _explanation(name: str, namespace: str | None, answer: PodDiagnosis, seconds: float | None = None) -> Explanation:
@@ -88,15 +88,15 @@ def _explanation(name: str, namespace: str | None, answer: PodDiagnosis, seconds
 def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
     """Return why the API server refuses the pods of this name, or None."""
     places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in facts.events_by_name})
-    for place in places:
-        event = newest_denial(name, place, facts)
+    for candidate in places:
+        event = newest_denial(name, candidate, facts)
         if event is None:
             continue
-        found = parse_denial(event.message or "")
-        evidence = [*_quota_books(found.values.get("quota"), place, facts)]
+        denial = parse_denial(event.message or "")
+        evidence = [*_quota_books(denial.values.get("quota"), candidate, facts)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
-        answer = PodDiagnosis(PodStatus.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
-        return _explanation(name, place, answer)
+        answer = PodDiagnosis(PodStatus.NOT_CREATED, denial.cause, denial.headline, tuple(evidence), (denial.advice,))
+        return _explanation(name, candidate, answer)
     return None
 
 
@@ -105,7 +105,7 @@ def _quota_books(quota: object, namespace: str | None, facts: ClusterFacts) -> I
     for fact in facts.quotas:
         if fact.namespace != namespace or fact.name != quota:
             continue
-        resource = next((each for each in (f"requests.{facts.resource}", facts.resource) if each in fact.hard), None)
+        resource = next((name for name in (f"requests.{facts.resource}", facts.resource) if name in fact.hard), None)
         if resource is not None:
             values = {
                 "quota": fact.name,
@@ -138,8 +138,8 @@ def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanatio
         if not _in(group.namespace, namespace) or name not in (group.name, group.owner.name if group.owner else ""):
             continue
         queue = next((q for q in facts.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
-        wanted = facts.resource, group.min_resources.get(facts.resource, 0.0)
-        answer = volcano.queue_refuses(queue, wanted, facts) if queue else None
+        needed = facts.resource, group.min_resources.get(facts.resource, 0.0)
+        answer = volcano.queue_refuses(queue, needed, facts) if queue else None
         answer = answer or volcano.members_missing(group, facts)
         if answer is not None:
             return _explanation(name, group.namespace, answer)

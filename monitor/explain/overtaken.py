@@ -32,14 +32,14 @@ def add_overtakers(answer: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> P
 
     It becomes the headline when with the later pods' GPUs this one would run: then they are what it waits for.
     """
-    found = find_overtakers(pod, facts)
-    if not found:
+    overtakers = find_overtakers(pod, facts)
+    if not overtakers:
         return answer
-    first = min(found, key=lambda each: (-each.gpus, each.pod.created_at or 0.0, each.pod.uid))
+    first = min(overtakers, key=lambda overtaker: (-overtaker.gpus, overtaker.pod.created_at or 0.0, overtaker.pod.uid))
     reasons = [_who(first, pod, facts), _why(first, answer, pod, facts)]
-    if len(found) > 1:
-        reasons.append(Text(Key.OVERTAKEN_OTHERS, {"count": len(found) - 1}))
-    if answer.cause in SHORTAGE_CAUSES and _would_run(found, pod, facts):
+    if len(overtakers) > 1:
+        reasons.append(Text(Key.OVERTAKEN_OTHERS, {"count": len(overtakers) - 1}))
+    if answer.cause in SHORTAGE_CAUSES and _would_run(overtakers, pod, facts):
         evidence = (*reasons[1:], answer.headline, *answer.evidence)
         return replace(answer, cause=PendingCause.OVERTAKEN, headline=reasons[0], evidence=evidence)
     return replace(answer, evidence=(*answer.evidence, *reasons))
@@ -50,18 +50,18 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
     if pod.created_at is None or not requested_gpus(pod, facts):
         return []
     resource = gpu_resource(pod, facts)
-    found = []
+    overtakers = []
     for node in facts.nodes:
         later = [other for other in facts.bound.get(node.name, ()) if _is_later(other, pod, resource, facts)]
         if not later:
             continue
         obstacles = placement_obstacles(pod, node)
         # Another pool of nodes is another queue: nobody overtakes there.
-        if any(each.kind is ObstacleKind.SELECTOR for each in obstacles):
+        if any(obstacle.kind is ObstacleKind.SELECTOR for obstacle in obstacles):
             continue
-        taint = next((each.detail for each in obstacles if each.kind is ObstacleKind.TAINT), None)
-        found += [Overtaker(each, node.name, round(each.requests[resource]), taint) for each in later]
-    return found
+        taint = next((obstacle.detail for obstacle in obstacles if obstacle.kind is ObstacleKind.TAINT), None)
+        overtakers += [Overtaker(other, node.name, round(other.requests[resource]), taint) for other in later]
+    return overtakers
 
 
 def _is_later(other: PodFact, pod: PodFact, resource: str, facts: ClusterFacts) -> bool:
@@ -74,13 +74,13 @@ def _is_later(other: PodFact, pod: PodFact, resource: str, facts: ClusterFacts) 
     return job is None or job != facts.identity(other).job or other.namespace != pod.namespace
 
 
-def _would_run(found: Sequence[Overtaker], pod: PodFact, facts: ClusterFacts) -> bool:
-    resource, asked = gpu_resource(pod, facts), requested_gpus(pod, facts)
+def _would_run(overtakers: Sequence[Overtaker], pod: PodFact, facts: ClusterFacts) -> bool:
+    resource, needs = gpu_resource(pod, facts), requested_gpus(pod, facts)
     held: dict[str, int] = {}
-    for each in found:
-        if each.taint is None:
-            held[each.node] = held.get(each.node, 0) + each.gpus
-    return any(facts.free_gpus(facts.node_by_name[node], resource) + gpus >= asked for node, gpus in held.items())
+    for overtaker in overtakers:
+        if overtaker.taint is None:
+            held[overtaker.node] = held.get(overtaker.node, 0) + overtaker.gpus
+    return any(facts.free_gpus(facts.node_by_name[node], resource) + gpus >= needs for node, gpus in held.items())
 
 
 def _who(first: Overtaker, pod: PodFact, facts: ClusterFacts) -> Text:
@@ -98,14 +98,14 @@ def _why(first: Overtaker, answer: PodDiagnosis, pod: PodFact, facts: ClusterFac
     other = first.pod
     if first.taint is not None:
         return Text(Key.OVERTAKEN_TAINT, {"taint": first.taint, "node": first.node})
-    queue, own = facts.identity(other).queue, facts.identity(pod).queue
-    if answer.cause in QUEUE_CAUSES and queue is not None and queue != own:
-        return Text(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own or "?"})
+    queue, own_queue = facts.identity(other).queue, facts.identity(pod).queue
+    if answer.cause in QUEUE_CAUSES and queue is not None and queue != own_queue:
+        return Text(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own_queue or "?"})
     if answer.cause in HELD_BACK_CAUSES:
         return Text(Key.OVERTAKEN_HELD)
     if (other.priority or 0) > (pod.priority or 0):
         return Text(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})
-    asked = requested_gpus(pod, facts)
-    if first.gpus < asked:
-        return Text(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": asked})
+    needs = requested_gpus(pod, facts)
+    if first.gpus < needs:
+        return Text(Key.OVERTAKEN_SMALLER, {"gpus": first.gpus, "needs": needs})
     return Text(Key.OVERTAKEN_UNKNOWN)

@@ -23,7 +23,7 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     says = scheduler_verdict(pod, facts)
     answer = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, says) or _by_nodes(pod, facts, says, now)
     answer = overtaken.add_overtakers(answer, pod, facts)
-    if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
+    if says is None or any(text.key is Key.SCHEDULER_SAYS for text in (answer.headline, *answer.evidence)):
         return answer
     return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
 
@@ -36,19 +36,19 @@ def _by_nodes(pod: PodFact, facts: ClusterFacts, says: SchedulerVerdict | None, 
         )
     if answer := has_room.awaiting_preemption(pod):
         return answer
-    if any(each.fits for each in fits):
+    if any(fit.fits for fit in fits):
         return has_room.explain(pod, fits, facts, says, now)
     return _nothing_fits(pod, fits, facts)
 
 
 def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
     """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
-    asked = requested_gpus(pod, facts)
-    if asked and not any(each.total >= asked for each in fits):
+    needs = requested_gpus(pod, facts)
+    if needs and not any(fit.total >= needs for fit in fits):
         return gpu_shortage.too_large(pod, fits, facts)
-    able = [each for each in fits if each.usable and each.total >= asked]
+    able = [fit for fit in fits if fit.usable and fit.total >= needs]
     if not able:
-        return blocked.explain(pod, [each for each in fits if each.total >= asked])
-    if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in each.obstacles) for each in able):
-        return blocked.lacks_other_resource(able, asked)
+        return blocked.explain(pod, [fit for fit in fits if fit.total >= needs])
+    if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in fit.obstacles) for fit in able):
+        return blocked.lacks_other_resource(able, needs)
     return gpu_shortage.explain(pod, fits, facts)

@@ -80,8 +80,8 @@ def _crashed(status: ContainerStatusFact) -> bool:
 
 
 def _starting_or_running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
-    main = [each for each in pod.statuses if not each.init]
-    if any(each.state == "running" for each in main):
+    main = [status for status in pod.statuses if not status.init]
+    if any(status.state == "running" for status in main):
         return running.running(pod, facts, now)
     return starting.starting(pod, facts, now)
 
@@ -93,9 +93,13 @@ def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None
     if status is PodStatus.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
     if status is PodStatus.FINISHED:
-        ends = [each.finished_at for each in pod.statuses if each.finished_at is not None]
+        ends = [container.finished_at for container in pod.statuses if container.finished_at is not None]
         return max(ends, default=None)
     if status is PodStatus.PENDING:
         return pod.created_at
-    starts = [each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at]
+    starts = [
+        container.started_at
+        for container in pod.statuses
+        if container.state == "running" and not container.init and container.started_at
+    ]
     return min(starts, default=pod.started_at or pod.created_at)

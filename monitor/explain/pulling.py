@@ -30,25 +30,25 @@ _TELLING = (
 
 def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
-    image = next((each.image for each in pod.containers if each.name == status.name), None)
-    found, event = _newest_word(pod, status, image, facts)
+    image = next((container.image for container in pod.containers if container.name == status.name), None)
+    failure, event = _newest_word(pod, status, image, facts)
     values: dict[str, Value] = {
-        "image": found.image or image or "?",
-        "registry": found.registry or "?",
-        "host": found.host or found.registry or "?",
+        "image": failure.image or image or "?",
+        "registry": failure.registry or "?",
+        "host": failure.host or failure.registry or "?",
         "node": pod.node or "?",
         "container": status.name,
     }
-    headline = Key.PULL_RUNTIME_DOWN if found.runtime_down else Key[f"PULL_{found.cause.name}"]
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
-    evidence = [*_blame(pod, found, facts), *_secrets(pod, found, facts)]
-    if found.message:
-        evidence.append(Text(Key.PULL_SAYS, {"message": quote(found.message)}))
+    headline = Key.PULL_RUNTIME_DOWN if failure.runtime_down else Key[f"PULL_{failure.cause.name}"]
+    advice = Key.PULL_RUNTIME_DOWN_ADVICE if failure.runtime_down else Key[f"PULL_{failure.cause.name}_ADVICE"]
+    evidence = [*_blame(pod, failure, facts), *_secrets(pod, failure, facts)]
+    if failure.message:
+        evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
     return PodDiagnosis(
         PodStatus.PULLING,
-        f"pull-{found.cause.value}",
+        f"pull-{failure.cause.value}",
         Text(headline, values),
         tuple(evidence),
         (Text(advice, values),),
@@ -59,32 +59,33 @@ def _newest_word(
     pod: PodFact, status: ContainerStatusFact, image: str | None, facts: ClusterFacts
 ) -> tuple[PullFailure, EventFact | None]:
     """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
-    own = classify(status.reason, status.message, image)
+    from_status = classify(status.reason, status.message, image)
     events = [
         event
         for event in facts.events_of(pod)
-        if event.container in (None, status.name) and any(word in (event.message or "").lower() for word in _TELLING)
+        if event.container in (None, status.name)
+        and any(fragment in (event.message or "").lower() for fragment in _TELLING)
     ]
-    if own.cause is not PullFailureCause.UNKNOWN or own.runtime_down or not events:
-        return own, events[-1] if events else None
+    if from_status.cause is not PullFailureCause.UNKNOWN or from_status.runtime_down or not events:
+        return from_status, events[-1] if events else None
     return classify(status.reason, events[-1].message, image), events[-1]
 
 
-def _blame(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
-    yield from _probes(pod, found, facts)
+    yield from _probes(pod, failure, facts)
     others = [(other, image) for other, image in _failing_pods(facts) if other.uid != pod.uid]
-    here = {image for other, image in others if other.node == pod.node and image != found.image}
-    there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
-    same = {other.node for other, image in others if other.node != pod.node and image == found.image}
+    here = {image for other, image in others if other.node == pod.node and image != failure.image}
+    there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == failure.registry}
+    same = {other.node for other, image in others if other.node != pod.node and image == failure.image}
     # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
-    if same and (found.cause in WRONG_NAME_CAUSES or (found.cause is PullFailureCause.UNKNOWN and same == there)):
-        yield Text(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
-    elif there and found.cause not in WRONG_NAME_CAUSES:
-        yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
-    elif here and found.cause not in WRONG_NAME_CAUSES:
+    if same and (failure.cause in WRONG_NAME_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)):
+        yield Text(Key.PULL_IMAGE_SUSPECT, {"image": failure.image or "?", "count": len(same) + 1})
+    elif there and failure.cause not in WRONG_NAME_CAUSES:
+        yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": failure.registry or "?", "count": len(there) + 1})
+    elif here and failure.cause not in WRONG_NAME_CAUSES:
         yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
-    yield from _works_elsewhere(pod, found, facts)
+    yield from _works_elsewhere(pod, failure, facts)
 
 
 def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
@@ -92,14 +93,16 @@ def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
         for pod in pods:
             for status in pod.statuses:
                 if status.state == "waiting" and status.reason in PULL_REASONS:
-                    image = next((each.image for each in pod.containers if each.name == status.name), None)
+                    image = next(
+                        (container.image for container in pod.containers if container.name == status.name), None
+                    )
                     if image:
                         yield pod, image
 
 
-def _probes(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+def _probes(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
-    hosts = {found.registry, found.host} - {None}
+    hosts = {failure.registry, failure.host} - {None}
     results = {
         node: probe
         for node, snapshot in facts.snapshots.items()
@@ -123,22 +126,22 @@ def _host(target: str) -> str:
     return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
 
 
-def _works_elsewhere(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+def _works_elsewhere(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield the nodes that have the image already: the name is right, and the pod could run there."""
     nodes = sorted(
         node
         for node, snapshot in facts.snapshots.items()
         if node != pod.node
-        and any(found.image in image.names for cache in snapshot.images or () for image in cache.images)
+        and any(failure.image in image.names for cache in snapshot.images or () for image in cache.images)
     )
     if nodes:
         yield Text(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
 
 
-def _secrets(pod: PodFact, found: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+def _secrets(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
     """Yield that the pod names credentials which do not exist."""
     for event in reversed(facts.events_of(pod)):
-        if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is PullFailureCause.UNAUTHORIZED:
+        if event.reason == "FailedToRetrieveImagePullSecret" and failure.cause is PullFailureCause.UNAUTHORIZED:
             yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
             return
 
@@ -162,7 +165,7 @@ def _size(image: str, facts: ClusterFacts) -> int | None:
     """Return how big an image is, as the nodes say that have it."""
     for snapshot in facts.snapshots.values():
         for cache in snapshot.images or ():
-            for each in cache.images:
-                if image in each.names and each.size_bytes:
-                    return each.size_bytes
+            for cached in cache.images:
+                if image in cached.names and cached.size_bytes:
+                    return cached.size_bytes
     return None

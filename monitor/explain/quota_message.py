@@ -41,8 +41,8 @@ class AdmissionDenial:
 def parse_denial(message: str) -> AdmissionDenial:
     """Given what the API server answered, return why it refuses. Never raise: what is not understood is quoted."""
     for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
-        if found := read(message):
-            return found
+        if denial := read(message):
+            return denial
     values: dict[str, Value] = {"message": quote(message)}
     return AdmissionDenial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
 
@@ -55,14 +55,14 @@ def denial_evidence(name: str, namespace: str | None, facts: ClusterFacts) -> It
 
 def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> EventFact | None:
     """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
-    found = [
+    denials = [
         event
         for (_, where, what), events in facts.events_by_name.items()
         if where == namespace and _belongs(what, name)
         for event in events
         if event.reason in CREATE_EVENT_REASONS and event.message
     ]
-    return max(found, key=lambda event: event.last_at or 0.0, default=None)
+    return max(denials, key=lambda event: event.last_at or 0.0, default=None)
 
 
 def _belongs(what: str, name: str) -> bool:
@@ -74,15 +74,15 @@ def _belongs(what: str, name: str) -> bool:
 
 
 def _quota(message: str) -> AdmissionDenial | None:
-    found = _QUOTA.search(message)
-    if found is None:
+    match = _QUOTA.search(message)
+    if match is None:
         return None
-    asked, used, limits = (_amounts(found[group]) for group in (2, 3, 4))
-    resource = next((name for name in asked if "gpu" in name), next(iter(asked), "?"))
+    requested, used, limits = (_amounts(match[group]) for group in (2, 3, 4))
+    resource = next((name for name in requested if "gpu" in name), next(iter(requested), "?"))
     values: dict[str, Value] = {
-        "quota": found[1].strip(),
+        "quota": match[1].strip(),
         "resource": resource,
-        "needs": asked.get(resource, "?"),
+        "needs": requested.get(resource, "?"),
         "used": used.get(resource, "?"),
         "limit": limits.get(resource, "?"),
     }
@@ -96,31 +96,31 @@ def _amounts(text: str) -> dict[str, str]:
 
 
 def _unspecified(message: str) -> AdmissionDenial | None:
-    found = _UNSPECIFIED.search(message)
-    if found is None:
+    match = _UNSPECIFIED.search(message)
+    if match is None:
         return None
-    values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
+    values: dict[str, Value] = {"quota": match[1].strip(), "fields": match[2].strip().replace(",", ", ")}
     return AdmissionDenial(
         "quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values
     )
 
 
 def _limit_range(message: str) -> AdmissionDenial | None:
-    found = _LIMIT_RANGE.search(message)
-    if found is None:
+    match = _LIMIT_RANGE.search(message)
+    if match is None:
         return None
-    values: dict[str, Value] = {"rule": quote(found[1])}
+    values: dict[str, Value] = {"rule": quote(match[1])}
     return AdmissionDenial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
 
 
 def _webhook(message: str) -> AdmissionDenial | None:
-    if found := _DENIED.search(message):
-        values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
+    if match := _DENIED.search(message):
+        values: dict[str, Value] = {"webhook": match[1], "message": quote(match[2])}
         return AdmissionDenial(
             "webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values
         )
-    if found := _WEBHOOK_DOWN.search(message):
-        values = {"webhook": found[1], "message": quote(found[2])}
+    if match := _WEBHOOK_DOWN.search(message):
+        values = {"webhook": match[1], "message": quote(match[2])}
         return AdmissionDenial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
     return None
 
@@ -133,10 +133,10 @@ def _pod_security(message: str) -> AdmissionDenial | None:
 
 
 def _missing_object(message: str) -> AdmissionDenial | None:
-    if found := _ACCOUNT.search(message):
-        values: dict[str, Value] = {"kind": "ServiceAccount", "name": found[1]}
-    elif found := _PRIORITY_CLASS.search(message):
-        values = {"kind": "PriorityClass", "name": found[1]}
+    if match := _ACCOUNT.search(message):
+        values: dict[str, Value] = {"kind": "ServiceAccount", "name": match[1]}
+    elif match := _PRIORITY_CLASS.search(message):
+        values = {"kind": "PriorityClass", "name": match[1]}
     else:
         return None
     return AdmissionDenial(

@@ -31,11 +31,11 @@ def running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
         return PodDiagnosis(
             PodStatus.RUNNING, "node-not-ready", Text(Key.RUNNING_NODE_DOWN, _where(pod)), advice=advice
         )
-    asked, cards = requested_gpus(pod, facts), facts.cards.get(pod.uid, ())
-    if not asked and not cards:
+    requested, cards = requested_gpus(pod, facts), facts.cards.get(pod.uid, ())
+    if not requested and not cards:
         return PodDiagnosis(PodStatus.RUNNING, "running", Text(Key.RUNNING, _where(pod)), tuple(_restarts(pod)))
     if not cards or all(card.state is GpuState.UNKNOWN for card in cards):
-        return _not_seen(pod, asked, facts)
+        return _not_seen(pod, requested, facts)
     return (
         _ill(pod, cards) or _idle(pod, cards, facts, now) or _silent(pod, cards, facts, now) or _busy(pod, cards, facts)
     )
@@ -45,9 +45,9 @@ def _where(pod: PodFact) -> dict[str, Value]:
     return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
 
 
-def _not_seen(pod: PodFact, asked: int, facts: ClusterFacts) -> PodDiagnosis:
+def _not_seen(pod: PodFact, requested: int, facts: ClusterFacts) -> PodDiagnosis:
     """Its cards cannot be seen: say so instead of guessing."""
-    values = _where(pod) | {"gpus": asked}
+    values = _where(pod) | {"gpus": requested}
     node = facts.view_of_node.get(pod.node or "")
     why = Key.AGENT_SILENT if node and node.silent_since is not None else Key.CARDS_UNKNOWN
     advice = (Text(Key.AGENT_ADVICE, values),)
@@ -67,7 +67,10 @@ def _ill(pod: PodFact, cards: Sequence[GpuView]) -> PodDiagnosis | None:
     ill = [card for card in cards if card.state in (GpuState.FAULTY, GpuState.WEDGED)]
     if not ill:
         return None
-    what = ", ".join(sorted({_symptom(each.key, each.values) for card in ill for each in card.evidence})) or "?"
+    what = (
+        ", ".join(sorted({_symptom(evidence.key, evidence.values) for card in ill for evidence in card.evidence}))
+        or "?"
+    )
     values = _where(pod) | {"count": len(ill), "cards": ", ".join(str(card.index) for card in ill), "what": quote(what)}
     key, advice = Key.CARD_FAULTY, Key.CARD_FAULTY_ADVICE
     if all(card.state is GpuState.WEDGED for card in ill):
@@ -102,7 +105,9 @@ def _idle(pod: PodFact, cards: Sequence[GpuView], facts: ClusterFacts, now: floa
 def _silent(pod: PodFact, cards: Sequence[GpuView], facts: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Return that the cards work and the log says nothing: empty all the time, or stopped."""
     started = [
-        each.started_at for each in pod.statuses if each.state == "running" and not each.init and each.started_at
+        status.started_at
+        for status in pod.statuses
+        if status.state == "running" and not status.init and status.started_at
     ]
     logs = _logs(pod, facts.snapshots.get(pod.node or ""))
     if not logs or not started or not any(card.utilization_ratio for card in cards):
@@ -128,7 +133,7 @@ def _silent(pod: PodFact, cards: Sequence[GpuView], facts: ClusterFacts, now: fl
 
 
 def _logs(pod: PodFact, snapshot: NodeSnapshot | None) -> list[LogFact]:
-    ids = {each.container_id for each in pod.statuses if each.state == "running" and not each.init}
+    ids = {status.container_id for status in pod.statuses if status.state == "running" and not status.init}
     logs = [log for log in (snapshot.logs or ()) if log.container_id in ids] if snapshot else []
     return logs if len(logs) == len(ids) and all(log.error is None for log in logs) else []
 
@@ -158,7 +163,7 @@ def _use(pod: PodFact, cards: Sequence[GpuView], facts: ClusterFacts) -> Iterabl
     used = [card.memory_used_bytes for card in cards if card.memory_used_bytes is not None]
     if ratios and used:
         yield Text(Key.GPU_USE, {"ratio": sum(ratios) / len(ratios), "size": sum(used)})
-    view = next((each for each in (facts.view.pods if facts.view else ()) if each.uid == pod.uid), None)
+    view = next((pod_view for pod_view in (facts.view.pods if facts.view else ()) if pod_view.uid == pod.uid), None)
     if view is not None and view.usage.cpu_cores is not None and view.usage.memory_bytes is not None:
         yield Text(Key.HOST_USE, {"cores": round(view.usage.cpu_cores, 1), "memory": view.usage.memory_bytes})
 
@@ -182,4 +187,4 @@ def _shm_full(pod: PodFact, facts: ClusterFacts) -> Iterable[Text]:
 
 
 def _containers(pod: PodFact) -> set[str]:
-    return {each.container_id for each in pod.statuses if each.container_id}
+    return {status.container_id for status in pod.statuses if status.container_id}

@@ -86,7 +86,11 @@ def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | N
     """Given a pod, return what the scheduler says of it, or None if it has not spoken."""
     condition = unschedulable_condition(pod)
     event = next(
-        (each for each in reversed(facts.events_of(pod)) if each.reason in SCHEDULING_EVENT_REASONS and each.message),
+        (
+            candidate
+            for candidate in reversed(facts.events_of(pod))
+            if candidate.reason in SCHEDULING_EVENT_REASONS and candidate.message
+        ),
         None,
     )
     message = (condition.message if condition else None) or (event.message if event else None)
@@ -98,7 +102,10 @@ def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | N
 
 def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
     """Given a pod, return the condition by which a scheduler says that it cannot place it, or None."""
-    return next((each for each in pod.conditions if each.type == "PodScheduled" and each.status is False), None)
+    return next(
+        (condition for condition in pod.conditions if condition.type == "PodScheduled" and condition.status is False),
+        None,
+    )
 
 
 def parse_scheduler_message(message: str) -> tuple[SchedulerMessagePart, ...]:
@@ -115,5 +122,7 @@ def _part(text: str, nodes: int | None) -> SchedulerMessagePart:
     lower = text.lower()
     if "persistentvolumeclaim" in lower and "not found" in lower:
         return SchedulerMessagePart(SchedulerReason.CLAIM_MISSING, text, nodes)
-    says = next((says for says, words in _WORDS if any(word in lower for word in words)), SchedulerReason.OTHER)
+    says = next(
+        (says for says, fragments in _WORDS if any(fragment in lower for fragment in fragments)), SchedulerReason.OTHER
+    )
     return SchedulerMessagePart(says, text, nodes)

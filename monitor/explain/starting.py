@@ -60,18 +60,18 @@ def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, 
 
 def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
     lower = (event.message or "").lower()
-    word = next((word for word, fragments in _SANDBOX if any(each in lower for each in fragments)), "OTHER")
+    cause = next((name for name, fragments in _SANDBOX if any(fragment in lower for fragment in fragments)), "OTHER")
     values: dict[str, Value] = {"node": pod.node or "?"}
     evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
-    if word == "PAUSE_IMAGE":
+    if cause == "PAUSE_IMAGE":
         pull = classify(None, event.message).cause
         evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not PullFailureCause.UNKNOWN else []
     return PodDiagnosis(
         PodStatus.CREATING,
-        f"sandbox-{word.lower().replace('_', '-')}",
-        Text(Key[f"SANDBOX_{word}"], values),
+        f"sandbox-{cause.lower().replace('_', '-')}",
+        Text(Key[f"SANDBOX_{cause}"], values),
         tuple(evidence),
-        (Text(Key[f"SANDBOX_{word}_ADVICE"], values),),
+        (Text(Key[f"SANDBOX_{cause}_ADVICE"], values),),
     )
 
 
@@ -80,11 +80,11 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterF
     message = status.message or _event_message(pod, status, facts)
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
-    if found := _MISSING.search(message):
-        values |= {"kind": "Secret" if found[1].lower() == "secret" else "ConfigMap", "name": found[2]}
+    if match := _MISSING.search(message):
+        values |= {"kind": "Secret" if match[1].lower() == "secret" else "ConfigMap", "name": match[2]}
         keys = Key.CONFIG_OBJECT_MISSING, Key.CONFIG_OBJECT_MISSING_ADVICE
-    elif found := _KEY.search(message):
-        values |= {"key": found[1], "kind": found[2], "name": found[3].rpartition("/")[2].rstrip(".,")}
+    elif match := _KEY.search(message):
+        values |= {"key": match[1], "kind": match[2], "name": match[3].rpartition("/")[2].rstrip(".,")}
         keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
     elif "runAsNonRoot" in message:
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
@@ -102,7 +102,7 @@ def _event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFact
 
 def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
     """Return which init container is still at work, or None."""
-    running = next((each for each in pod.statuses if each.init and each.state == "running"), None)
+    running = next((status for status in pod.statuses if status.init and status.state == "running"), None)
     if running is None:
         return None
     seconds = max(0.0, now - (running.started_at or now))

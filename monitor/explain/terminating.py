@@ -82,7 +82,7 @@ def _node_gone(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
 
 def _finalizer(pod: PodFact) -> PodDiagnosis | None:
     """Return that only finalizers keep the object. While a container runs, they are not yet what it waits for."""
-    running = any(each.state == "running" for each in pod.statuses)
+    running = any(status.state == "running" for status in pod.statuses)
     if not pod.finalizers or (running and pod.deletion_grace_seconds != 0):
         return None
     values = _where(pod) | {"finalizers": ", ".join(pod.finalizers), "owner": _domain(pod.finalizers[0])}
@@ -113,9 +113,9 @@ def _stuck_process(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosi
 def _process_state(pod: PodFact, facts: ClusterFacts, now: float) -> Evidence | None:
     """Return what the view knows of a stuck process on the pod's cards, else what the node's agent says of one."""
     for gpu in facts.cards.get(pod.uid, ()):
-        for each in gpu.evidence:
-            if each.key == "process-state":
-                return each
+        for evidence in gpu.evidence:
+            if evidence.key == "process-state":
+                return evidence
     snapshot = facts.snapshots.get(pod.node or "")
     for process in (snapshot.gpu_processes or ()) if snapshot else ():
         since = process.state_since
@@ -131,18 +131,18 @@ def _mounts(pod: PodFact, facts: ClusterFacts, now: float) -> Iterable[Text]:
     snapshot = facts.snapshots.get(pod.node or "")
     if snapshot is None:
         return
-    hung = {each.path: each.since for each in snapshot.mounts or () if each.state == "hung"}
-    hung |= {each.mount: each.hung_since for each in snapshot.disk or () if each.hung_since is not None}
+    hung = {mount.path: mount.since for mount in snapshot.mounts or () if mount.state == "hung"}
+    hung |= {disk.mount: disk.hung_since for disk in snapshot.disk or () if disk.hung_since is not None}
     for path, since in sorted(hung.items()):
         yield Text(Key.MOUNT_HUNG, {"path": path, "node": pod.node or "?", "seconds": max(0.0, now - since)})
 
 
 def _hung_mount(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
-    found = tuple(_mounts(pod, facts, now))
-    if not found:
+    hung = tuple(_mounts(pod, facts, now))
+    if not hung:
         return None
     return PodDiagnosis(
-        PodStatus.TERMINATING, "hung-mount", found[0], found[1:], (Text(Key.MOUNT_HUNG_ADVICE, found[0].values),)
+        PodStatus.TERMINATING, "hung-mount", hung[0], hung[1:], (Text(Key.MOUNT_HUNG_ADVICE, hung[0].values),)
     )
 
 
@@ -165,10 +165,10 @@ def _killing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     return replace(answer, evidence=(Text(Key.RUNTIME_SAYS, {"message": quote(event.message)}),))
 
 
-def _newest(pod: PodFact, facts: ClusterFacts, words: tuple[str, ...]) -> EventFact | None:
+def _newest(pod: PodFact, facts: ClusterFacts, fragments: tuple[str, ...]) -> EventFact | None:
     for event in reversed(facts.events_of(pod)):
         text = f"{event.reason} {event.message}".lower()
-        if event.type != "Normal" and any(word in text for word in words):
+        if event.type != "Normal" and any(fragment in text for fragment in fragments):
             return event
     return None
 

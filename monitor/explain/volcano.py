@@ -21,7 +21,7 @@ def queue_of(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> Q
     """Given a pod and its group, return the Volcano queue that it waits in."""
     named = next((pod.labels.get(key) or pod.annotations.get(key) for key in QUEUE_NAMES), None)
     name = (group.queue if group else None) or named or facts.identity(pod).queue
-    return next((each for each in facts.queues if each.kind == "VolcanoQueue" and each.name == name), None)
+    return next((queue for queue in facts.queues if queue.kind == "VolcanoQueue" and queue.name == name), None)
 
 
 def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
@@ -40,13 +40,13 @@ def _wanted(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tu
 
     What already runs of the group is in the queue's books.
     """
-    resource, own = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
+    resource, own_request = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
     if group is None or (group.running or 0) > 0:
-        return resource, own
-    return resource, max(own, group.min_resources.get(resource, 0.0))
+        return resource, own_request
+    return resource, max(own_request, group.min_resources.get(resource, 0.0))
 
 
-def queue_refuses(queue: QueueFact, wanted: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:
+def queue_refuses(queue: QueueFact, needed: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:
     """Given a queue and what is wanted of it, return why it gives nothing, or None."""
     if queue.state in ("closed", "closing"):
         values: dict[str, Value] = {"queue": queue.name, "state": queue.state}
@@ -56,7 +56,7 @@ def queue_refuses(queue: QueueFact, wanted: tuple[str, float], facts: ClusterFac
             Text(Key.QUEUE_CLOSED, values),
             advice=(Text(Key.QUEUE_CLOSED_VOLCANO_ADVICE, {"queue": queue.name}),),
         )
-    resource, amount = wanted
+    resource, amount = needed
     limit = queue.capacity.get(resource)
     used = queue.allocated.get(resource, 0.0)
     if limit is None or not amount or used + amount <= limit:
@@ -118,9 +118,11 @@ def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | 
 
 
 def _says(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
-    messages = [each.message for each in group.conditions if each.type == "Unschedulable" and each.status]
-    messages += [each.message for each in facts.events_named("PodGroup", group.namespace, group.name)]
-    if message := next((each for each in reversed(messages) if each), None):
+    messages = [
+        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
+    ]
+    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
+    if message := next((text for text in reversed(messages) if text), None):
         yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
 
 
@@ -133,18 +135,18 @@ def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None
     if group is None or not group.min_member:
         return None
     present = facts.members(group)
-    settled = sum(each.node is not None and each.phase != "Failed" for each in present)
-    waiting = [each for each in present if each.node is None and not each.finished]
+    settled = sum(member.node is not None and member.phase != "Failed" for member in present)
+    waiting = [member for member in present if member.node is None and not member.finished]
     placed = _place(waiting, facts)
     if settled + placed >= group.min_member:
         return None
-    asked = sum(requested_gpus(each, facts) for each in waiting)
+    needs = sum(requested_gpus(member, facts) for member in waiting)
     values: dict[str, Value] = {
         "group": group.name,
         "fit": placed,
         "waiting": len(waiting),
         "needed": group.min_member,
-        "gpus": asked,
+        "gpus": needs,
     }
     return PodDiagnosis(
         PodStatus.PENDING,
@@ -160,12 +162,12 @@ def _place(pods: list[PodFact], facts: ClusterFacts) -> int:
     taken: defaultdict[str, Amounts] = defaultdict(dict)
     candidates: dict[object, list[NodeFact]] = {}
     placed = 0
-    for pod in sorted(pods, key=lambda each: -requested_gpus(each, facts)):
+    for pod in sorted(pods, key=lambda member: -requested_gpus(member, facts)):
         # The pods of a group are mostly alike: where one could go, so could the next.
         alike = (str(pod.requests), str(pod.node_selector), pod.node_affinity, pod.tolerations)
         if alike not in candidates:
-            fits = sorted((each for each in fit_all(pod, facts) if each.fits), key=lambda each: each.free)
-            candidates[alike] = [each.node for each in fits]
+            fits = sorted((fit for fit in fit_all(pod, facts) if fit.fits), key=lambda fit: fit.free)
+            candidates[alike] = [fit.node for fit in fits]
         placed += any(_take(pod, node, taken[node.name], facts) for node in candidates[alike])
     return placed
 

@@ -99,11 +99,12 @@ def classify(message: str | None) -> MountFailure:
     text = message or ""
     volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
-    if found := _OBJECTS.search(text):
-        return MountFailure(_OBJECT_CAUSE[found[1].lower()], where, found[2])
+    if match := _OBJECTS.search(text):
+        return MountFailure(_OBJECT_CAUSE[match[1].lower()], where, match[2])
     lower = text.lower()
     cause = next(
-        (cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), MountFailureCause.UNKNOWN
+        (cause for cause, fragments in _FRAGMENTS if any(fragment in lower for fragment in fragments)),
+        MountFailureCause.UNKNOWN,
     )
     return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
 
@@ -117,34 +118,36 @@ def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
     order = list(MountFailureCause)
     event = min(
         reversed(events),
-        key=lambda each: order.index(classify(each.message).cause) >= order.index(MountFailureCause.TIMED_OUT),
+        key=lambda candidate: (
+            order.index(classify(candidate.message).cause) >= order.index(MountFailureCause.TIMED_OUT)
+        ),
     )
     return _answer(event, pod)
 
 
 def _answer(event: EventFact, pod: PodFact) -> PodDiagnosis:
-    found = classify(event.message)
+    failure = classify(event.message)
     values: dict[str, Value] = {
-        "volume": found.volume or "?",
-        "name": found.name or "?",
-        "source": found.source or _source(pod, found.volume) or found.volume or "?",
+        "volume": failure.volume or "?",
+        "name": failure.name or "?",
+        "source": failure.source or _source(pod, failure.volume) or failure.volume or "?",
         "node": pod.node or "?",
         "namespace": pod.namespace,
     }
-    word = found.cause.name
+    cause = failure.cause.name
     evidence = [Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
     return PodDiagnosis(
         PodStatus.CREATING,
-        f"mount-{found.cause.value}",
-        Text(Key[f"MOUNT_{word}"], values),
+        f"mount-{failure.cause.value}",
+        Text(Key[f"MOUNT_{cause}"], values),
         tuple(evidence),
-        (Text(Key[f"MOUNT_{word}_ADVICE"], values),),
+        (Text(Key[f"MOUNT_{cause}_ADVICE"], values),),
     )
 
 
 def _source(pod: PodFact, name: str | None) -> str | None:
     """Given a volume's name, return where it comes from: `server:/path`, a path of the node, or a claim."""
-    volume = next((each for each in pod.volumes if each.name == name), None)
+    volume = next((candidate for candidate in pod.volumes if candidate.name == name), None)
     if volume is None:
         return None
     if volume.server and volume.path:

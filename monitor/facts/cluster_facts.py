@@ -63,42 +63,42 @@ class ClusterFacts:
     @cached_property
     def bound(self) -> dict[str, tuple[PodFact, ...]]:
         """The pods of each node that have not finished: the ones whose requests count."""
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is not None and not pod.finished:
-                found[pod.node].append(pod)
-        return {node: tuple(pods) for node, pods in found.items()}
+                by_node[pod.node].append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
     def nominated(self) -> dict[str, tuple[PodFact, ...]]:
         """The waiting pods for which each node makes room."""
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is None and pod.nominated_node is not None and not pod.finished:
-                found[pod.nominated_node].append(pod)
-        return {node: tuple(pods) for node, pods in found.items()}
+                by_node[pod.nominated_node].append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
     def used(self) -> dict[str, Amounts]:
         """What the pods of each node ask for together, as the scheduler counts it."""
-        found: dict[str, Amounts] = {}
+        by_node: dict[str, Amounts] = {}
         for node, pods in self.bound.items():
             total: Amounts = {"pods": float(len(pods))}
             for pod in pods:
                 for name, amount in pod.requests.items():
                     total[name] = total.get(name, 0.0) + amount
-            found[node] = total
-        return found
+            by_node[node] = total
+        return by_node
 
     @cached_property
     def cards(self) -> dict[str, tuple[GpuView, ...]]:
         """The cards that each pod holds, by the pod's uid."""
-        found: defaultdict[str, list[GpuView]] = defaultdict(list)
+        by_pod: defaultdict[str, list[GpuView]] = defaultdict(list)
         for gpu in self.view.gpus if self.view else ():
             for holder in gpu.holders:
                 if holder.pod_uid is not None:
-                    found[holder.pod_uid].append(gpu)
-        return {uid: tuple(gpus) for uid, gpus in found.items()}
+                    by_pod[holder.pod_uid].append(gpu)
+        return {uid: tuple(gpus) for uid, gpus in by_pod.items()}
 
     @cached_property
     def snapshots(self) -> dict[str, NodeSnapshot]:
@@ -112,37 +112,39 @@ class ClusterFacts:
     @cached_property
     def _groups(self) -> dict[tuple[str, str], PodGroupFact]:
         """PodGroups by namespace and each of the words by which their pods refer to them."""
-        found: dict[tuple[str, str], PodGroupFact] = {}
+        groups: dict[tuple[str, str], PodGroupFact] = {}
         for group in self.pod_groups:
             owner = group.owner
-            for word in (owner.name if owner else None, owner.uid if owner else None, group.name):
-                if word:
-                    found[group.namespace, word] = group
-        return found
+            for reference in (owner.name if owner else None, owner.uid if owner else None, group.name):
+                if reference:
+                    groups[group.namespace, reference] = group
+        return groups
 
     @cached_property
     def _members(self) -> dict[str, tuple[PodFact, ...]]:
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        by_group: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods if self.pod_groups else ():
             if group := self.group_of(pod):
-                found[group.uid].append(pod)
-        return {uid: tuple(pods) for uid, pods in found.items()}
+                by_group[group.uid].append(pod)
+        return {uid: tuple(pods) for uid, pods in by_group.items()}
 
     @cached_property
     def _workloads(self) -> dict[tuple[str, str], WorkloadFact]:
-        found: dict[tuple[str, str], WorkloadFact] = {}
+        workloads: dict[tuple[str, str], WorkloadFact] = {}
         for workload in self.workloads:
-            found[workload.namespace, workload.name] = workload
+            workloads[workload.namespace, workload.name] = workload
             if workload.owner and workload.owner.uid:
-                found[workload.namespace, workload.owner.uid] = workload
-        return found
+                workloads[workload.namespace, workload.owner.uid] = workload
+        return workloads
 
     def group_of(self, pod: PodFact) -> PodGroupFact | None:
         """Given a pod, return the Volcano PodGroup that it is in: by name, else by common owner."""
         named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
-        words = (*named, pod.owner.uid if pod.owner else None, pod.uid)
+        references = (*named, pod.owner.uid if pod.owner else None, pod.uid)
         groups = self._groups
-        return next((groups[pod.namespace, word] for word in words if word and (pod.namespace, word) in groups), None)
+        return next(
+            (groups[pod.namespace, name] for name in references if name and (pod.namespace, name) in groups), None
+        )
 
     def members(self, group: PodGroupFact) -> tuple[PodFact, ...]:
         """Given a PodGroup, return its pods."""
@@ -150,9 +152,11 @@ class ClusterFacts:
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
         """Given a pod, return the Kueue Workload that it belongs to: by group, else by owner."""
-        words = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
-        found = self._workloads
-        return next((found[pod.namespace, word] for word in words if word and (pod.namespace, word) in found), None)
+        references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
+        workloads = self._workloads
+        return next(
+            (workloads[pod.namespace, name] for name in references if name and (pod.namespace, name) in workloads), None
+        )
 
     def identity(self, pod: PodFact) -> Identity:
         """Given a pod, return whose it is."""
@@ -199,15 +203,15 @@ def make_cluster_facts(
     """Given the facts of one moment, in any order, return them indexed."""
     by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
     by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
-    for event in sorted(events, key=lambda each: (each.last_at or 0.0, each.uid)):
+    for event in sorted(events, key=lambda event: (event.last_at or 0.0, event.uid)):
         by_name[event.kind, event.namespace, event.name].append(event)
         if event.involved_uid is not None:
             by_uid[event.involved_uid].append(event)
     return ClusterFacts(
         pods=tuple(pods),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        events_by_uid={uid: tuple(found) for uid, found in by_uid.items()},
-        events_by_name={name: tuple(found) for name, found in by_name.items()},
+        events_by_uid={uid: tuple(events_of) for uid, events_of in by_uid.items()},
+        events_by_name={name: tuple(events_of) for name, events_of in by_name.items()},
         quotas=tuple(quotas),
         queues=tuple(queues),
         pod_groups=tuple(pod_groups),

@@ -183,11 +183,11 @@ class KubeApi:
         response.close()
         if response.status == 401:
             self._reload(client)
-        said = decode_status(body)
+        status = decode_status(body)
         return ApiError(
             response.status,
-            said.reason or response.reason,
-            said.message,
+            status.reason or response.reason,
+            status.message,
             _seconds(response.headers.get("Retry-After")),
         )
 

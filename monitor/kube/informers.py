@@ -86,7 +86,7 @@ class KubeInformers:
     def wait_settled(self, timeout: float) -> bool:
         """Return whether, within `timeout` seconds, every resource is known to be synced, forbidden or absent."""
         deadline = time.monotonic() + timeout
-        return all(each.wait_settled(max(0.0, deadline - time.monotonic())) for each in self._reflectors)
+        return all(reflector.wait_settled(max(0.0, deadline - time.monotonic())) for reflector in self._reflectors)
 
     def sources(self) -> tuple[SourceFact, ...]:
         """Return how well each resource is followed."""
@@ -103,4 +103,4 @@ class KubeInformers:
 
     def namespace_owners(self) -> dict[str, str]:
         """Return the person that each namespace was made for, where it says so."""
-        return {each.name: each.owner for each in self.namespaces.snapshot().items if each.owner}
+        return {namespace.name: namespace.owner for namespace in self.namespaces.snapshot().items if namespace.owner}

@@ -89,8 +89,8 @@ class PodWrites:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        found = msgspec.json.decode(body, type=_WirePod).metadata or _WirePodMeta()
-        return PodState(found.uid, found.deletion_timestamp is not None)
+        metadata = msgspec.json.decode(body, type=_WirePod).metadata or _WirePodMeta()
+        return PodState(metadata.uid, metadata.deletion_timestamp is not None)
 
     def evict(self, namespace: str, name: str, uid: str) -> WriteResult:
         """Ask for an eviction, which respects disruption budgets."""
@@ -138,16 +138,16 @@ class PodWrites:
             )
         except ApiError:
             return None
-        for each in listed.resources or ():
-            if each.name == "pods/eviction" and each.group and each.version:
-                return f"{each.group}/{each.version}"
+        for resource in listed.resources or ():
+            if resource.name == "pods/eviction" and resource.group and resource.version:
+                return f"{resource.group}/{resource.version}"
         return None
 
     def _by_group(self) -> str:
         group = msgspec.json.decode(
             self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireGroup
         )
-        return "policy/v1" if "v1" in {each.version for each in group.versions or ()} else "policy/v1beta1"
+        return "policy/v1" if "v1" in {entry.version for entry in group.versions or ()} else "policy/v1beta1"
 
 
 def _pod(namespace: str, name: str) -> str:

@@ -75,7 +75,7 @@ def served_version(resource: Resource, group: bytes) -> str:
         known = msgspec.json.decode(group, type=WireGroup)
     except (msgspec.MsgspecError, ValueError) as error:
         raise stream.MalformedResponseError(f"not an API group: {error}") from error
-    served = {each.version for each in known.versions or ()}
+    served = {entry.version for entry in known.versions or ()}
     for version in resource.versions:
         if version in served:
             return version

@@ -91,11 +91,11 @@ def node_fact(raw: WireNode) -> NodeFact:
         ready_reason=ready.reason if ready else None,
         conditions=states,
         unschedulable=bool(spec.unschedulable),
-        taints=tuple(_taint(each) for each in spec.taints or ()),
+        taints=tuple(_taint(taint) for taint in spec.taints or ()),
         labels=meta.labels or {},
         capacity=amounts(status.capacity),
         allocatable=amounts(status.allocatable),
-        internal_ip=next((each.address for each in status.addresses or () if each.type == "InternalIP"), None),
+        internal_ip=next((address.address for address in status.addresses or () if address.type == "InternalIP"), None),
         kubelet_version=interned(info.kubelet_version),
         runtime_version=interned(info.container_runtime_version),
     )

@@ -97,22 +97,24 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
     )
 
 
-def _kept(annotations: dict[str, str] | None, wanted: frozenset[str]) -> dict[str, str]:
-    if not annotations or wanted.isdisjoint(annotations):
+def _kept(annotations: dict[str, str] | None, names: frozenset[str]) -> dict[str, str]:
+    if not annotations or names.isdisjoint(annotations):
         return {}
-    return {name: value for name, value in annotations.items() if name in wanted}
+    return {name: value for name, value in annotations.items() if name in names}
 
 
-def _kept_env(spec: WireSpec, wanted: frozenset[str]) -> dict[str, str]:
+def _kept_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
     """Return the wanted variables. An environment that names none of them is not even decoded."""
-    kept: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for container in spec.containers or ():
         encoded = bytes(container.env)
-        for name in _quoted(wanted) if encoded else ():
+        for name in _quoted(names) if encoded else ():
             if name in encoded:
-                kept |= {env.name: env.value for env in _env.decode(encoded) or () if env.name in wanted and env.value}
+                variables |= {
+                    env.name: env.value for env in _env.decode(encoded) or () if env.name in names and env.value
+                }
                 break
-    return kept
+    return variables
 
 
 @lru_cache(maxsize=16)
@@ -122,11 +124,11 @@ def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
 
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
     """Return init containers, in the order in which they run, then the others."""
-    found = [
+    containers = [
         _container(c.name, c.image, c.restart_policy, bytes(c.resources), True) for c in spec.init_containers or ()
     ]
-    found += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
-    return tuple(found)
+    containers += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
+    return tuple(containers)
 
 
 @lru_cache(maxsize=16384)
@@ -169,16 +171,14 @@ def _largest(one: Amounts, other: Amounts) -> Amounts:
 
 def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
     """Return the conditions. Of a running pod nobody reads those that hold, and it has five of them."""
-    found = status.conditions
-    return conditions(
-        [each for each in found if each.status != "True"] if found and status.phase == "Running" else found
-    )
+    raw = status.conditions
+    return conditions([entry for entry in raw if entry.status != "True"] if raw and status.phase == "Running" else raw)
 
 
 def _statuses(status: WireStatus) -> tuple[ContainerStatusFact, ...]:
-    found = [_container_status(each, True) for each in status.init_container_statuses or ()]
-    found += [_container_status(each, False) for each in status.container_statuses or ()]
-    return tuple(found)
+    statuses = [_container_status(container, True) for container in status.init_container_statuses or ()]
+    statuses += [_container_status(container, False) for container in status.container_statuses or ()]
+    return tuple(statuses)
 
 
 def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFact:
@@ -240,13 +240,13 @@ def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
         return ()
     return tuple(
         TolerationFact(
-            key=each.key or None,
-            operator=each.operator or "Equal",
-            value=each.value,
-            effect=each.effect or None,
-            seconds=each.toleration_seconds,
+            key=toleration.key or None,
+            operator=toleration.operator or "Equal",
+            value=toleration.value,
+            effect=toleration.effect or None,
+            seconds=toleration.toleration_seconds,
         )
-        for each in _tolerations.decode(raw)
+        for toleration in _tolerations.decode(raw)
     )
 
 
@@ -265,5 +265,7 @@ def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
 
 
 def _requirements(expressions: list[WireExpression] | None, field: bool) -> Iterable[NodeRequirementFact]:
-    for each in expressions or ():
-        yield NodeRequirementFact(key=each.key, operator=each.operator, values=tuple(each.values or ()), field=field)
+    for expression in expressions or ():
+        yield NodeRequirementFact(
+            key=expression.key, operator=expression.operator, values=tuple(expression.values or ()), field=field
+        )

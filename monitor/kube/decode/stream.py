@@ -133,11 +133,11 @@ class ObjectKind(Generic[F]):
             raise MalformedResponseError(f"not a list: {error}") from error
         items: list[F] = []
         problem = None
-        for each in raw.items or ():
+        for item in raw.items or ():
             try:
-                items.append(self._build(self._object.decode(each)))
+                items.append(self._build(self._object.decode(item)))
             except _DECODE_ERRORS as error:
-                problem = problem or f"{_name(each)}: {error}"
+                problem = problem or f"{_name(item)}: {error}"
         meta = raw.metadata or WireListMeta()
         skipped = len(raw.items or ()) - len(items)
         return ListPage(tuple(items), meta.resource_version, meta.continue_ or None, skipped, problem)

@@ -140,4 +140,4 @@ def _plain_condition(kind: str, status: str | None, since: str | None) -> Condit
 
 def conditions(raw: list[WireCondition] | None) -> tuple[ConditionFact, ...]:
     """Given `status.conditions`, return them as facts."""
-    return tuple([condition(each) for each in raw]) if raw else ()
+    return tuple([condition(entry) for entry in raw]) if raw else ()

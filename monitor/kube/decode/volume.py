@@ -52,7 +52,7 @@ _source = msgspec.json.Decoder(WireSource)
 def volumes(raw: Iterable[msgspec.Raw]) -> tuple[PodVolumeFact, ...]:
     """Given `spec.volumes`, return them as facts, without the service account's token. Raise MsgspecError if broken."""
     encoded = map(bytes, raw)
-    return tuple([_volume(each) for each in encoded if not each.startswith(_TOKEN)])
+    return tuple([_volume(volume) for volume in encoded if not volume.startswith(_TOKEN)])
 
 
 @lru_cache(maxsize=8192)  # the same shares, datasets and /dev/shm are on most pods of a job, a user or a cluster
@@ -80,6 +80,6 @@ def _fact(name: str, kind: str, source: WireSource) -> PodVolumeFact:
 
 def _names(source: WireSource) -> Iterable[str]:
     """Yield the config maps and secrets that a volume is made of."""
-    for part in (source, *(each for entry in source.sources or () for each in entry.values())):
+    for part in (source, *(projected for entry in source.sources or () for projected in entry.values())):
         if part is not None and (name := part.name or part.secret_name):
             yield name

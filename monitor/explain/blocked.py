@@ -1,4 +1,4 @@
-"""Nodes that have the GPUs and may not, or cannot otherwise, take the pod: taints, selectors, and the rest."""
+"""Nodes with enough GPUs that the pod may not use (taints, selectors, cordons) or that lack another resource."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
 MAX_NAMED_NODES = 5
-# Taints that Kubernetes itself sets while a node is in trouble: to be healed, not to be tolerated.
+# Taints that Kubernetes sets for node conditions: the condition needs fixing, not a toleration.
 CONDITION_TAINT_ADVICE = {
     "node.kubernetes.io/disk-pressure": Key.TAINT_DISK_ADVICE,
     "node.kubernetes.io/memory-pressure": Key.TAINT_TROUBLE_ADVICE,
@@ -24,18 +24,21 @@ CONDITION_TAINT_ADVICE = {
 
 
 def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
-    """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
-    # However many other nodes there are: where some are what the pod wants, these are the ones to look at.
-    selected = [fit for fit in candidates if ObstacleKind.SELECTOR not in fit.rules()]
+    """Diagnosis of a pod that may use none of `candidates`, the nodes with enough GPUs."""
+    # If the pod selects some of the nodes, only those are relevant, however many others there are.
+    selected = [fit for fit in candidates if ObstacleKind.SELECTOR not in fit.exclusions()]
     relevant = selected or candidates
-    kind = _main_rule(relevant)
-    others = (*_also(relevant, kind), *_also(candidates if selected else (), kind, (ObstacleKind.SELECTOR,)))
+    kind = _main_exclusion(relevant)
+    others = (
+        *_other_exclusions(relevant, kind),
+        *_other_exclusions(candidates if selected else (), kind, (ObstacleKind.SELECTOR,)),
+    )
     if kind is ObstacleKind.TAINT:
         return _tainted(relevant, others)
     if kind is ObstacleKind.SELECTOR:
         return _not_selected(pod, relevant, others)
     key = Key.NODES_CORDONED if kind is ObstacleKind.CORDONED else Key.NODES_NOT_READY
-    names = _names(fit for fit in relevant if kind in fit.rules())
+    names = _names(fit for fit in relevant if kind in fit.exclusions())
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.OTHER,
@@ -47,15 +50,15 @@ def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
     )
 
 
-def _main_rule(candidates: Sequence[NodeFit]) -> ObstacleKind:
-    """Return the rule without which the most nodes would take the pod; where none would, the one most nodes have."""
-    alone = Counter(fit.rules()[0] for fit in candidates if len(fit.obstacles) == 1)
-    any_way = Counter(kind for fit in candidates for kind in fit.rules())
-    return max(EXCLUSIONS, key=lambda kind: (alone[kind], any_way[kind], -EXCLUSIONS.index(kind)))
+def _main_exclusion(candidates: Sequence[NodeFit]) -> ObstacleKind:
+    """The exclusion that alone keeps the pod off the most nodes, else the most common one."""
+    alone = Counter(fit.exclusions()[0] for fit in candidates if len(fit.obstacles) == 1)
+    total = Counter(kind for fit in candidates for kind in fit.exclusions())
+    return max(EXCLUSIONS, key=lambda kind: (alone[kind], total[kind], -EXCLUSIONS.index(kind)))
 
 
 def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
-    nodes = [fit for fit in candidates if ObstacleKind.TAINT in fit.rules()]
+    nodes = [fit for fit in candidates if ObstacleKind.TAINT in fit.exclusions()]
     taints = Counter(o.detail for fit in nodes for o in fit.obstacles if o.kind is ObstacleKind.TAINT)
     taint = taints.most_common(1)[0][0]
     names = _names(nodes)
@@ -73,29 +76,29 @@ def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Tex
         PodStatus.PENDING,
         PendingCause.SELECTOR,
         Text(Key.SELECTOR, values),
-        evidence=(*_labels_there(pod, candidates), *others),
+        evidence=(*_label_values(pod, candidates), *others),
         advice=(Text(Key.SELECTOR_ADVICE, values),),
     )
 
 
-def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield what the nodes have where the pod wants something else: most often it is a slip of the pen."""
+def _label_values(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
+    """The label values of the nodes where the pod requires another value: usually a typo."""
     keys = dict.fromkeys([*pod.node_selector, *(r.key for term in pod.node_affinity for r in term if not r.field)])
     for key in keys:
-        there = Counter(fit.node.labels[key] for fit in candidates if key in fit.node.labels)
-        if pod.node_selector.get(key) in there:
+        present = Counter(fit.node.labels[key] for fit in candidates if key in fit.node.labels)
+        if pod.node_selector.get(key) in present:
             continue
-        if there:
-            values = ", ".join(f"{value} ({count})" for value, count in there.most_common(MAX_NAMED_NODES))
+        if present:
+            values = ", ".join(f"{value} ({count})" for value, count in present.most_common(MAX_NAMED_NODES))
             yield Text(Key.LABEL_VALUES, {"label": key, "values": values})
         else:
             yield Text(Key.LABEL_ABSENT, {"label": key})
 
 
-def _also(
+def _other_exclusions(
     candidates: Sequence[NodeFit], main: ObstacleKind, kinds: Sequence[ObstacleKind] = EXCLUSIONS
 ) -> Iterable[Text]:
-    """Yield the nodes that something else keeps the pod off, by these rules."""
+    """Nodes excluded for a reason other than `main`, by kind."""
     keys = {
         ObstacleKind.TAINT: Key.ALSO_TAINTED,
         ObstacleKind.SELECTOR: Key.ALSO_NOT_SELECTED,
@@ -103,7 +106,7 @@ def _also(
         ObstacleKind.NOT_READY: Key.ALSO_NOT_READY,
     }
     for kind in kinds:
-        affected = [fit for fit in candidates if kind is not main and kind in fit.rules()]
+        affected = [fit for fit in candidates if kind is not main and kind in fit.exclusions()]
         if affected:
             yield Text(keys[kind], {"count": len(affected), "nodes": _names(affected)})
 
@@ -114,7 +117,7 @@ def _names(nodes: Iterable[NodeFit]) -> str:
 
 
 def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagnosis:
-    """Given nodes with enough GPUs for the pod, return which other resource they lack."""
+    """Diagnosis of a pod for which `able` nodes have enough GPUs but lack another resource."""
     keys = {
         ObstacleKind.CPU: Key.SHORT_OF_CPU,
         ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY,

@@ -1,4 +1,4 @@
-"""Containers that end, or cannot start: exit codes, signals, and the words of the container runtime."""
+"""Containers that exit or cannot start: exit codes, signals and container runtime messages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable
 
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
-from monitor.explain.quote import quote
+from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 START_FAILED_REASONS = ("StartError", "ContainerCannotRun")
-DEFAULT_SHM_BYTES = 64 * 1024**2  # what container runtimes give to /dev/shm when nobody asks for more
+DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
-# What a runtime says when it cannot start a container. First match wins, on lower case. The driver's own troubles come
-# first: their messages end with "no such file" as well, and so do those of a runtime that is itself broken.
-_START_FRAGMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Runtime messages about containers that cannot start; the first match in the lower-cased message wins. Driver and
+# runtime failures come first: their messages also end with "no such file".
+_START_FRAGMENTS: Fragments[str] = (
     ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
     ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
     ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
@@ -34,8 +34,8 @@ _START_FRAGMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NO_START_FILE", ("no such file or directory", "executable file not found", "no command specified")),
     ("RUNTIME_SLOW", ("context deadline exceeded", "reserve container name", "deadlineexceeded", "dial unix")),
 )
-# What a program's last words tell, where the pod lets them through. First match wins, on lower case.
-_MESSAGE_FRAGMENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Termination messages, where the pod provides them; the first match in the lower-cased message wins.
+_MESSAGE_FRAGMENTS: Fragments[str] = (
     ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap")),
     ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
     ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
@@ -60,9 +60,9 @@ _EXIT_CODE_CAUSES = {
 
 
 def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Given a container that ended, now or before its current wait, return why it did."""
+    """Diagnosis of a container that has terminated, now or before its current back-off."""
     end = last_termination(status)
-    cause = _word(pod, status, end, facts)
+    cause = _cause(pod, status, end, facts)
     values = _values(pod, status, end)
     return PodDiagnosis(
         PodStatus.CRASHING,
@@ -74,7 +74,7 @@ def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
 
 
 def last_termination(status: ContainerStatusFact) -> TerminationFact:
-    """Given a container, return how it ended: now, or the last time."""
+    """The current termination of a container, else the previous one."""
     if status.state == "terminated" or status.last is None:
         return TerminationFact(
             reason=status.reason,
@@ -87,20 +87,15 @@ def last_termination(status: ContainerStatusFact) -> TerminationFact:
     return status.last
 
 
-def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts) -> str:
-    """Return the word for how it ended: what the kubelet knows, then the last words, then the code."""
+def _cause(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts) -> str:
+    """The crash cause: from the kubelet's reason, then the termination message, then the exit code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
     if end.reason == "ContainerStatusUnknown":
         return "LOST"
     if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
-    lower = (end.message or "").lower()
-    if end.exit_code and (
-        cause := next(
-            (w for w, fragments in _MESSAGE_FRAGMENTS if any(fragment in lower for fragment in fragments)), None
-        )
-    ):
+    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS)):
         return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
@@ -144,7 +139,7 @@ def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, c
 
 
 def shm_size(pod: PodFact) -> Text:
-    """Given a pod, return what it may put into /dev/shm: a volume in memory is how pods get more."""
+    """Size limit of the pod's /dev/shm; pods enlarge it with a memory-backed emptyDir."""
     sizes = [volume.size_limit_bytes for volume in pod.volumes if volume.medium == "Memory"]
     if not sizes:
         return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM_BYTES})
@@ -153,15 +148,11 @@ def shm_size(pod: PodFact) -> Text:
 
 
 def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Given a container that the runtime could not create or start, return why not."""
-    status_message = (
-        None if status.reason == "CrashLoopBackOff" else status.message
-    )  # that one only says when it tries again
+    """Diagnosis of a container that the runtime could not create or start."""
+    # In CrashLoopBackOff the status message only names the back-off.
+    status_message = None if status.reason == "CrashLoopBackOff" else status.message
     message = status_message or last_termination(status).message or _runtime_event(pod, status, facts)
-    lower = message.lower()
-    cause = next(
-        (name for name, fragments in _START_FRAGMENTS if any(fragment in lower for fragment in fragments)), "OTHER"
-    )
+    cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
     values: dict[str, Value] = {
         "container": status.name,
         "node": pod.node or "?",
@@ -185,6 +176,6 @@ def _runtime_event(pod: PodFact, status: ContainerStatusFact, facts: ClusterFact
 
 
 def _executable(message: str) -> str:
-    """Given `... exec: "/start.sh": permission denied`, return `/start.sh`."""
+    """`/start.sh` of `... exec: "/start.sh": permission denied`."""
     tail = message.replace('\\"', '"').partition('exec: "')[2]
     return tail.partition('"')[0] or "?"

@@ -1,4 +1,4 @@
-"""Which nodes could take a pod, and what stands in the way on each of the others."""
+"""How a pod fits on each node: free GPUs, and the obstacles to placing the pod there."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ CORDON_TAINT = "node.kubernetes.io/unschedulable"
 NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
 MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
-Requests = Sequence[tuple[str, float]]  # by name, in order
+Requests = Sequence[tuple[str, float]]  # sorted by name
 
 
 class ObstacleKind(StrEnum):
-    """What may stand in the way."""
+    """Kind of obstacle to placing a pod on a node."""
 
     NOT_READY = "not-ready"
     CORDONED = "cordoned"
@@ -35,7 +35,7 @@ EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT,
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that stands in the way. `detail` is the taint, the requirement or the resource."""
+    """One obstacle. `detail` is the taint, the requirement or the resource."""
 
     kind: ObstacleKind
     detail: str = ""
@@ -45,7 +45,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class NodeFit:
-    """One node as this pod sees it. `free` and `total` count GPUs."""
+    """How a pod fits on one node. `free` and `total` count GPUs."""
 
     node: NodeFact
     free: int
@@ -54,20 +54,20 @@ class NodeFit:
 
     @property
     def usable(self) -> bool:
-        """Whether the pod may go there at all, be there room or not. Rules come first among the obstacles."""
+        """Whether the pod may run there, regardless of free resources. Exclusions precede other obstacles."""
         return not self.obstacles or self.obstacles[0].kind not in EXCLUSIONS
 
     @property
     def fits(self) -> bool:
         return not self.obstacles
 
-    def rules(self) -> tuple[ObstacleKind, ...]:
-        """The rules, each once, that keep the pod off."""
+    def exclusions(self) -> tuple[ObstacleKind, ...]:
+        """Distinct exclusions that keep the pod off the node."""
         return tuple(kind for kind in EXCLUSIONS if any(obstacle.kind is kind for obstacle in self.obstacles))
 
 
 def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
-    """Given a pod, return the name under which it asks for GPUs: MIG slices and shared cards have their own."""
+    """Name of the GPU resource that the pod requests: MIG slices and shared GPUs have their own."""
     if pod.requests.get(facts.resource):
         return facts.resource
     names = [name for name, amount in pod.requests.items() if amount and "/" in name]
@@ -75,30 +75,30 @@ def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
 
 
 def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
-    """Given a pod, return how many GPUs it asks for."""
+    """Number of GPUs that the pod requests."""
     return round(pod.requests.get(gpu_resource(pod, facts), 0.0))
 
 
 def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
-    """Given a pod, return how it fits on each node."""
+    """Fit of the pod on every node."""
     resource, requests = gpu_resource(pod, facts), sorted(pod.requests.items())
     return tuple(_fit(pod, node, facts, resource, requests) for node in facts.nodes)
 
 
 def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
-    """Given a pod and a node, return what stands in the way: everything, not just the first."""
+    """Fit of the pod on one node, with all obstacles."""
     return _fit(pod, node, facts, resource, sorted(pod.requests.items()))
 
 
 def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
-    """Given a pod and a node, return the taints and requirements that keep it off, be there room or not."""
+    """Taints and requirements that exclude the pod from the node, regardless of free resources."""
     return (*_taints(pod, node), *_selection(pod, node))
 
 
 def _fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
     obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, facts, resource))
     total = int(node.allocatable.get(resource, 0.0))
-    # A view that is a moment older than the pods must not promise what the scheduler has just given away.
+    # The view may be older than the pods and must not offer GPUs that the scheduler has just assigned.
     free = min(facts.free_gpus(node, resource), max(0, int(facts.free(node, resource) + MAX_ROUNDING_ERROR)))
     return NodeFit(node, free if total else 0, total, obstacles)
 
@@ -112,7 +112,7 @@ def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
 
 
 def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
-    """Yield the taints that keep the pod off, without those that only repeat a node's state."""
+    """Untolerated taints, except those that only repeat the node's state."""
     for taint in node.taints:
         repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
             node.ready is not True and taint.key in NOT_READY_TAINTS
@@ -122,7 +122,7 @@ def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
 
 
 def taint_text(taint: TaintFact) -> str:
-    """Given a taint, return it as kubectl takes it."""
+    """The taint in kubectl syntax."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
@@ -131,7 +131,7 @@ def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
 
 
 def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
-    """Given a toleration and a taint, return whether the one puts up with the other."""
+    """Whether the toleration matches the taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -150,7 +150,7 @@ def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
 
 
 def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
-    """A term without requirements matches no node: Kubernetes has it so."""
+    """A term without requirements matches no node, as in Kubernetes."""
     return bool(term) and all(_matches(requirement, node) for requirement in term)
 
 
@@ -180,7 +180,7 @@ def _compares(requirement: NodeRequirementFact, value: str | None) -> bool:
 
 
 def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:
-    """Given required terms, return them as people write them: `zone in (a, b) and gpu exists, or ...`."""
+    """Required terms as text: `zone in (a, b) and gpu exists or ...`."""
     return " or ".join(
         " and ".join(_requirement_text(requirement) for requirement in term) or "nothing" for term in terms
     )
@@ -198,7 +198,7 @@ def _requirement_text(requirement: NodeRequirementFact) -> str:
 
 
 def _room(requests: Requests, node: NodeFact, facts: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
-    """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
+    """Insufficient resources, by requests as the scheduler counts them, not by usage."""
     have, used = node.allocatable, facts.used.get(node.name, {})
     for name, needs in requests:
         free = have.get(name, 0.0) - used.get(name, 0.0)

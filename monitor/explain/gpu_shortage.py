@@ -1,4 +1,4 @@
-"""Not enough free GPUs: on one node, or in the whole cluster; who has them, and which could be given back."""
+"""Not enough free GPUs, on one node or in the cluster: who holds them, and which could be released."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from monitor.explain.fit import NodeFit, ObstacleKind, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
@@ -19,7 +19,7 @@ STUCK_STATES = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOS
 
 
 def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
-    """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
+    """Diagnosis of a pod that fits nowhere because GPUs are taken; several nodes together may have enough."""
     needs = requested_gpus(pod, facts)
     usable = [fit for fit in fits if fit.usable and fit.total]
     free = sum(fit.free for fit in usable)
@@ -41,17 +41,12 @@ def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDi
 
 
 def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
-    """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
+    """Diagnosis of a pod that requests more GPUs than any node has: it can never run as specified."""
     needs, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
     largest = max(fits, key=lambda fit: fit.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
-        return PodDiagnosis(
-            PodStatus.PENDING,
-            PendingCause.NOT_ENOUGH_GPUS,
-            Text(Key.NO_GPU_NODES, values),
-            advice=(Text(Key.NO_GPU_NODES_ADVICE, values),),
-        )
+        return pending_diagnosis(PendingCause.NOT_ENOUGH_GPUS, Key.NO_GPU_NODES, Key.NO_GPU_NODES_ADVICE, values)
     usable = [fit for fit in fits if fit.usable and fit.total]
     values = {
         "needs": needs,
@@ -70,7 +65,7 @@ def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> Pod
 
 
 def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
-    """The cluster has enough and no node has: the job should run on several."""
+    """The cluster has enough free GPUs but no single node does: the job should run on several nodes."""
     needs = requested_gpus(pod, facts)
     most = max(usable, key=lambda fit: fit.free)
     values: dict[str, Value] = {
@@ -106,7 +101,7 @@ def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Tex
 
 
 def _layout(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> tuple[int, int] | None:
-    """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
+    """The fewest (workers, GPUs per worker) that would start now, on a single GPU model if possible."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
     for fit in usable:
         seen = facts.view_of_node.get(fit.node.name)
@@ -125,7 +120,7 @@ def _workers(free: Sequence[int], needs: int) -> tuple[int, int] | None:
 
 
 def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield where the free GPUs are, most first."""
+    """Nodes with free GPUs, most first."""
     with_free = sorted((fit for fit in usable if fit.free), key=lambda fit: (-fit.free, fit.node.name))
     if with_free:
         names = ", ".join(f"{fit.node.name} ({fit.free})" for fit in with_free[:MAX_NAMED_NODES])
@@ -133,7 +128,7 @@ def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
 
 
 def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
-    """Yield who holds most of the GPUs that this pod could use."""
+    """Users holding most of the GPUs that this pod could use."""
     resource = gpu_resource(pod, facts)
     held: Counter[str] = Counter()
     for fit in usable:
@@ -145,7 +140,7 @@ def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 
 
 def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
-    """Yield how many GPUs come back when pods that are being deleted are gone."""
+    """GPUs that terminating pods will release."""
     resource = gpu_resource(pod, facts)
     pods = [p for fit in usable for p in facts.bound.get(fit.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
@@ -155,7 +150,7 @@ def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> It
 
 
 def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
-    """Yield which GPUs are held and not used, or held by what is no longer there."""
+    """GPUs held but idle, or stuck with processes or pods that no longer exist."""
     names = {fit.node.name for fit in usable}
     gpus = [gpu for gpu in (facts.view.gpus if facts.view else ()) if gpu.node in names]
     idle: Counter[str] = Counter()
@@ -181,7 +176,7 @@ def _wait_or_release(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts)
 
 
 def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield the nodes that have room for the pod and that it may not use, by what keeps it off."""
+    """Nodes with room for the pod that it may not use, by exclusion."""
     keys = {
         ObstacleKind.CORDONED: Key.ROOM_CORDONED,
         ObstacleKind.NOT_READY: Key.ROOM_NOT_READY,
@@ -189,7 +184,7 @@ def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[
         ObstacleKind.SELECTOR: Key.ROOM_NOT_SELECTED,
     }
     for kind, key in keys.items():
-        excluded = [fit for fit in fits if _has_room(fit) and kind in fit.rules()]
+        excluded = [fit for fit in fits if _has_room(fit) and kind in fit.exclusions()]
         if excluded and pod.requests:
             details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
             yield Text(

@@ -1,4 +1,4 @@
-"""Why an image could not be pulled: from the words of Docker, containerd, cri-o and the kubelet to one cause."""
+"""Cause of a failed image pull, classified from messages of Docker, containerd, CRI-O and the kubelet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.explain.quote import redact
+from monitor.explain.quote import Fragments, redact
 
 PULL_REASONS = frozenset(
     {
@@ -23,7 +23,7 @@ DEFAULT_REGISTRY = "docker.io"
 
 
 class PullFailureCause(StrEnum):
-    """Why a pull fails. The order is that of the decision."""
+    """Cause of a failed pull."""
 
     DISK_FULL = "disk-full"
     WRONG_ARCHITECTURE = "wrong-architecture"
@@ -46,9 +46,9 @@ class PullFailureCause(StrEnum):
 
 @dataclass(frozen=True)
 class PullFailure:
-    """A classified message. `host` is what did not answer as it should: not always the registry (a proxy, a mirror).
+    """A classified message. `host` is the host that failed: not always the registry (a proxy, a mirror).
 
-    `runtime_down` says that not the registry but the container runtime on the node did not answer.
+    `runtime_down`: the container runtime on the node did not answer, rather than the registry.
     """
 
     cause: PullFailureCause
@@ -59,9 +59,9 @@ class PullFailure:
     runtime_down: bool = False
 
 
-# First match wins, on lower case, with names and addresses taken out. A cause may have several places in the order:
-# a TLS handshake that times out is no matter of certificates, and a digest that "is not found" is a damaged store.
-_FRAGMENTS: tuple[tuple[PullFailureCause, tuple[str, ...]], ...] = (
+# The first match in the lower-cased message, without names and addresses, wins. A cause may appear more than once:
+# a TLS handshake timeout is unrelated to certificates, and a digest that "is not found" means a damaged store.
+_FRAGMENTS: Fragments[PullFailureCause] = (
     (PullFailureCause.DISK_FULL, ("no space left on device", "disk quota exceeded")),
     (
         PullFailureCause.WRONG_ARCHITECTURE,
@@ -193,7 +193,7 @@ _NAMES = re.compile(r"\"[^\"\s]*[/:.][^\"\s]*\"|https?://[^\s\"]+")
 
 
 def classify(reason: str | None, message: str | None, image: str | None = None) -> PullFailure:
-    """Given a waiting reason or an event's message, return why the pull fails. Never raise: unknown is a cause too."""
+    """Cause of a failed pull from a waiting reason or an event message; unknown messages yield UNKNOWN."""
     text = message or ""
     match = _IMAGE.search(text)
     name = image or (match.group(1) if match else None)
@@ -207,13 +207,13 @@ def classify(reason: str | None, message: str | None, image: str | None = None) 
 
 
 def registry_of(image: str) -> str:
-    """Given an image's name, return the host that it comes from."""
+    """Registry host of an image name."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else DEFAULT_REGISTRY
 
 
 def _cause(text: str, names: set[str]) -> PullFailureCause:
-    """Match without names: an image may be called `timeout` and a path may hold `503`."""
+    """Match with names removed: an image may be called `timeout`, and a path may contain `503`."""
     bare = _NAMES.sub("", text)
     for name in names:
         bare = bare.replace(name, "")
@@ -227,7 +227,7 @@ def _cause(text: str, names: set[str]) -> PullFailureCause:
 
 
 def _host(text: str) -> str | None:
-    """Return the host that the message is about: the one looked up, the one asked, or the address dialed."""
+    """Host that the message is about: the one looked up, requested or dialed."""
     if "proxyconnect" in text:
         match = _LOOKUP.search(text) or _DIALED.search(text)
     else:

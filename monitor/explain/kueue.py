@@ -1,11 +1,11 @@
-"""Kueue: stopped queues, workloads that wait for quota, and groups of pods that are not complete."""
+"""Kueue: stopped queues, workloads waiting for quota, and incomplete pod groups."""
 
 from __future__ import annotations
 
 import re
 
 from monitor.explain.keys import Key
-from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import KUEUE_GROUP, ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact, QueueFact, WorkloadFact
@@ -18,26 +18,26 @@ _NEVER = re.compile(r"for (\S+) in flavor ([^\s,]+),[^>]*> maximum capacity")
 
 
 def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a pending pod, return why Kueue has not let it through, or None."""
+    """Why Kueue has not admitted a pending pod, or None."""
     workload = facts.workload_of(pod)
     if workload is None and GATE not in pod.scheduling_gates:
         return None
     name = (workload.queue if workload else None) or pod.labels.get(QUEUE_LABEL)
-    if answer := queue_refuses(name, pod.namespace, facts):
-        return answer
+    if diagnosis := queue_refuses(name, pod.namespace, facts):
+        return diagnosis
     if workload is not None:
         return workload_waits(workload, facts)
     return _group_incomplete(pod, facts)
 
 
 def queue_refuses(name: str | None, namespace: str, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a LocalQueue's name, return that it is missing or stopped, it or the ClusterQueue behind it; or None."""
+    """Diagnosis if the LocalQueue is missing, or it or its ClusterQueue is stopped; else None."""
     if name is None:
         return None
     local = _queue("LocalQueue", name, namespace, facts)
     if local is None:
         if not any(queue.kind == "LocalQueue" for queue in facts.queues):
-            return None  # they cannot be seen: nothing is known, so nothing is said
+            return None  # queues are not visible
         values: dict[str, Value] = {"queue": name, "namespace": namespace}
         return _closed(Text(Key.QUEUE_MISSING, values), Text(Key.QUEUE_MISSING_ADVICE, values))
     cluster = _queue("ClusterQueue", local.parent or "", None, facts)
@@ -66,12 +66,12 @@ def _closed(headline: Text, advice: Text) -> PodDiagnosis:
 
 
 def workload_waits(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a Workload, return what it waits for, or None once it is let through."""
+    """What a Workload waits for, or None once it is admitted."""
     if workload.phase in ("admitted", "finished"):
         return None
     if workload.active is False:
         values: dict[str, Value] = {"workload": workload.name, "namespace": workload.namespace}
-        return _other(Key.WORKLOAD_INACTIVE, Key.WORKLOAD_INACTIVE_ADVICE, values)
+        return pending_diagnosis(PendingCause.OTHER, Key.WORKLOAD_INACTIVE, Key.WORKLOAD_INACTIVE_ADVICE, values)
     evicted = _condition(workload, "Evicted")
     if evicted is not None and evicted.status and evicted.reason == "Preempted" and workload.phase == "evicted":
         return PodDiagnosis(
@@ -82,12 +82,8 @@ def workload_waits(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis 
         )
     if workload.phase == "reserved":
         values = {"workload": workload.name, "namespace": workload.namespace}
-        return _other(Key.WORKLOAD_CHECKS, Key.WORKLOAD_CHECKS_ADVICE, values)
+        return pending_diagnosis(PendingCause.OTHER, Key.WORKLOAD_CHECKS, Key.WORKLOAD_CHECKS_ADVICE, values)
     return _no_quota(workload, facts)
-
-
-def _other(headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
-    return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
 
 
 def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
@@ -99,14 +95,14 @@ def _no_quota(workload: WorkloadFact, facts: ClusterFacts) -> PodDiagnosis:
         headline, values = Key.KUEUE_SHORT, values | {"resource": match[1], "flavor": match[2], "more": match[3]}
     elif match := _NEVER.search(message):
         headline, values = Key.KUEUE_NEVER, values | {"resource": match[1], "flavor": match[2]}
-    says = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
+    scheduler = (Text(Key.SCHEDULER_SAYS, {"message": quote(message)}),) if message else ()
     advice = Key.KUEUE_NEVER_ADVICE if headline is Key.KUEUE_NEVER else Key.KUEUE_WAITS_ADVICE
     books = (Text(Key.KUEUE_BOOKS, values),) if "limit" in values else ()
     return PodDiagnosis(
         PodStatus.PENDING,
         PendingCause.QUOTA,
         Text(headline, values),
-        evidence=(*books, *says),
+        evidence=(*books, *scheduler),
         advice=(Text(advice, {"queue": queue, "cluster_queue": values["cluster_queue"]}),),
     )
 
@@ -130,10 +126,11 @@ def _condition(workload: WorkloadFact, kind: str) -> ConditionFact | None:
 
 
 def _group_incomplete(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
-    """A pod without a Workload: Kueue makes one when the last pod of the group has come."""
+    """Kueue creates the Workload only once all pods of the group exist."""
     group = pod.labels.get(KUEUE_GROUP)
     if group is None:
-        return _other(Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, {"queue": pod.labels.get(QUEUE_LABEL) or "?"})
+        values: dict[str, Value] = {"queue": pod.labels.get(QUEUE_LABEL) or "?"}
+        return pending_diagnosis(PendingCause.OTHER, Key.WORKLOAD_NONE, Key.WORKLOAD_NONE_ADVICE, values)
     present = sum(
         member.namespace == pod.namespace and member.labels.get(KUEUE_GROUP) == group for member in facts.pods
     )

@@ -1,15 +1,17 @@
-"""What an explanation is made of: a headline with its cause, the evidence, and what to do."""
+"""Data model of explanations: status, cause, headline, evidence and advice."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.facts.text import Text
+from monitor.explain.keys import Key
+from monitor.facts.kube import PodFact
+from monitor.facts.text import Text, Value
 
 
 class PodStatus(StrEnum):
-    """What a pod is doing, in one word."""
+    """What a pod is doing."""
 
     PENDING = "pending"
     PULLING = "pulling"
@@ -24,7 +26,7 @@ class PodStatus(StrEnum):
 
 
 class PendingCause(StrEnum):
-    """Why a pod is not scheduled. These words are also the causes of the rule on pending pods."""
+    """Why a pod is not scheduled. The values are also the causes of the pending-pod rule."""
 
     NO_SINGLE_NODE_FITS = "no-single-node-fits"
     NOT_ENOUGH_GPUS = "not-enough-gpus"
@@ -41,7 +43,7 @@ class PendingCause(StrEnum):
 
 @dataclass(frozen=True)
 class PodDiagnosis:
-    """Why a pod is as it is. `cause` is an enumerated word that stays the same however the sentence is put."""
+    """Why a pod is in its status. `cause` is a stable code, independent of wording."""
 
     status: PodStatus
     cause: str
@@ -50,9 +52,19 @@ class PodDiagnosis:
     advice: tuple[Text, ...] = ()
 
 
+def pending_diagnosis(cause: PendingCause, headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
+    """Diagnosis of a pending pod whose headline and advice share their values."""
+    return PodDiagnosis(PodStatus.PENDING, cause, Text(headline, values), advice=(Text(advice, values),))
+
+
+def pod_values(pod: PodFact) -> dict[str, Value]:
+    """Name, namespace and node of the pod as values of a text."""
+    return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
+
+
 @dataclass(frozen=True)
 class PodRef:
-    """Which pod, and whose. Of something that has no pod yet, `name` is the name that was asked for."""
+    """A pod and its owner. For a job without pods, `name` is the requested name."""
 
     namespace: str | None
     name: str
@@ -65,7 +77,7 @@ class PodRef:
 
 @dataclass(frozen=True)
 class Explanation:
-    """An answer about a pod. `seconds` is how long it has been in this status, None where nothing says."""
+    """Diagnosis of an identified pod. `seconds` is the time spent in this status, if known."""
 
     pod: PodRef
     status: PodStatus
@@ -77,6 +89,6 @@ class Explanation:
 
 
 def compact_number(amount: float) -> int | float:
-    """Given an amount, return it without a fraction that says nothing: 8 for 8.0."""
+    """The amount without an insignificant fraction: 8 for 8.0."""
     rounded = round(amount)
     return rounded if abs(amount - rounded) < 1e-6 else round(amount, 2)

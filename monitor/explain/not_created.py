@@ -1,4 +1,4 @@
-"""A name as people know it: a pod, a job with several pods, or a job whose pods do not exist, and why not."""
+"""Explanations by name: a pod, a job with pods, or a job whose pods do not exist."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from monitor.explain.pod import explain_pod
 from monitor.explain.quota_message import newest_denial, parse_denial
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text
+from monitor.facts.text import Text, Value
 
-# Which of a job's pods to speak of: the one in the worst state.
+# Explanations of a job lead with its pod in the worst status.
 WORST_FIRST = (
     PodStatus.CRASHING,
     PodStatus.PULLING,
@@ -31,10 +31,10 @@ WORST_FIRST = (
 
 
 def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: float) -> Explanation:
-    """Given a name, and the namespace or None for any, return an explanation of what it means.
+    """Explanation of a pod or job by name; `namespace` None means any.
 
-    A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
-    `unknown-name` where nothing of that name is known.
+    Prefers a pod of that name, then the worst pod of the job of that name, then why the job has no pods. The cause is
+    `unknown-name` if no such pod or job exists.
     """
     pods = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
     if pods:
@@ -43,11 +43,11 @@ def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: flo
         (p for p in facts.pods if _is_of_job(p, name, facts) and _in(p.namespace, namespace)), facts, now
     )
     if job and job[0].status not in (PodStatus.FINISHED, PodStatus.RUNNING):
-        return _one_of(job)
-    refused = _refused(name, namespace, facts) or _queued(name, namespace, facts)
-    if refused is not None:
-        return refused
-    return _one_of(job) if job else _unknown(name, namespace)
+        return _summarized(job)
+    not_created = _refused(name, namespace, facts) or _queued(name, namespace, facts)
+    if not_created is not None:
+        return not_created
+    return _summarized(job) if job else _unknown(name, namespace)
 
 
 def _in(namespace: str | None, requested: str | None) -> bool:
@@ -63,8 +63,8 @@ def _explain_all(pods: Iterable[PodFact], facts: ClusterFacts, now: float) -> li
     return sorted(explanations, key=lambda explanation: (WORST_FIRST.index(explanation.status), explanation.pod.name))
 
 
-def _one_of(explanations: list[Explanation]) -> Explanation:
-    """Given the explanations of a job's pods, worst first, return the first, and how the others are."""
+def _summarized(explanations: list[Explanation]) -> Explanation:
+    """The first of a job's explanations (worst first), with a summary of the others."""
     if len(explanations) == 1:
         return explanations[0]
     counts = Counter(explanation.status for explanation in explanations)
@@ -73,35 +73,36 @@ def _one_of(explanations: list[Explanation]) -> Explanation:
     return replace(explanations[0], evidence=(*explanations[0].evidence, summary))
 
 
-def _explanation(name: str, namespace: str | None, answer: PodDiagnosis, seconds: float | None = None) -> Explanation:
+def _explanation(name: str, namespace: str | None, diagnosis: PodDiagnosis) -> Explanation:
     return Explanation(
         PodRef(namespace, name, job=name),
         PodStatus.NOT_CREATED,
-        answer.cause,
-        answer.headline,
-        answer.evidence,
-        answer.advice,
-        seconds,
+        diagnosis.cause,
+        diagnosis.headline,
+        diagnosis.evidence,
+        diagnosis.advice,
     )
 
 
 def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
-    """Return why the API server refuses the pods of this name, or None."""
-    places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in facts.events_by_name})
-    for candidate in places:
+    """Why the API server rejects the pods of this job, or None."""
+    known = {event_namespace or "" for _, event_namespace, _ in facts.events_by_name}
+    for candidate in [namespace] if namespace is not None else sorted(known):
         event = newest_denial(name, candidate, facts)
         if event is None:
             continue
         denial = parse_denial(event.message or "")
-        evidence = [*_quota_books(denial.values.get("quota"), candidate, facts)]
+        evidence = [*_quota_usage(denial.values.get("quota"), candidate, facts)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
-        answer = PodDiagnosis(PodStatus.NOT_CREATED, denial.cause, denial.headline, tuple(evidence), (denial.advice,))
-        return _explanation(name, candidate, answer)
+        diagnosis = PodDiagnosis(
+            PodStatus.NOT_CREATED, denial.cause, denial.headline, tuple(evidence), (denial.advice,)
+        )
+        return _explanation(name, candidate, diagnosis)
     return None
 
 
-def _quota_books(quota: object, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
-    """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
+def _quota_usage(quota: object, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
+    """Current usage of the quota, and the main GPU holders of the namespace."""
     for fact in facts.quotas:
         if fact.namespace != namespace or fact.name != quota:
             continue
@@ -124,34 +125,29 @@ def _quota_books(quota: object, namespace: str | None, facts: ClusterFacts) -> I
 
 
 def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
-    """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
+    """Diagnosis of a job whose pods are created only once its queue admits it, or None."""
     for workload in facts.workloads:
-        if not _in(workload.namespace, namespace) or name not in (
-            workload.name,
-            workload.owner.name if workload.owner else "",
-        ):
+        names = (workload.name, workload.owner.name if workload.owner else "")
+        if not _in(workload.namespace, namespace) or name not in names:
             continue
-        answer = kueue.queue_refuses(workload.queue, workload.namespace, facts) or kueue.workload_waits(workload, facts)
-        if answer is not None:
-            return _explanation(name, workload.namespace, answer)
+        diagnosis = kueue.queue_refuses(workload.queue, workload.namespace, facts)
+        diagnosis = diagnosis or kueue.workload_waits(workload, facts)
+        if diagnosis is not None:
+            return _explanation(name, workload.namespace, diagnosis)
     for group in facts.pod_groups:
         if not _in(group.namespace, namespace) or name not in (group.name, group.owner.name if group.owner else ""):
             continue
         queue = next((q for q in facts.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
         needed = facts.resource, group.min_resources.get(facts.resource, 0.0)
-        answer = volcano.queue_refuses(queue, needed, facts) if queue else None
-        answer = answer or volcano.members_missing(group, facts)
-        if answer is not None:
-            return _explanation(name, group.namespace, answer)
+        diagnosis = volcano.queue_refuses(queue, needed, facts) if queue else None
+        diagnosis = diagnosis or volcano.members_missing(group, facts)
+        if diagnosis is not None:
+            return _explanation(name, group.namespace, diagnosis)
     return None
 
 
 def _unknown(name: str, namespace: str | None) -> Explanation:
-    values = {"name": name, "namespace": namespace or "*"}
-    answer = PodDiagnosis(
-        PodStatus.NOT_CREATED,
-        "unknown-name",
-        Text(Key.UNKNOWN_NAME, {**values}),
-        advice=(Text(Key.UNKNOWN_NAME_ADVICE, {**values}),),
-    )
-    return _explanation(name, namespace, answer)
+    values: dict[str, Value] = {"name": name, "namespace": namespace or "*"}
+    advice = Text(Key.UNKNOWN_NAME_ADVICE, values)
+    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, "unknown-name", Text(Key.UNKNOWN_NAME, values), advice=(advice,))
+    return _explanation(name, namespace, diagnosis)

@@ -1,4 +1,4 @@
-"""A pod that came later and got GPUs first: which, whose, and why."""
+"""Pods created later that got GPUs first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HELD_BACK_CAUSES = (*QUEUE_CAUSES, PendingCause.GANG_INCOMPLETE, PendingCause.VO
 
 @dataclass(frozen=True)
 class Overtaker:
-    """A later pod that runs, and the taint of its node that keeps the earlier one off, if there is one."""
+    """A later pod that runs, and the taint of its node that excludes the earlier pod, if any."""
 
     pod: PodFact
     node: str
@@ -27,26 +27,26 @@ class Overtaker:
     taint: str | None
 
 
-def add_overtakers(answer: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Given why a pod waits, add who overtook it.
+def add_overtakers(diagnosis: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
+    """The diagnosis extended by the pods that overtook this one.
 
-    It becomes the headline when with the later pods' GPUs this one would run: then they are what it waits for.
+    Being overtaken becomes the headline if this pod would run with the later pods' GPUs.
     """
     overtakers = find_overtakers(pod, facts)
     if not overtakers:
-        return answer
+        return diagnosis
     first = min(overtakers, key=lambda overtaker: (-overtaker.gpus, overtaker.pod.created_at or 0.0, overtaker.pod.uid))
-    reasons = [_who(first, pod, facts), _why(first, answer, pod, facts)]
+    reasons = [_who(first, pod, facts), _why(first, diagnosis, pod, facts)]
     if len(overtakers) > 1:
         reasons.append(Text(Key.OVERTAKEN_OTHERS, {"count": len(overtakers) - 1}))
-    if answer.cause in SHORTAGE_CAUSES and _would_run(overtakers, pod, facts):
-        evidence = (*reasons[1:], answer.headline, *answer.evidence)
-        return replace(answer, cause=PendingCause.OVERTAKEN, headline=reasons[0], evidence=evidence)
-    return replace(answer, evidence=(*answer.evidence, *reasons))
+    if diagnosis.cause in SHORTAGE_CAUSES and _would_run(overtakers, pod, facts):
+        evidence = (*reasons[1:], diagnosis.headline, *diagnosis.evidence)
+        return replace(diagnosis, cause=PendingCause.OVERTAKEN, headline=reasons[0], evidence=evidence)
+    return replace(diagnosis, evidence=(*diagnosis.evidence, *reasons))
 
 
 def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
-    """Given a waiting pod, return the later pods that hold GPUs on nodes which it selects as well."""
+    """Later pods that hold GPUs on nodes which the pending pod also selects."""
     if pod.created_at is None or not requested_gpus(pod, facts):
         return []
     resource = gpu_resource(pod, facts)
@@ -56,7 +56,7 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
         if not later:
             continue
         obstacles = placement_obstacles(pod, node)
-        # Another pool of nodes is another queue: nobody overtakes there.
+        # Pods on nodes that this pod does not select do not compete with it.
         if any(obstacle.kind is ObstacleKind.SELECTOR for obstacle in obstacles):
             continue
         taint = next((obstacle.detail for obstacle in obstacles if obstacle.kind is ObstacleKind.TAINT), None)
@@ -65,7 +65,7 @@ def find_overtakers(pod: PodFact, facts: ClusterFacts) -> list[Overtaker]:
 
 
 def _is_later(other: PodFact, pod: PodFact, resource: str, facts: ClusterFacts) -> bool:
-    """A pod of the same job is no stranger, and a pod that is on its way out overtakes nobody any more."""
+    """Pods of the same job and terminating pods do not count as overtakers."""
     if (other.created_at or 0.0) <= (pod.created_at or 0.0):
         return False
     if not other.requests.get(resource) or other.deletion_at is not None:
@@ -94,14 +94,14 @@ def _who(first: Overtaker, pod: PodFact, facts: ClusterFacts) -> Text:
     return Text(Key.OVERTAKEN, values)
 
 
-def _why(first: Overtaker, answer: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> Text:
+def _why(first: Overtaker, diagnosis: PodDiagnosis, pod: PodFact, facts: ClusterFacts) -> Text:
     other = first.pod
     if first.taint is not None:
         return Text(Key.OVERTAKEN_TAINT, {"taint": first.taint, "node": first.node})
     queue, own_queue = facts.identity(other).queue, facts.identity(pod).queue
-    if answer.cause in QUEUE_CAUSES and queue is not None and queue != own_queue:
+    if diagnosis.cause in QUEUE_CAUSES and queue is not None and queue != own_queue:
         return Text(Key.OVERTAKEN_QUEUE, {"queue": queue, "own": own_queue or "?"})
-    if answer.cause in HELD_BACK_CAUSES:
+    if diagnosis.cause in HELD_BACK_CAUSES:
         return Text(Key.OVERTAKEN_HELD)
     if (other.priority or 0) > (pod.priority or 0):
         return Text(Key.OVERTAKEN_PRIORITY, {"priority": other.priority or 0, "own": pod.priority or 0})

@@ -1,4 +1,4 @@
-"""A pod that has no node yet: who or what keeps it waiting."""
+"""Pending pods: why they have no node yet."""
 
 from __future__ import annotations
 
@@ -16,33 +16,37 @@ from monitor.facts.text import Text
 
 
 def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
-    """Given a pod without a node, return why it waits.
+    """Diagnosis of a pod without a node.
 
-    What cannot be argued with comes first: a queue, a group or a volume that is not ready. Then the nodes, one by one.
+    Queues, pod groups and volumes that are not ready come first, then each node is examined.
     """
-    says = scheduler_verdict(pod, facts)
-    answer = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, says) or _by_nodes(pod, facts, says, now)
-    answer = overtaken.add_overtakers(answer, pod, facts)
-    if says is None or any(text.key is Key.SCHEDULER_SAYS for text in (answer.headline, *answer.evidence)):
-        return answer
-    return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
+    verdict = scheduler_verdict(pod, facts)
+    diagnosis = (
+        queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict) or _by_nodes(pod, facts, verdict, now)
+    )
+    diagnosis = overtaken.add_overtakers(diagnosis, pod, facts)
+    if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
+        return diagnosis
+    return replace(
+        diagnosis, evidence=(*diagnosis.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)}))
+    )
 
 
-def _by_nodes(pod: PodFact, facts: ClusterFacts, says: SchedulerVerdict | None, now: float) -> PodDiagnosis:
+def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | None, now: float) -> PodDiagnosis:
     fits = fit_all(pod, facts)
     if not fits:
         return PodDiagnosis(
             PodStatus.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),)
         )
-    if answer := has_room.awaiting_preemption(pod):
-        return answer
+    if diagnosis := has_room.awaiting_preemption(pod):
+        return diagnosis
     if any(fit.fits for fit in fits):
-        return has_room.explain(pod, fits, facts, says, now)
+        return has_room.explain(pod, fits, facts, verdict, now)
     return _nothing_fits(pod, fits, facts)
 
 
 def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
-    """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
+    """No node fits: the pod may use none, GPUs are short, or another resource is."""
     needs = requested_gpus(pod, facts)
     if needs and not any(fit.total >= needs for fit in fits):
         return gpu_shortage.too_large(pod, fits, facts)

@@ -1,9 +1,9 @@
-"""One pod explained: which situation it is in, and what that situation's file says."""
+"""Explanation of one pod: selects the situation and its diagnosis."""
 
 from __future__ import annotations
 
 from monitor.explain import crash, finished, pulling, running, starting, terminating
-from monitor.explain.image_pull import PULL_REASONS as PULL_REASONS
+from monitor.explain.image_pull import PULL_REASONS
 from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus
 from monitor.explain.pending import pending
 from monitor.facts.cluster_facts import ClusterFacts
@@ -20,28 +20,28 @@ CANNOT_START_REASONS = (
 
 
 def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
-    """Given a pod, everything known and the time, return why the pod is as it is."""
-    answer = _answer(pod, facts, now)
-    since = _since(pod, answer.status, facts)
+    """Why the pod is in its current status."""
+    diagnosis = _diagnosis(pod, facts, now)
+    since = _since(pod, diagnosis.status, facts)
     return Explanation(
         pod=pod_reference(pod, facts),
-        status=answer.status,
-        cause=answer.cause,
-        headline=answer.headline,
-        evidence=answer.evidence,
-        advice=answer.advice,
+        status=diagnosis.status,
+        cause=diagnosis.cause,
+        headline=diagnosis.headline,
+        evidence=diagnosis.evidence,
+        advice=diagnosis.advice,
         seconds=max(0.0, now - since) if since is not None else None,
     )
 
 
 def pod_reference(pod: PodFact, facts: ClusterFacts) -> PodRef:
-    """Given a pod, return how to speak of it. Its group or workload knows better than its labels where it queues."""
+    """Reference to the pod. The queue of its group or workload takes precedence over its labels."""
     who, queued = facts.identity(pod), facts.group_of(pod) or facts.workload_of(pod)
     queue = (queued.queue if queued else None) or who.queue
     return PodRef(pod.namespace, pod.name, pod.uid, pod.node, who.user, who.job, queue)
 
 
-def _answer(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
+def _diagnosis(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     if pod.deletion_at is not None:
         return terminating.terminating(pod, facts, now)
     if pod.finished:
@@ -52,7 +52,7 @@ def _answer(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
 
 
 def _failing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Return what is wrong with the first container that is in trouble, init containers first, or None."""
+    """Diagnosis of the first failing container, init containers first, or None."""
     for status in pod.statuses:
         if status.state == "waiting" and status.reason in PULL_REASONS:
             return pulling.failing(pod, status, facts)
@@ -73,7 +73,7 @@ def _could_not_start(status: ContainerStatusFact) -> bool:
 
 
 def _crashed(status: ContainerStatusFact) -> bool:
-    """An init container that ended well is done; any other that ended is started again until it stays."""
+    """An init container that exited with 0 is done; any other terminated container is restarted."""
     if status.state == "waiting":
         return status.reason == "CrashLoopBackOff"
     return status.state == "terminated" and status.exit_code != 0
@@ -87,7 +87,7 @@ def _starting_or_running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDi
 
 
 def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None:
-    """Return since when the pod is in this status."""
+    """When the pod entered this status."""
     if status is PodStatus.IDLE:
         return max((card.idle_since for card in facts.cards.get(pod.uid, ()) if card.idle_since), default=None)
     if status is PodStatus.TERMINATING and pod.deletion_at is not None:

@@ -1,4 +1,4 @@
-"""A pod whose image is not there: why the pull fails, whose fault that is, or how long it already takes."""
+"""Pods waiting for an image: why the pull fails and what is at fault, or how long it has taken."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-WRONG_NAME_CAUSES = (
+IMAGE_SPECIFIC_CAUSES = (
     PullFailureCause.WRONG_ARCHITECTURE,
     PullFailureCause.UNAUTHORIZED,
     PullFailureCause.NOT_FOUND,
@@ -20,7 +20,7 @@ WRONG_NAME_CAUSES = (
     PullFailureCause.NEVER_PULL,
 )
 SLOW_PULL_SECONDS = 300.0
-_TELLING = (
+_CONCLUSIVE_FRAGMENTS = (
     "failed to pull image",
     "failed to inspect image",
     "failed to apply default image tag",
@@ -29,9 +29,9 @@ _TELLING = (
 
 
 def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
-    image = next((container.image for container in pod.containers if container.name == status.name), None)
-    failure, event = _newest_word(pod, status, image, facts)
+    """Diagnosis of a container whose image pull fails, and what is at fault."""
+    image = _image_of(pod, status)
+    failure, event = _newest_failure(pod, status, image, facts)
     values: dict[str, Value] = {
         "image": failure.image or image or "?",
         "registry": failure.registry or "?",
@@ -55,16 +55,20 @@ def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
     )
 
 
-def _newest_word(
+def _image_of(pod: PodFact, status: ContainerStatusFact) -> str | None:
+    return next((container.image for container in pod.containers if container.name == status.name), None)
+
+
+def _newest_failure(
     pod: PodFact, status: ContainerStatusFact, image: str | None, facts: ClusterFacts
 ) -> tuple[PullFailure, EventFact | None]:
-    """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
+    """The failure by the container's own message if conclusive, else by the newest conclusive event."""
     from_status = classify(status.reason, status.message, image)
     events = [
         event
         for event in facts.events_of(pod)
         if event.container in (None, status.name)
-        and any(fragment in (event.message or "").lower() for fragment in _TELLING)
+        and any(fragment in (event.message or "").lower() for fragment in _CONCLUSIVE_FRAGMENTS)
     ]
     if from_status.cause is not PullFailureCause.UNKNOWN or from_status.runtime_down or not events:
         return from_status, events[-1] if events else None
@@ -72,18 +76,20 @@ def _newest_word(
 
 
 def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
-    """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
+    """Evidence for the culprit (node, registry or image name): other failing pulls, and registry probes."""
     yield from _probes(pod, failure, facts)
     others = [(other, image) for other, image in _failing_pods(facts) if other.uid != pod.uid]
     here = {image for other, image in others if other.node == pod.node and image != failure.image}
     there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == failure.registry}
     same = {other.node for other, image in others if other.node != pod.node and image == failure.image}
-    # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
-    if same and (failure.cause in WRONG_NAME_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)):
+    # A wrong image name fails on every node; a broken registry fails for every image.
+    if same and (
+        failure.cause in IMAGE_SPECIFIC_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)
+    ):
         yield Text(Key.PULL_IMAGE_SUSPECT, {"image": failure.image or "?", "count": len(same) + 1})
-    elif there and failure.cause not in WRONG_NAME_CAUSES:
+    elif there and failure.cause not in IMAGE_SPECIFIC_CAUSES:
         yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": failure.registry or "?", "count": len(there) + 1})
-    elif here and failure.cause not in WRONG_NAME_CAUSES:
+    elif here and failure.cause not in IMAGE_SPECIFIC_CAUSES:
         yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
     yield from _works_elsewhere(pod, failure, facts)
 
@@ -92,16 +98,13 @@ def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
     for pods in facts.bound.values():
         for pod in pods:
             for status in pod.statuses:
-                if status.state == "waiting" and status.reason in PULL_REASONS:
-                    image = next(
-                        (container.image for container in pod.containers if container.name == status.name), None
-                    )
-                    if image:
-                        yield pod, image
+                failing = status.state == "waiting" and status.reason in PULL_REASONS
+                if failing and (image := _image_of(pod, status)):
+                    yield pod, image
 
 
 def _probes(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
-    """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
+    """Whether this node's probe reaches the registry, and how many other nodes' probes do."""
     hosts = {failure.registry, failure.host} - {None}
     results = {
         node: probe
@@ -127,7 +130,7 @@ def _host(target: str) -> str:
 
 
 def _works_elsewhere(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
-    """Yield the nodes that have the image already: the name is right, and the pod could run there."""
+    """Nodes that already have the image: the name is correct, and the pod could run there."""
     nodes = sorted(
         node
         for node, snapshot in facts.snapshots.items()
@@ -139,7 +142,7 @@ def _works_elsewhere(pod: PodFact, failure: PullFailure, facts: ClusterFacts) ->
 
 
 def _secrets(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
-    """Yield that the pod names credentials which do not exist."""
+    """Pull secrets that the pod references but that do not exist."""
     for event in reversed(facts.events_of(pod)):
         if event.reason == "FailedToRetrieveImagePullSecret" and failure.cause is PullFailureCause.UNAUTHORIZED:
             yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
@@ -147,7 +150,7 @@ def _secrets(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterabl
 
 
 def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
-    """Given a pod whose containers are not created yet, return that an image is being pulled, or None."""
+    """Diagnosis of a pod whose image is being pulled, or None."""
     events = [event for event in facts.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
     if not events or events[-1].reason != "Pulling" or events[-1].last_at is None:
         return None
@@ -162,7 +165,7 @@ def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis |
 
 
 def _size(image: str, facts: ClusterFacts) -> int | None:
-    """Return how big an image is, as the nodes say that have it."""
+    """Size of an image according to a node that has it."""
     for snapshot in facts.snapshots.values():
         for cache in snapshot.images or ():
             for cached in cache.images:

@@ -1,4 +1,4 @@
-"""Why a controller could not create pods: what the API server answered it, as sentences."""
+"""Why a controller could not create pods, from the API server's rejection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 
 @dataclass(frozen=True)
 class AdmissionDenial:
-    """Why pods are not created. `cause` is an enumerated word."""
+    """Why pods are not created. `cause` is a code."""
 
     cause: str
     headline: Text
@@ -39,7 +39,7 @@ class AdmissionDenial:
 
 
 def parse_denial(message: str) -> AdmissionDenial:
-    """Given what the API server answered, return why it refuses. Never raise: what is not understood is quoted."""
+    """Reason for the API server's rejection; an unrecognised message is quoted."""
     for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
         if denial := read(message):
             return denial
@@ -48,13 +48,13 @@ def parse_denial(message: str) -> AdmissionDenial:
 
 
 def denial_evidence(name: str, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
-    """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
+    """The newest reason why pods of the named object could not be created, if any."""
     if event := newest_denial(name, namespace, facts):
         yield parse_denial(event.message or "").headline
 
 
 def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> EventFact | None:
-    """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
+    """The newest event in which the controller of the named object reports failed pod creation."""
     denials = [
         event
         for (_, where, what), events in facts.events_by_name.items()
@@ -66,7 +66,7 @@ def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> Even
 
 
 def _belongs(what: str, name: str) -> bool:
-    """A Deployment's pods are created by its ReplicaSet, which has its name and a hash; a CronJob's by its Jobs."""
+    """ReplicaSets have the name of their Deployment plus a hash, Jobs that of their CronJob plus a number."""
     if what == name:
         return True
     head, dash, tail = what.rpartition("-")
@@ -90,7 +90,7 @@ def _quota(message: str) -> AdmissionDenial | None:
 
 
 def _amounts(text: str) -> dict[str, str]:
-    """Given `requests.nvidia.com/gpu=8,pods=1`, return it as a mapping."""
+    """`requests.nvidia.com/gpu=8,pods=1` as a mapping."""
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): amount.strip() for name, _, amount in pairs}
 

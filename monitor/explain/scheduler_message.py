@@ -1,4 +1,4 @@
-"""What the scheduler itself says about a pending pod, in the words of Kubernetes 1.20 and later, Volcano and Kueue."""
+"""The scheduler's message about a pending pod: kube-scheduler (Kubernetes 1.20 and later), Volcano and Kueue."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from monitor.explain.quote import Fragments, match_fragments
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ConditionFact, PodFact
 
@@ -16,7 +17,7 @@ _PART = re.compile(r"(?:^|[,.]\s+)(\d+)\s+(?=\S)")
 
 
 class SchedulerReason(StrEnum):
-    """What a part of the message is about."""
+    """What one part of the message is about."""
 
     RESOURCE = "resource"
     TAINT = "taint"
@@ -34,8 +35,8 @@ class SchedulerReason(StrEnum):
     OTHER = "other"
 
 
-# First match wins, on lower case.
-_WORDS: tuple[tuple[SchedulerReason, tuple[str, ...]], ...] = (
+# The first match in the lower-cased text wins.
+_FRAGMENTS: Fragments[SchedulerReason] = (
     (
         SchedulerReason.CLAIM_UNBOUND,
         ("unbound immediate persistentvolumeclaim", "non-existent persistentvolume", "is being deleted"),
@@ -62,28 +63,28 @@ _WORDS: tuple[tuple[SchedulerReason, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True)
 class SchedulerMessagePart:
-    """A part of the message: on how many nodes, where it counts them, and about what."""
+    """One part of the message. `nodes` is the number of nodes it applies to, if given."""
 
-    says: SchedulerReason
+    reason: SchedulerReason
     text: str
     nodes: int | None = None
 
 
 @dataclass(frozen=True)
 class SchedulerVerdict:
-    """The newest word of the scheduler. `since` is when it first said no."""
+    """The scheduler's latest message. `since` is when it first rejected the pod."""
 
     message: str
     since: float | None
     parts: tuple[SchedulerMessagePart, ...]
 
-    def about(self, says: SchedulerReason) -> SchedulerMessagePart | None:
-        """Return the first part about this, or None."""
-        return next((part for part in self.parts if part.says is says), None)
+    def about(self, reason: SchedulerReason) -> SchedulerMessagePart | None:
+        """The first part with this reason, or None."""
+        return next((part for part in self.parts if part.reason is reason), None)
 
 
 def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | None:
-    """Given a pod, return what the scheduler says of it, or None if it has not spoken."""
+    """The scheduler's verdict on the pod, or None if there is none yet."""
     condition = unschedulable_condition(pod)
     event = next(
         (
@@ -101,7 +102,7 @@ def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | N
 
 
 def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
-    """Given a pod, return the condition by which a scheduler says that it cannot place it, or None."""
+    """The condition in which a scheduler reports that it cannot place the pod, or None."""
     return next(
         (condition for condition in pod.conditions if condition.type == "PodScheduled" and condition.status is False),
         None,
@@ -109,7 +110,7 @@ def unschedulable_condition(pod: PodFact) -> ConditionFact | None:
 
 
 def parse_scheduler_message(message: str) -> tuple[SchedulerMessagePart, ...]:
-    """Given a scheduler's message, return its parts. What preemption could do is left out: it is about other pods."""
+    """Parts of a scheduler message, without the preemption result, which is about other pods."""
     body, counted = _HEAD.subn("", _TAIL.split(message, maxsplit=1)[0], count=1)
     pieces = _PART.split(body.strip().rstrip(".")) if counted else [body]
     parts = [_part(pieces[0], None)] if pieces[0].strip() else []
@@ -122,7 +123,4 @@ def _part(text: str, nodes: int | None) -> SchedulerMessagePart:
     lower = text.lower()
     if "persistentvolumeclaim" in lower and "not found" in lower:
         return SchedulerMessagePart(SchedulerReason.CLAIM_MISSING, text, nodes)
-    says = next(
-        (says for says, fragments in _WORDS if any(fragment in lower for fragment in fragments)), SchedulerReason.OTHER
-    )
-    return SchedulerMessagePart(says, text, nodes)
+    return SchedulerMessagePart(match_fragments(text, _FRAGMENTS) or SchedulerReason.OTHER, text, nodes)

@@ -1,4 +1,4 @@
-"""A pod that has its node and does not start: sandbox, configuration, init containers, or just not yet."""
+"""Scheduled pods that have not started: sandbox, configuration, init containers, or simply not yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from monitor.explain import pulling, volumes
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
-from monitor.explain.quote import quote
+from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -17,8 +17,8 @@ LONG_START_SECONDS = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
 _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
 
-# What a failed sandbox is about; first match wins, on lower case.
-_SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Sandbox failure messages; the first match in the lower-cased message wins.
+_SANDBOX_FRAGMENTS: Fragments[str] = (
     ("DISK_FULL", ("no space left on device",)),
     (
         "NO_ADDRESS",
@@ -32,7 +32,7 @@ _SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
-    """Given a pod on a node none of whose containers runs or fails yet, return what it waits for."""
+    """Diagnosis of a scheduled pod without running containers."""
     node = facts.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
         values: dict[str, Value] = {"node": node.name}
@@ -40,12 +40,14 @@ def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
         return _sandbox(newest, pod)
-    answer = (volumes.not_mounted(pod, facts) if newest is not None else None) or pulling.in_progress(pod, facts, now)
-    return answer or _initializing(pod, now) or _nothing_known(pod, now)
+    diagnosis = (volumes.not_mounted(pod, facts) if newest is not None else None) or pulling.in_progress(
+        pod, facts, now
+    )
+    return diagnosis or _initializing(pod, now) or _nothing_known(pod, now)
 
 
 def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
-    """Return the newest event of a failed volume or sandbox that nothing later has made past."""
+    """The newest failed volume or sandbox event that no later event supersedes."""
     for event in reversed(facts.events_of(pod)):
         if event.reason in ("Pulling", "Pulled", "Created", "Started"):
             return None
@@ -59,8 +61,7 @@ def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, 
 
 
 def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
-    lower = (event.message or "").lower()
-    cause = next((name for name, fragments in _SANDBOX if any(fragment in lower for fragment in fragments)), "OTHER")
+    cause = match_fragments(event.message, _SANDBOX_FRAGMENTS) or "OTHER"
     values: dict[str, Value] = {"node": pod.node or "?"}
     evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
     if cause == "PAUSE_IMAGE":
@@ -76,7 +77,7 @@ def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
 
 
 def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
-    """Given a container that cannot be made for its configuration, return what is missing or wrong."""
+    """Diagnosis of a container that cannot be created because of its configuration."""
     message = status.message or _event_message(pod, status, facts)
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
@@ -101,7 +102,7 @@ def _event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFact
 
 
 def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
-    """Return which init container is still at work, or None."""
+    """Diagnosis naming the init container that is still running, or None."""
     running = next((status for status in pod.statuses if status.init and status.state == "running"), None)
     if running is None:
         return None

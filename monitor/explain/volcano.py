@@ -1,11 +1,11 @@
-"""Volcano: closed queues, queues over their capability, and groups of pods that start together or not at all."""
+"""Volcano: closed queues, queues over their capability, and gang-scheduled pod groups."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from monitor.explain.fit import fit_all, gpu_resource, requested_gpus
+from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
 from monitor.explain.quota_message import denial_evidence
@@ -18,27 +18,27 @@ QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 
 def queue_of(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> QueueFact | None:
-    """Given a pod and its group, return the Volcano queue that it waits in."""
+    """The Volcano queue in which the pod waits."""
     named = next((pod.labels.get(key) or pod.annotations.get(key) for key in QUEUE_NAMES), None)
     name = (group.queue if group else None) or named or facts.identity(pod).queue
     return next((queue for queue in facts.queues if queue.kind == "VolcanoQueue" and queue.name == name), None)
 
 
 def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a pending pod, return why its Volcano queue or group holds it back, or None."""
+    """Why the Volcano queue or pod group of a pending pod holds it back, or None."""
     group = facts.group_of(pod)
     if group is None and pod.scheduler != "volcano":
         return None
     queue = queue_of(pod, group, facts)
-    if queue is not None and (answer := queue_refuses(queue, _wanted(pod, group, facts), facts)):
-        return answer
+    if queue is not None and (diagnosis := queue_refuses(queue, _needed_amount(pod, group, facts), facts)):
+        return diagnosis
     return members_missing(group, facts) if group is not None else None
 
 
-def _wanted(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tuple[str, float]:
-    """Return the resource and how much of it the queue has to have left: for the whole group, if it starts as one.
+def _needed_amount(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tuple[str, float]:
+    """Resource and amount that the queue must have left: for the whole group if none of it runs yet.
 
-    What already runs of the group is in the queue's books.
+    Running members are already part of the queue's allocation.
     """
     resource, own_request = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
     if group is None or (group.running or 0) > 0:
@@ -47,7 +47,7 @@ def _wanted(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tu
 
 
 def queue_refuses(queue: QueueFact, needed: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a queue and what is wanted of it, return why it gives nothing, or None."""
+    """Why the queue does not admit the needed (resource, amount), or None."""
     if queue.state in ("closed", "closing"):
         values: dict[str, Value] = {"queue": queue.name, "state": queue.state}
         return PodDiagnosis(
@@ -67,7 +67,7 @@ def queue_refuses(queue: QueueFact, needed: tuple[str, float], facts: ClusterFac
 def over_limit(
     queue: QueueFact, resource: str, amount: float, used: float, limit: float, facts: ClusterFacts
 ) -> PodDiagnosis:
-    """Given a queue whose limit is reached, return that, and who has what it has."""
+    """Diagnosis of a queue at its limit, with its main users."""
     values: dict[str, Value] = {
         "queue": queue.name,
         "resource": resource,
@@ -86,7 +86,7 @@ def over_limit(
 
 
 def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterable[Text]:
-    """Given a queue, yield who holds most of it."""
+    """Users holding most of the queue."""
     held: dict[str, float] = {}
     for pods in facts.bound.values():
         for pod in pods:
@@ -101,7 +101,7 @@ def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterabl
 
 
 def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a group, return that it waits for pods that do not exist, or None. A pod that failed is no member."""
+    """Diagnosis of a group that waits for pods that do not exist, or None. Failed pods are not members."""
     needed = group.min_member or 0
     present = sum(pod.phase != "Failed" for pod in facts.members(group))
     if present >= needed:
@@ -112,12 +112,12 @@ def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | 
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_MISSING, values),
-        evidence=(*why, *_says(group, facts)),
+        evidence=(*why, *_scheduler_message(group, facts)),
         advice=(Text(Key.GANG_MISSING_ADVICE, {"group": group.name, "namespace": group.namespace}),),
     )
 
 
-def _says(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
+def _scheduler_message(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
     messages = [
         condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
     ]
@@ -127,9 +127,9 @@ def _says(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
 
 
 def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a pod that would fit by itself, return that its group does not fit as a whole, or None.
+    """Diagnosis if the pod fits on its own but its group does not fit as a whole, or None.
 
-    Members are placed one after the other, the largest first, each on the fullest node that still takes it.
+    Members are placed largest first, each on the fullest node that still has room.
     """
     group = facts.group_of(pod)
     if group is None or not group.min_member:
@@ -152,18 +152,18 @@ def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None
         PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_TOO_LARGE, values),
-        evidence=tuple(_says(group, facts)),
+        evidence=tuple(_scheduler_message(group, facts)),
         advice=(Text(Key.GANG_TOO_LARGE_ADVICE, {"fit": placed}),),
     )
 
 
 def _place(pods: list[PodFact], facts: ClusterFacts) -> int:
-    """Given waiting pods, return how many of them have room at the same time."""
+    """Number of pods for which there is room at the same time."""
     taken: defaultdict[str, Amounts] = defaultdict(dict)
     candidates: dict[object, list[NodeFact]] = {}
     placed = 0
     for pod in sorted(pods, key=lambda member: -requested_gpus(member, facts)):
-        # The pods of a group are mostly alike: where one could go, so could the next.
+        # Pods of a group are mostly identical and have the same candidate nodes.
         alike = (str(pod.requests), str(pod.node_selector), pod.node_affinity, pod.tolerations)
         if alike not in candidates:
             fits = sorted((fit for fit in fit_all(pod, facts) if fit.fits), key=lambda fit: fit.free)
@@ -173,8 +173,11 @@ def _place(pods: list[PodFact], facts: ClusterFacts) -> int:
 
 
 def _take(pod: PodFact, node: NodeFact, used: Amounts, facts: ClusterFacts) -> bool:
-    """Given a node and what is already used up there, use it up for this pod as well, if there is room."""
-    if any(amount > facts.free(node, name) - used.get(name, 0.0) + 1e-6 for name, amount in pod.requests.items()):
+    """Reserve the pod's requests on the node in `used` if there is room; return whether there was."""
+    if any(
+        amount > facts.free(node, name) - used.get(name, 0.0) + MAX_ROUNDING_ERROR
+        for name, amount in pod.requests.items()
+    ):
         return False
     for name, amount in pod.requests.items():
         used[name] = used.get(name, 0.0) + amount

@@ -1,4 +1,4 @@
-"""Volumes that could not be attached or mounted, from the words of kubelet, mount(8) and CSI drivers to one cause."""
+"""Volumes that could not be attached or mounted, classified from messages of the kubelet, mount(8) and CSI drivers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus
-from monitor.explain.quote import quote
+from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text, Value
@@ -17,7 +17,7 @@ MOUNT_EVENT_REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 
 
 class MountFailureCause(StrEnum):
-    """Why a volume is not there. The order is that of the decision: the specific before the general."""
+    """Cause of a failed mount, specific causes first."""
 
     ACCESS_DENIED = "access-denied"
     NO_SUCH_EXPORT = "no-such-export"
@@ -38,8 +38,8 @@ class MountFailureCause(StrEnum):
     UNKNOWN = "unknown"
 
 
-# First match wins, on lower case.
-_FRAGMENTS: tuple[tuple[MountFailureCause, tuple[str, ...]], ...] = (
+# The first match in the lower-cased message wins.
+_FRAGMENTS: Fragments[MountFailureCause] = (
     (MountFailureCause.ACCESS_DENIED, ("access denied by server",)),
     (MountFailureCause.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
     (MountFailureCause.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
@@ -86,7 +86,7 @@ _NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
 
 @dataclass(frozen=True)
 class MountFailure:
-    """A classified message: the cause, and which volume, and which object, as far as it says."""
+    """A classified message: cause, and the volume, object and source it names."""
 
     cause: MountFailureCause
     volume: str | None = None
@@ -95,26 +95,22 @@ class MountFailure:
 
 
 def classify(message: str | None) -> MountFailure:
-    """Given an event's message, return why the volume is not there. Never raise: unknown is a cause too."""
+    """Cause of a failed mount from an event message; unknown messages yield UNKNOWN."""
     text = message or ""
     volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
     if match := _OBJECTS.search(text):
         return MountFailure(_OBJECT_CAUSE[match[1].lower()], where, match[2])
-    lower = text.lower()
-    cause = next(
-        (cause for cause, fragments in _FRAGMENTS if any(fragment in lower for fragment in fragments)),
-        MountFailureCause.UNKNOWN,
-    )
+    cause = match_fragments(text, _FRAGMENTS) or MountFailureCause.UNKNOWN
     return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
 
 
 def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
-    """Given a pod whose containers are not created yet, return which volume it waits for and why, or None."""
+    """Diagnosis naming the volume that a pod waits for before its containers are created, or None."""
     events = [event for event in facts.events_of(pod) if event.reason in MOUNT_EVENT_REASONS]
     if not events:
         return None
-    # "Timed out" follows every specific failure a minute later: the specific one tells.
+    # A generic "timed out" follows every specific failure a minute later: prefer the specific one.
     order = list(MountFailureCause)
     event = min(
         reversed(events),
@@ -122,10 +118,10 @@ def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
             order.index(classify(candidate.message).cause) >= order.index(MountFailureCause.TIMED_OUT)
         ),
     )
-    return _answer(event, pod)
+    return _diagnosis(event, pod)
 
 
-def _answer(event: EventFact, pod: PodFact) -> PodDiagnosis:
+def _diagnosis(event: EventFact, pod: PodFact) -> PodDiagnosis:
     failure = classify(event.message)
     values: dict[str, Value] = {
         "volume": failure.volume or "?",
@@ -146,7 +142,7 @@ def _answer(event: EventFact, pod: PodFact) -> PodDiagnosis:
 
 
 def _source(pod: PodFact, name: str | None) -> str | None:
-    """Given a volume's name, return where it comes from: `server:/path`, a path of the node, or a claim."""
+    """Source of a volume: `server:/path`, a host path, or a claim."""
     volume = next((candidate for candidate in pod.volumes if candidate.name == name), None)
     if volume is None:
         return None

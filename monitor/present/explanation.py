@@ -1,4 +1,4 @@
-"""An explanation as lines of text in one language."""
+"""Explanations as lines of text in one language."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from monitor.i18n import say
 
 
 def render_explanation(explanation: Explanation, lang: str) -> list[str]:
-    """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError."""
+    """Lines of an explanation: pod and status, headline, evidence, advice. Raise KeyError for an unknown text."""
     lines = [_who(explanation, lang), _say(explanation.headline, lang)]
     lines += [f"  - {_say(text, lang)}" for text in explanation.evidence]
     if explanation.advice:

@@ -157,21 +157,21 @@ class Case:
     says: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     status: str | None = None
-    world: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def names(cases: Iterable[Case]) -> list[str]:
     return [case.name for case in cases]
 
 
-def world_of(case: Case) -> ClusterFacts:
-    others = case.world.get("pods", ())
-    return make_cluster_facts(**(case.world | {"pods": (case.pod, *others)}))
+def facts_of(case: Case) -> ClusterFacts:
+    others = case.facts.get("pods", ())
+    return make_cluster_facts(**(case.facts | {"pods": (case.pod, *others)}))
 
 
 def check(case: Case, status: str = "pending") -> Explanation:
     """Explain the case and hold it against its row, whose own status counts more than its table's."""
-    found = explain_pod(case.pod, world_of(case), NOW)
+    found = explain_pod(case.pod, facts_of(case), NOW)
     text = english(found)
     assert (found.status, found.cause) == (case.status or status, case.cause), text
     assert [part for part in case.says if part not in text] == [], text

@@ -29,27 +29,27 @@ CASES = [
         crashing(looping(1)),
         "crash-error",
         says=("ended with an error (exit code 1)", "--previous", "It had run for 1 min 40 s; restarted 7 times."),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("some other code", crashing(looping(42)), "crash-error", says=("exit code 42",), world=HERE),
-    Case("255 is no signal", crashing(looping(255)), "crash-error", world=HERE),
-    Case("usage", crashing(looping(2)), "crash-usage", says=("the start file was not found",), world=HERE),
-    Case("not executable", crashing(looping(126)), "crash-not-executable", says=("chmod +x",), world=HERE),
-    Case("no command", crashing(looping(127)), "crash-no-command", world=HERE),
-    Case("interrupted", crashing(looping(130)), "crash-interrupted", world=HERE),
-    Case("illegal instruction", crashing(looping(132)), "crash-illegal", world=HERE),
-    Case("aborted", crashing(looping(134)), "crash-aborted", says=("NCCL or CUDA",), world=HERE),
-    Case("segmentation fault", crashing(looping(139)), "crash-segfault", world=HERE),
-    Case("terminated", crashing(looping(143)), "crash-terminated", world=HERE),
+    Case("some other code", crashing(looping(42)), "crash-error", says=("exit code 42",), facts=HERE),
+    Case("255 is no signal", crashing(looping(255)), "crash-error", facts=HERE),
+    Case("usage", crashing(looping(2)), "crash-usage", says=("the start file was not found",), facts=HERE),
+    Case("not executable", crashing(looping(126)), "crash-not-executable", says=("chmod +x",), facts=HERE),
+    Case("no command", crashing(looping(127)), "crash-no-command", facts=HERE),
+    Case("interrupted", crashing(looping(130)), "crash-interrupted", facts=HERE),
+    Case("illegal instruction", crashing(looping(132)), "crash-illegal", facts=HERE),
+    Case("aborted", crashing(looping(134)), "crash-aborted", says=("NCCL or CUDA",), facts=HERE),
+    Case("segmentation fault", crashing(looping(139)), "crash-segfault", facts=HERE),
+    Case("terminated", crashing(looping(143)), "crash-terminated", facts=HERE),
     Case(
-        "some other signal", crashing(looping(136)), "crash-signal", says=("signal SIGFPE (exit code 136)",), world=HERE
+        "some other signal", crashing(looping(136)), "crash-signal", says=("signal SIGFPE (exit code 136)",), facts=HERE
     ),
     Case(
         "out of memory",
         crashing(looping(137, reason="OOMKilled"), containers=LIMITED),
         "crash-out-of-memory",
         says=("Its memory limit is 16 GiB.",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "killed, and not for its memory",
@@ -57,23 +57,23 @@ CASES = [
         "crash-killed",
         says=("not for its memory limit",),
         silent=("OOMKilled",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
-        "out of memory with another code", crashing(looping(1, reason="OOMKilled")), "crash-out-of-memory", world=HERE
+        "out of memory with another code", crashing(looping(1, reason="OOMKilled")), "crash-out-of-memory", facts=HERE
     ),
     Case(
         "killed by its liveness probe",
         crashing(looping(137)),
         "crash-liveness",
-        world=HERE
+        facts=HERE
         | {"events": [event("Killing", "Container main failed liveness probe, will be restarted", type="Normal")]},
     ),
     Case(
         "another container's probe",
         crashing(looping(137)),
         "crash-killed",
-        world=HERE
+        facts=HERE
         | {"events": [event("Killing", "Container side failed liveness probe, will be restarted", container="side")]},
     ),
     Case(
@@ -81,7 +81,7 @@ CASES = [
         crashing(looping(135)),
         "crash-shm",
         says=("/dev/shm is too small", "the default, 64 MiB", "medium: Memory"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "bus error with a volume in memory",
@@ -89,7 +89,7 @@ CASES = [
         "crash-shm",
         says=("may hold 2 GiB",),
         silent=("default",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "bus error in the last words",
@@ -100,61 +100,61 @@ CASES = [
             )
         ),
         "crash-shm",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "GPU memory",
         crashing(looping(1, message="torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")),
         "crash-gpu-memory",
         says=("Its last words: torch.cuda",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "no module",
         crashing(looping(1, message="ModuleNotFoundError: No module named 'apex'")),
         "crash-no-module",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "no data",
         crashing(looping(1, message="FileNotFoundError: [Errno 2] No such file or directory: '/data/train'")),
         "crash-no-file",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "python cannot open the start file",
         crashing(looping(2, message="python: can't open file '/code/train.py'")),
         "crash-no-file",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "rights",
         crashing(looping(1, message="PermissionError: [Errno 13] Permission denied: '/out'")),
         "crash-permission",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "ends well, again and again",
         crashing(looping(0, reason="Completed", message="no such file or directory")),
         "crash-ended",
         says=("exit code 0",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("nobody knows", crashing(looping(None, reason="ContainerStatusUnknown")), "crash-lost", world=HERE),
+    Case("nobody knows", crashing(looping(None, reason="ContainerStatusUnknown")), "crash-lost", facts=HERE),
     Case(
         "terminated and not yet back",
         crashing(waiting("Error", state="terminated", exit_code=1)),
         "crash-error",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "an init container",
         crashing(looping(1, name="fetch", init=True), waiting("PodInitializing"), phase="Pending"),
         "crash-error",
         says=("container fetch",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("one runs, another does not stay up", crashing(up(name="side"), looping(1)), "crash-error", world=HERE),
+    Case("one runs, another does not stay up", crashing(up(name="side"), looping(1)), "crash-error", facts=HERE),
 ]
 
 

@@ -153,10 +153,10 @@ def test_requests_are_those_of_the_scheduler() -> None:
 
 def test_other_names_for_gpus() -> None:
     asked = pod(requests={"cpu": 1.0, "nvidia.com/mig-1g.10gb": 2.0})
-    world = make_cluster_facts()
-    assert gpu_resource(asked, world) == "nvidia.com/mig-1g.10gb"
-    assert requested_gpus(asked, world) == 2
-    assert gpu_resource(pod(requests={"cpu": 1.0, "rdma/hca": 1.0}), world) == GPU
+    facts = make_cluster_facts()
+    assert gpu_resource(asked, facts) == "nvidia.com/mig-1g.10gb"
+    assert requested_gpus(asked, facts) == 2
+    assert gpu_resource(pod(requests={"cpu": 1.0, "rdma/hca": 1.0}), facts) == GPU
 
 
 def test_affinity_reads_like_a_sentence() -> None:

@@ -134,13 +134,13 @@ def test_the_quota_now_and_who_uses_it() -> None:
         used={"requests.nvidia.com/gpu": 16.0},
     )
     elsewhere = holding("c", "gpu-01", 8, namespace="team-b")
-    world = make_cluster_facts(
+    facts = make_cluster_facts(
         events=[refused(QUOTA)],
         quotas=[quota],
         pods=[holding("a", "gpu-01", 8), holding("b", "gpu-02", 4), elsewhere],
         identities={"uid-a": Identity(user="alice"), "uid-b": Identity(user="bob"), "uid-c": Identity(user="carol")},
     )
-    text = english(explain_name("bert", "team-a", world, NOW))
+    text = english(explain_name("bert", "team-a", facts, NOW))
     assert "Quota gpu-quota right now: 16 of 16 requests.nvidia.com/gpu in use." in text
     assert "held by: alice (8), bob (4)." in text
 
@@ -162,8 +162,8 @@ def test_lookup(name: str, asked: str, namespace: str | None, cause: str) -> Non
 
 
 def test_a_deployment_by_its_replica_set() -> None:
-    world = make_cluster_facts(events=[refused(QUOTA, kind="ReplicaSet", name="serve-6799fc88d8")])
-    assert explain_name("serve", "team-a", world, NOW).cause == "quota"
+    facts = make_cluster_facts(events=[refused(QUOTA, kind="ReplicaSet", name="serve-6799fc88d8")])
+    assert explain_name("serve", "team-a", facts, NOW).cause == "quota"
 
 
 def test_a_pod_by_its_name() -> None:
@@ -179,8 +179,8 @@ JOB = [
 
 
 def test_the_worst_pod_of_a_job_first() -> None:
-    world = make_cluster_facts(pods=JOB, nodes=[node("gpu-01")], identities={p.uid: Identity(job="bert") for p in JOB})
-    found = explain_name("bert", "team-a", world, NOW)
+    facts = make_cluster_facts(pods=JOB, nodes=[node("gpu-01")], identities={p.uid: Identity(job="bert") for p in JOB})
+    found = explain_name("bert", "team-a", facts, NOW)
     assert (found.pod.name, found.status) == ("w-1", "crashing")
     assert "The job has 3 pods: crashing 1, pending 1, running 1. This is about w-1." in english(found)
     assert_speaks(found)
@@ -188,10 +188,10 @@ def test_the_worst_pod_of_a_job_first() -> None:
 
 def test_a_job_that_runs_but_cannot_grow() -> None:
     """Its pod runs well; that the next one is refused is what the person asks about."""
-    world = make_cluster_facts(
+    facts = make_cluster_facts(
         pods=JOB[:1], nodes=[node("gpu-01")], identities={"uid-w-0": Identity(job="bert")}, events=[refused(QUOTA)]
     )
-    assert explain_name("bert", "team-a", world, NOW).cause == "quota"
+    assert explain_name("bert", "team-a", facts, NOW).cause == "quota"
 
 
 def test_a_job_by_its_owner() -> None:

@@ -32,7 +32,7 @@ MESSAGES: list[tuple[str, str, list[tuple[int | None, SchedulerReason]]]] = [
 
 @pytest.mark.parametrize(("name", "message", "expect"), MESSAGES, ids=[m[0] for m in MESSAGES])
 def test_parts(name: str, message: str, expect: list[tuple[int | None, SchedulerReason]]) -> None:
-    assert [(part.nodes, part.says) for part in parse_scheduler_message(message)] == expect
+    assert [(part.nodes, part.reason) for part in parse_scheduler_message(message)] == expect
 
 
 @given(st.text())

@@ -67,7 +67,7 @@ def test_a_name_is_not_said_twice() -> None:
 def test_the_queue_is_the_one_that_the_group_waits_in() -> None:
     group = PodGroupFact(uid="uid-group", name="bert", namespace="team-a", queue="vision")
     member = pod(gpus=1, annotations={"scheduling.k8s.io/group-name": "bert"})
-    world = make_cluster_facts(
+    facts = make_cluster_facts(
         pods=[member], pod_groups=[group], identities={member.uid: Identity(user="alice", queue="team-a")}
     )
-    assert render_explanation(explain_pod(member, world, NOW), "en")[0].endswith(", user alice, queue vision")
+    assert render_explanation(explain_pod(member, facts, NOW), "en")[0].endswith(", user alice, queue vision")

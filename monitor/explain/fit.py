@@ -30,6 +30,7 @@ class ObstacleKind(StrEnum):
     OTHER = "other-resource"
 
 
+# Obstacles that more free resources would not remove.
 EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT, ObstacleKind.SELECTOR)
 
 

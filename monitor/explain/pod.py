@@ -89,7 +89,7 @@ def _starting_or_running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDi
 def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None:
     """When the pod entered this status."""
     if status is PodStatus.IDLE:
-        return max((card.idle_since for card in facts.cards.get(pod.uid, ()) if card.idle_since), default=None)
+        return max((card.idle_since for card in facts.gpus_by_pod.get(pod.uid, ()) if card.idle_since), default=None)
     if status is PodStatus.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
     if status is PodStatus.FINISHED:

@@ -31,7 +31,7 @@ def running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
         return PodDiagnosis(
             PodStatus.RUNNING, "node-not-ready", Text(Key.RUNNING_NODE_DOWN, pod_values(pod)), advice=advice
         )
-    requested, gpus = requested_gpus(pod, facts), facts.cards.get(pod.uid, ())
+    requested, gpus = requested_gpus(pod, facts), facts.gpus_by_pod.get(pod.uid, ())
     if not requested and not gpus:
         return PodDiagnosis(PodStatus.RUNNING, "running", Text(Key.RUNNING, pod_values(pod)), tuple(_restarts(pod)))
     if not gpus or all(gpu.state is GpuState.UNKNOWN for gpu in gpus):

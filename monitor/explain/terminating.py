@@ -110,7 +110,7 @@ def _stuck_process(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosi
 
 def _process_state(pod: PodFact, facts: ClusterFacts, now: float) -> Evidence | None:
     """Stuck process on the pod's GPUs from the cluster view, else from the node's agent."""
-    for gpu in facts.cards.get(pod.uid, ()):
+    for gpu in facts.gpus_by_pod.get(pod.uid, ()):
         for evidence in gpu.evidence:
             if evidence.key == "process-state":
                 return evidence

@@ -1,6 +1,6 @@
-"""Facts: small frozen values that travel between the parts. This package imports nothing but msgspec.
+"""Facts: small immutable values shared by all packages, including the wire format of agents.
 
-Reading produces facts, deciding consumes them. Nothing here knows where a fact came from or what it means.
+Collectors and decoders produce facts, decision code consumes them; facts carry no logic of either.
 """
 
 from monitor.facts.base import Fact

@@ -1,7 +1,7 @@
-"""What the daemon asks an agent to do, and what became of it: the wire format of the agent's guarded actions.
+"""Wire format of the guarded actions that the daemon requests from an agent, and of their results.
 
-Each action carries what the plan knew of its target, so that the agent can see that it still is so. What an action
-does not name is never touched.
+An action carries the state of its target at planning time so that the agent can re-check it. An agent never touches
+anything that the action does not name.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):
-    """Base of the actions; on the wire, `kind` says which one it is."""
+    """Base of the actions; `kind` on the wire identifies the type."""
 
 
 class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
-    """Remove an image from a runtime's cache, all its names, if nobody needs it at that moment.
+    """Remove an unused image from a runtime's cache, with all its names.
 
-    `names` are those that the plan knew: an image that has got another one meanwhile is kept. `keep_names` are those
-    that pods or templates of the cluster name. `protect_stopped` keeps images of containers that do not run,
-    `protect_local` those that no registry is known to have.
+    `names` are the names at planning time: an image that has gained another name since is kept. `keep_names` are those
+    that pods or templates of the cluster reference. `protect_stopped` keeps images of stopped containers,
+    `protect_local` those not known to be in any registry.
     """
 
     runtime: str
@@ -36,14 +36,14 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
 
 
 class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"):
-    """Remove what builds left behind and nobody used for so long."""
+    """Remove build cache that has been unused for `unused_seconds`."""
 
     runtime: str
     unused_seconds: BoundedFloat
 
 
 class KillProcess(Action, frozen=True, kw_only=True, tag="kill-process"):
-    """End a process that holds a card and belongs to no pod: TERM, then KILL. Another start time is another process."""
+    """End a process that holds a GPU and belongs to no pod: TERM, then KILL. `started_at` guards against pid reuse."""
 
     pid: BoundedInt
     started_at: BoundedFloat
@@ -61,7 +61,7 @@ class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
 
 
 class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
-    """Move a unit into the trash of its root, if it still is what the scan saw: same inode, nothing newer, unused."""
+    """Move a unit to the trash of its root if it is unchanged since the scan: same inode, nothing newer, unused."""
 
     root: str
     path: str
@@ -72,14 +72,14 @@ class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
 
 
 class RestoreUnit(Action, frozen=True, kw_only=True, tag="restore-unit"):
-    """Put a unit back from the trash to where it was."""
+    """Move a unit from the trash back to its original path."""
 
     root: str
     trash_id: str
 
 
 class PurgeTrash(Action, frozen=True, kw_only=True, tag="purge-trash"):
-    """Delete for good what has been in the trash of a root for so long."""
+    """Permanently delete trash entries of a root that are older than `older_than_seconds`."""
 
     root: str
     older_than_seconds: BoundedFloat
@@ -89,7 +89,7 @@ AnyAction = RemoveImage | PruneBuildCache | KillProcess | ScanDatasets | TrashUn
 
 
 class ActionRequest(Fact, frozen=True, kw_only=True):
-    """One action. `id` is used once; before `issued_at` and after `expires_at` it is refused."""
+    """One action. `id` is valid once, and only between `issued_at` and `expires_at`."""
 
     id: str
     issued_at: BoundedFloat
@@ -100,7 +100,7 @@ class ActionRequest(Fact, frozen=True, kw_only=True):
 
 
 class ActionState(StrEnum):
-    """How far an action is."""
+    """Progress of an action."""
 
     RUNNING = "running"
     DONE = "done"
@@ -109,7 +109,7 @@ class ActionState(StrEnum):
 
 
 class ActionFact(Fact, frozen=True, kw_only=True):
-    """What became of an action. `outcome` is a word: removed, killed, trashed, in-use, pinned, changed, gone, ..."""
+    """Result of an action. `outcome` is a code: removed, killed, trashed, in-use, pinned, changed, gone, ..."""
 
     id: str
     kind: str
@@ -124,10 +124,10 @@ class ActionFact(Fact, frozen=True, kw_only=True):
 
 
 class ActionsFact(Fact, frozen=True, kw_only=True):
-    """Whether an agent acts at all, and what it was asked for since it started. In the snapshot.
+    """Whether an agent executes actions, and counts of those requested since it started. In the snapshot.
 
-    `done` and `failed` count by `kind/outcome`, what was refused by the re-check among the done; `refused` what was
-    turned away, by reason: token, replayed, expired, too-many, malformed, disabled.
+    `done` and `failed` count by `kind/outcome`; actions that the re-check declined are in `done`. `refused` counts
+    rejected requests by reason: token, replayed, expired, too-many, malformed, disabled.
     """
 
     enabled: bool

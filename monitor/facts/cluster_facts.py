@@ -1,4 +1,4 @@
-"""Everything an explanation may look at, indexed once."""
+"""Indexed cluster facts: everything that explanations and rules read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """Facts of one moment, made by `make_world`. `view` and `agents` may be missing: explanations then say less."""
+    """Facts of one moment, built by `make_cluster_facts`. Explanations have less detail without `view` or `agents`."""
 
     pods: tuple[PodFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()
@@ -46,23 +46,21 @@ class ClusterFacts:
 
     @cached_property
     def node_by_name(self) -> dict[str, NodeFact]:
-        """Nodes by name."""
         return {node.name: node for node in self.nodes}
 
     @cached_property
     def view_of_node(self) -> dict[str, NodeView]:
-        """What the view says of each node."""
         return {node.name: node for node in self.view.nodes} if self.view else {}
 
     @cached_property
     def agent_of_node(self) -> dict[str, AgentFact]:
-        """The agent that speaks for each node: of several, the one that was heard last."""
+        """Agent by node; of several, the one with the newest snapshot."""
         ordered = sorted(self.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
         return {agent.node or agent.target: agent for agent in ordered}
 
     @cached_property
     def bound(self) -> dict[str, tuple[PodFact, ...]]:
-        """The pods of each node that have not finished: the ones whose requests count."""
+        """Unfinished pods by node: those whose requests count."""
         by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is not None and not pod.finished:
@@ -71,7 +69,7 @@ class ClusterFacts:
 
     @cached_property
     def nominated(self) -> dict[str, tuple[PodFact, ...]]:
-        """The waiting pods for which each node makes room."""
+        """Pending pods by the node nominated for them."""
         by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
             if pod.node is None and pod.nominated_node is not None and not pod.finished:
@@ -80,7 +78,7 @@ class ClusterFacts:
 
     @cached_property
     def used(self) -> dict[str, Amounts]:
-        """What the pods of each node ask for together, as the scheduler counts it."""
+        """Total requests by node, as the scheduler counts them."""
         by_node: dict[str, Amounts] = {}
         for node, pods in self.bound.items():
             total: Amounts = {"pods": float(len(pods))}
@@ -91,8 +89,8 @@ class ClusterFacts:
         return by_node
 
     @cached_property
-    def cards(self) -> dict[str, tuple[GpuView, ...]]:
-        """The cards that each pod holds, by the pod's uid."""
+    def gpus_by_pod(self) -> dict[str, tuple[GpuView, ...]]:
+        """GPUs held by each pod, by pod uid."""
         by_pod: defaultdict[str, list[GpuView]] = defaultdict(list)
         for gpu in self.view.gpus if self.view else ():
             for holder in gpu.holders:
@@ -102,7 +100,7 @@ class ClusterFacts:
 
     @cached_property
     def snapshots(self) -> dict[str, NodeSnapshot]:
-        """What each node's agent says now. What a silent one said earlier proves nothing."""
+        """Snapshots of the nodes whose agents answer. Older data of silent agents proves nothing."""
         return {
             agent.node or agent.snapshot.node: agent.snapshot
             for agent in self.agents
@@ -111,7 +109,7 @@ class ClusterFacts:
 
     @cached_property
     def _groups(self) -> dict[tuple[str, str], PodGroupFact]:
-        """PodGroups by namespace and each of the words by which their pods refer to them."""
+        """PodGroups by namespace and each name that their pods may use to refer to them."""
         groups: dict[tuple[str, str], PodGroupFact] = {}
         for group in self.pod_groups:
             owner = group.owner
@@ -138,7 +136,7 @@ class ClusterFacts:
         return workloads
 
     def group_of(self, pod: PodFact) -> PodGroupFact | None:
-        """Given a pod, return the Volcano PodGroup that it is in: by name, else by common owner."""
+        """Volcano PodGroup of the pod: by name, else by common owner."""
         named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
         references = (*named, pod.owner.uid if pod.owner else None, pod.uid)
         groups = self._groups
@@ -147,11 +145,11 @@ class ClusterFacts:
         )
 
     def members(self, group: PodGroupFact) -> tuple[PodFact, ...]:
-        """Given a PodGroup, return its pods."""
+        """Pods of the PodGroup."""
         return self._members.get(group.uid, ())
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
-        """Given a pod, return the Kueue Workload that it belongs to: by group, else by owner."""
+        """Kueue Workload of the pod: by group, else by owner."""
         references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
         workloads = self._workloads
         return next(
@@ -159,27 +157,26 @@ class ClusterFacts:
         )
 
     def identity(self, pod: PodFact) -> Identity:
-        """Given a pod, return whose it is."""
         return self.identities.get(pod.uid, NO_IDENTITY)
 
     def user(self, pod: PodFact) -> str:
-        """Given a pod, return whom to ask: its user or, where nothing says, its namespace."""
+        """User of the pod, else its namespace."""
         return self.identity(pod).user or pod.namespace
 
     def events_of(self, pod: PodFact) -> tuple[EventFact, ...]:
-        """Given a pod, return what happened to it, oldest first. An earlier pod of the same name is another pod."""
+        """Events of the pod, oldest first. An earlier pod of the same name is a different pod."""
         return self.events_by_uid.get(pod.uid, ())
 
     def events_named(self, kind: str, namespace: str | None, name: str) -> tuple[EventFact, ...]:
-        """Given an object's kind and name, return what happened to it, oldest first."""
+        """Events of the object, oldest first."""
         return self.events_by_name.get((kind, namespace, name), ())
 
     def free(self, node: NodeFact, resource: str) -> float:
-        """Given a node, return how much of a resource the scheduler could still give away there."""
+        """Amount of a resource that the scheduler can still assign on the node."""
         return node.allocatable.get(resource, 0.0) - self.used.get(node.name, {}).get(resource, 0.0)
 
     def free_gpus(self, node: NodeFact, resource: str) -> int:
-        """Given a node, return its free GPUs: as the one view of the cluster has it, else by what pods ask for."""
+        """Free GPUs of the node according to the cluster view, else by requests."""
         seen = self.view_of_node.get(node.name)
         if seen is not None and seen.free is not None and resource == self.resource:
             return seen.free
@@ -200,7 +197,7 @@ def make_cluster_facts(
     view: ClusterView | None = None,
     resource: str = "nvidia.com/gpu",
 ) -> ClusterFacts:
-    """Given the facts of one moment, in any order, return them indexed."""
+    """Index the facts of one moment, given in any order."""
     by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
     by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.last_at or 0.0, event.uid)):
@@ -210,8 +207,8 @@ def make_cluster_facts(
     return ClusterFacts(
         pods=tuple(pods),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        events_by_uid={uid: tuple(events_of) for uid, events_of in by_uid.items()},
-        events_by_name={name: tuple(events_of) for name, events_of in by_name.items()},
+        events_by_uid={uid: tuple(items) for uid, items in by_uid.items()},
+        events_by_name={name: tuple(items) for name, items in by_name.items()},
         quotas=tuple(quotas),
         queues=tuple(queues),
         pod_groups=tuple(pod_groups),

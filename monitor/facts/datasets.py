@@ -1,6 +1,6 @@
-"""Datasets below the roots of a node: what is there, how old, whose, in use by whom, and what lies in the trash.
+"""Datasets below the configured roots of a node: size, age, owner, use, and trash.
 
-Names on a disk are bytes. `path_text` is the one way they become text, and `path_bytes` the one way back.
+File names are bytes. `path_text` and `path_bytes` are the only conversions to and from text.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ UnitKind = Literal["dir", "file"]
 
 
 def path_text(raw: bytes) -> str:
-    """Given a path as the kernel has it, return it as text that JSON, a log line and a person can take.
+    """The path as text that is safe in JSON and log lines.
 
-    What is not UTF-8, cannot be printed, or is a percent sign is written as %XX. Each path has exactly one text.
+    Bytes that are not UTF-8, unprintable characters and percent signs become %XX. Each path has exactly one text.
     """
     text = raw.decode("utf-8", "surrogateescape")
     if text.isprintable() and "%" not in text:
@@ -25,7 +25,7 @@ def path_text(raw: bytes) -> str:
 
 
 def path_bytes(text: str) -> bytes:
-    """Given what `path_text` wrote, return the path. Raise ValueError if that never wrote it."""
+    """The path of a `path_text` result. Raise ValueError for any other text."""
     raw = unquote_to_bytes(text)
     if path_text(raw) != text:
         raise ValueError(f"not the text of a path: {text!r}")
@@ -37,18 +37,18 @@ def _escaped(char: str) -> str:
 
 
 class UseFact(Fact, frozen=True, kw_only=True):
-    """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown, when that cannot be told."""
+    """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown if that cannot be determined."""
 
     how: str
     pid: BoundedInt | None = None
 
 
 class UnitFact(Fact, frozen=True, kw_only=True):
-    """One unit: a directory with all that is in it, or a file. `path` is relative to `root`, as `path_text` has it.
+    """One unit: a directory with its contents, or a file. `path` is relative to `root`, as `path_text` writes it.
 
-    Bytes of a file with several names count once in a scan. `newest_atime` is that of files: reading a directory, as
-    this scan does, changes its own. `failures` counts what could not be read; `errors` are the first of them.
-    A unit with failures has at least these bytes and may be newer than it seems.
+    Hard-linked files count once per scan. `newest_atime` is that of files: the scan itself changes the atime of
+    directories. `failures` counts unreadable entries, `errors` lists the first of them. A unit with failures has at
+    least this size and may be newer than it appears.
     """
 
     root: str
@@ -65,15 +65,15 @@ class UnitFact(Fact, frozen=True, kw_only=True):
     newest_mtime: BoundedFloat
     newest_ctime: BoundedFloat
     pinned: bool = False
-    in_use_by: tuple[UseFact, ...] | None = None  # None: nobody has looked
+    in_use_by: tuple[UseFact, ...] | None = None  # None: not checked
     errors: tuple[str, ...] = ()
     failures: BoundedInt = 0
 
 
 class ScanFact(Fact, frozen=True, kw_only=True):
-    """One look at a root. Only units that were read to their end are in it; `left_out` were over the cap.
+    """One scan of a root. It contains only completely read units; `left_out` counts those over the limit.
 
-    `atime_usable` is False where reading does not set it (noatime, read-only), None where a server decides.
+    `atime_usable` is False where reading does not update atime (noatime, read-only), None where a server decides.
     """
 
     root: str
@@ -90,7 +90,7 @@ class ScanFact(Fact, frozen=True, kw_only=True):
 
 
 class TrashFact(Fact, frozen=True, kw_only=True):
-    """One entry of a trash. `state`: trashed; purging (begun, can no longer be restored); empty (nothing was moved)."""
+    """One trash entry. `state`: trashed; purging (begun, no longer restorable); empty (nothing was moved)."""
 
     id: str
     root: str

@@ -1,4 +1,4 @@
-"""GPUs as one node's driver reports them: devices, processes, XIDs, and what the kubelet handed out."""
+"""GPUs of one node: devices, processes, XIDs, and devices allocated by the kubelet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, 
 
 
 class EccFact(Fact, frozen=True, kw_only=True):
-    """ECC error counts. Volatile ones reset with the driver, aggregate ones live as long as the card."""
+    """ECC error counts. Volatile counts reset with the driver, aggregate counts last for the lifetime of the GPU."""
 
     enabled: bool | None = None
     volatile_corrected_sram: BoundedInt | None = None
@@ -22,7 +22,7 @@ class EccFact(Fact, frozen=True, kw_only=True):
 
 
 class RowRemapFact(Fact, frozen=True, kw_only=True):
-    """Rows of HBM that were replaced by spare ones (Ampere and later)."""
+    """HBM rows replaced by spare ones (Ampere and later)."""
 
     corrected: BoundedInt
     uncorrected: BoundedInt
@@ -31,7 +31,7 @@ class RowRemapFact(Fact, frozen=True, kw_only=True):
 
 
 class RetiredPagesFact(Fact, frozen=True, kw_only=True):
-    """Pages of memory taken out of use (before Ampere)."""
+    """Retired memory pages (before Ampere)."""
 
     single_bit: BoundedInt | None = None
     double_bit: BoundedInt | None = None
@@ -39,7 +39,7 @@ class RetiredPagesFact(Fact, frozen=True, kw_only=True):
 
 
 class NvlinkFact(Fact, frozen=True, kw_only=True):
-    """NVLinks of one card, errors summed over its links."""
+    """NVLinks of one GPU, errors summed over its links."""
 
     links: BoundedInt
     active: BoundedInt
@@ -50,7 +50,7 @@ class NvlinkFact(Fact, frozen=True, kw_only=True):
 
 
 class MigFact(Fact, frozen=True, kw_only=True):
-    """One MIG instance of a card."""
+    """One MIG instance of a GPU."""
 
     uuid: str
     gpu_instance: BoundedInt
@@ -61,7 +61,7 @@ class MigFact(Fact, frozen=True, kw_only=True):
 
 
 class GpuFact(Fact, frozen=True, kw_only=True):
-    """One physical card. `lost` means that it was there, or is counted, and no longer answers."""
+    """One physical GPU. `lost`: it was present, or is counted, and no longer answers."""
 
     index: BoundedInt
     uuid: str | None = None
@@ -71,7 +71,7 @@ class GpuFact(Fact, frozen=True, kw_only=True):
     lost: bool = False
     error: str | None = None
     utilization_ratio: BoundedFloat | None = None
-    # The highest of the driver's own samples since the previous pass: a burst between two passes is not missed.
+    # Maximum of the driver's samples since the previous run, so that a burst between two runs is not missed.
     utilization_peak_ratio: BoundedFloat | None = None
     memory_activity_ratio: BoundedFloat | None = None
     memory_total_bytes: BoundedInt | None = None
@@ -96,7 +96,7 @@ class GpuFact(Fact, frozen=True, kw_only=True):
 
 
 class GpuInventory(Fact, frozen=True, kw_only=True):
-    """All cards of a node, and the driver they were read through."""
+    """All GPUs of a node, and the driver version."""
 
     gpus: Annotated[tuple[GpuFact, ...], SHORT_LIST]
     driver_version: str | None = None
@@ -104,7 +104,7 @@ class GpuInventory(Fact, frozen=True, kw_only=True):
 
 
 class GpuProcessFact(Fact, frozen=True, kw_only=True):
-    """A process that holds a card. `state` is the letter of /proc/<pid>/stat, or "gone" when /proc has no such pid."""
+    """A process that holds a GPU. `state` is the letter of /proc/<pid>/stat, or "gone" if /proc has no such pid."""
 
     gpu_uuid: str
     pid: BoundedInt
@@ -133,7 +133,7 @@ class XidEvent(Fact, frozen=True, kw_only=True):
 
 
 class XidCount(Fact, frozen=True, kw_only=True):
-    """How often one code was seen on one card since the kernel log begins."""
+    """Number of occurrences of one code on one GPU since the start of the kernel log."""
 
     code: BoundedInt
     count: BoundedInt
@@ -143,14 +143,14 @@ class XidCount(Fact, frozen=True, kw_only=True):
 
 
 class XidFacts(Fact, frozen=True, kw_only=True):
-    """XIDs of a node: counters per card and code, and the newest events."""
+    """XIDs of a node: counts per GPU and code, and the newest events."""
 
     counts: Annotated[tuple[XidCount, ...], LONG_LIST] = ()
     recent: Annotated[tuple[XidEvent, ...], LONG_LIST] = ()
 
 
 class PodDeviceFact(Fact, frozen=True, kw_only=True):
-    """A device the kubelet gave to a container. `source` is "pod-resources" or "checkpoint"."""
+    """A device that the kubelet allocated to a container. `source` is "pod-resources" or "checkpoint"."""
 
     resource: str
     device_id: str
@@ -159,6 +159,6 @@ class PodDeviceFact(Fact, frozen=True, kw_only=True):
     pod_name: str | None = None
     namespace: str | None = None
     container: str | None = None
-    # Device ids of time-sliced cards are `UUID::n`; gpu_uuid is the card (or MIG instance), replica the n.
+    # Device ids of time-sliced GPUs are `UUID::n`; gpu_uuid is the GPU (or MIG instance), replica the n.
     gpu_uuid: str | None = None
     replica: BoundedInt | None = None

@@ -1,4 +1,4 @@
-"""The snapshot: everything one agent knows about its node at one moment. This is the wire format."""
+"""The snapshot: all facts of one agent about its node at one moment. This is the wire format."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SCHEMA_VERSION = 1
 
 
 class CollectorFact(Fact, frozen=True, kw_only=True):
-    """How one collector fares.
+    """Health of one collector.
 
-    `outcome` is the last run's: "ok", "absent" (there is nothing to read here, e.g. no driver), "failed", or "starting"
-    before the first run ended. `hung_since` is set while a run is over its time limit, and when it started.
+    `outcome` is that of the last run: "ok", "absent" (nothing to read, e.g. no driver), "failed", or "starting" before
+    the end of the first run. `hung_since` is the start of a run that exceeds its time limit.
     """
 
     name: str
@@ -40,7 +40,7 @@ class CollectorFact(Fact, frozen=True, kw_only=True):
 
 
 class NodeSnapshot(Fact, frozen=True, kw_only=True):
-    """One node. A part that is None is not known right now (never read, stale, or absent); () is known to be empty."""
+    """One node. None means currently unknown (never read, stale, or absent); () means known to be empty."""
 
     node: str
     at: BoundedFloat

@@ -1,4 +1,4 @@
-"""Disks, mounts, images and what fills them on one node."""
+"""Disks, mounts, images and disk usage of one node."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from monitor.facts.base import LONG_LIST, BoundedFloat, BoundedInt, Fact
 
 
 class DiskFact(Fact, frozen=True, kw_only=True):
-    """One mounted filesystem. Sizes are None while it does not answer; `hung_since` then says since when."""
+    """One mounted filesystem. Sizes are None while it is hung; `hung_since` is since when."""
 
     mount: str
     device: str
     fstype: str
-    # of: "system", "runtime", "kubelet", "data", "nas". One disk may have several.
+    # Any of "system", "runtime", "kubelet", "data", "nas".
     roles: tuple[str, ...] = ()
     size_bytes: BoundedInt | None = None
     used_bytes: BoundedInt | None = None
@@ -28,7 +28,7 @@ class DiskFact(Fact, frozen=True, kw_only=True):
 
 
 class DiskIoFact(Fact, frozen=True, kw_only=True):
-    """One block device. Totals count since boot; ratios and rates are over the last interval."""
+    """One block device. Totals count since boot; ratios and rates cover the last interval."""
 
     device: str
     read_bytes_total: BoundedInt
@@ -44,7 +44,7 @@ class DiskIoFact(Fact, frozen=True, kw_only=True):
 
 
 class MountFact(Fact, frozen=True, kw_only=True):
-    """A mount that the configuration expects. `state` is ok, missing, hung, read-only, stale or failing."""
+    """An expected mount from the configuration. `state` is ok, missing, hung, read-only, stale or failing."""
 
     path: str
     state: str
@@ -54,17 +54,17 @@ class MountFact(Fact, frozen=True, kw_only=True):
 
 
 class ImageFact(Fact, frozen=True, kw_only=True):
-    """An image in a runtime's cache. `containers` are the ids that use it, running or stopped.
+    """An image in a runtime's cache. `containers` are the ids of running or stopped containers that use it.
 
-    `local`: it has a name and no digest of a registry, so it was built, committed or loaded here, and whether it could
-    be pulled again nobody knows. One without a name has been replaced, and is not called local.
+    `local`: it has a name but no registry digest, so it was built, committed or loaded here and may not be pullable
+    again. An image without a name has been replaced and is not local.
     """
 
     id: str
     names: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
     size_bytes: BoundedInt | None = None
-    # What removing just this image would free: bytes no other image shares.
+    # Bytes shared with no other image, freed by removing this one.
     unique_bytes: BoundedInt | None = None
     created_at: BoundedFloat | None = None
     first_seen_at: BoundedFloat | None = None
@@ -75,7 +75,7 @@ class ImageFact(Fact, frozen=True, kw_only=True):
 
 
 class ImageCacheFact(Fact, frozen=True, kw_only=True):
-    """One runtime's images. `total_bytes` counts shared layers once."""
+    """Images of one runtime. `total_bytes` counts shared layers once."""
 
     runtime: str  # "docker" or "containerd"
     images: Annotated[tuple[ImageFact, ...], LONG_LIST] = ()
@@ -85,7 +85,7 @@ class ImageCacheFact(Fact, frozen=True, kw_only=True):
 
 
 class VolumeFact(Fact, frozen=True, kw_only=True):
-    """A runtime's named volume and how many containers refer to it."""
+    """A named volume of a runtime, and the number of containers that refer to it."""
 
     name: str
     size_bytes: BoundedInt | None = None
@@ -93,7 +93,7 @@ class VolumeFact(Fact, frozen=True, kw_only=True):
 
 
 class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
-    """What a runtime's root holds beside images. Slow to find out, so it is read rarely."""
+    """Disk usage of a runtime's root besides images. Expensive to determine, so read rarely."""
 
     runtime: str
     layers_bytes: BoundedInt | None = None
@@ -106,7 +106,7 @@ class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
 
 
 class EvictionFact(Fact, frozen=True, kw_only=True):
-    """Below what is available the kubelet evicts pods, and before that removes images: a share of the disk, or bytes.
+    """Threshold of available space below which the kubelet evicts pods, after removing images: a ratio, or bytes.
 
     `signal` is nodefs.available or imagefs.available.
     """
@@ -117,9 +117,9 @@ class EvictionFact(Fact, frozen=True, kw_only=True):
 
 
 class KubeletFact(Fact, frozen=True, kw_only=True):
-    """What the kubelet was told about full disks. What is None it was not told: there its own defaults hold.
+    """The kubelet's disk settings. None: not configured, the kubelet's defaults apply.
 
-    A signal that `eviction_hard` is without is one that it does not look at.
+    The kubelet ignores signals that are missing from `eviction_hard`.
     """
 
     image_gc_high_ratio: BoundedFloat | None = None
@@ -128,7 +128,7 @@ class KubeletFact(Fact, frozen=True, kw_only=True):
 
 
 class ProbeFact(Fact, frozen=True, kw_only=True):
-    """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a word."""
+    """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a code."""
 
     target: str
     ok: bool

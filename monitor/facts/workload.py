@@ -1,4 +1,4 @@
-"""Containers on one node and what they use."""
+"""Containers on one node and their resource usage."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContainerFact(Fact, frozen=True, kw_only=True):
     pod_name: str | None = None
     namespace: str | None = None
     container: str | None = None
-    user: str | None = None  # of the pod, on its sandbox, where a platform names one
+    user: str | None = None  # user of the pod, on its sandbox, if a platform sets one
     log_path: str | None = None
 
 
@@ -32,7 +32,7 @@ class ContainerUsageFact(Fact, frozen=True, kw_only=True):
 
     container_id: str
     cpu_seconds_total: BoundedFloat | None = None
-    cpu_cores: BoundedFloat | None = None  # used, on average over the last interval
+    cpu_cores: BoundedFloat | None = None  # mean over the last interval
     cpu_limit_cores: BoundedFloat | None = None
     throttled_seconds_total: BoundedFloat | None = None
     memory_bytes: BoundedInt | None = None
@@ -40,7 +40,7 @@ class ContainerUsageFact(Fact, frozen=True, kw_only=True):
 
 
 class ShmFact(Fact, frozen=True, kw_only=True):
-    """A /dev/shm. `container_id` None is the host's own. `device` is equal where containers share one."""
+    """A /dev/shm. `container_id` None is the host's own. Containers that share one have equal `device`."""
 
     size_bytes: BoundedInt
     used_bytes: BoundedInt
@@ -50,7 +50,7 @@ class ShmFact(Fact, frozen=True, kw_only=True):
 
 
 class LogFact(Fact, frozen=True, kw_only=True):
-    """A container's log: all its files together, and when the newest was last written."""
+    """Log of a container: total size of its files, and when the newest was last written."""
 
     container_id: str
     size_bytes: BoundedInt | None = None

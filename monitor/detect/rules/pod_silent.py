@@ -111,7 +111,7 @@ def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world:
 
 
 def _use(pod: PodFact, world: ClusterFacts) -> Iterable[Text]:
-    cards = world.cards.get(pod.uid, ())
+    cards = world.gpus_by_pod.get(pod.uid, ())
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     if ratios:
         memory = sum(card.memory_used_bytes or 0 for card in cards)

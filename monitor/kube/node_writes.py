@@ -1,4 +1,4 @@
-"""The one thing that is ever changed about a node in Kubernetes: whether new pods are placed on it."""
+"""Writes to nodes: cordon and uncordon."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ MERGE_PATCH_TYPE = "application/merge-patch+json"
 
 
 class NodeWrites:
-    """Changes nodes."""
+    """Cordons and uncordons nodes."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
 
     def cordon(self, name: str, *, cordoned: bool) -> WriteResult:
-        """Keep new pods off a node, or let them on it again."""
         body = msgspec.json.encode({"spec": {"unschedulable": cordoned}})
         path = f"/api/v1/nodes/{quote(name, safe='')}"
         try:
             self._api.send("PATCH", path, body, WRITE_TIMEOUT_SECONDS, MERGE_PATCH_TYPE)
         except ApiError as error:
-            return _refusal(error)
+            return _failure(error)
         except ApiConnectionError as error:
             return WriteResult(WriteState.FAILED, "lost", str(error))
         return WriteResult(WriteState.DONE, "cordoned" if cordoned else "uncordoned")
 
 
-def _refusal(error: ApiError) -> WriteResult:
+def _failure(error: ApiError) -> WriteResult:
     message = error.message or error.reason
     if error.status == HTTPStatus.NOT_FOUND:
         return WriteResult(WriteState.FAILED, "no-node", message)

@@ -1,8 +1,8 @@
-"""What is known of one kind of object: the newest version of each, whatever order word of it came in.
+"""Store of one resource: the newest version of each object, regardless of the order of events.
 
-Objects are told apart by uid, so a deletion that arrives late never removes a new object of the same name. Versions are
-compared as numbers where they are numbers; the API documents them as opaque, so where they are not, order is trusted.
-A uid is never given twice, so once an object is deleted, everything that still arrives about it is old.
+Objects are identified by uid, so a late DELETED event never removes a new object of the same name. Resource versions
+are compared as numbers where possible; the API defines them as opaque, so otherwise event order is trusted. Uids are
+never reused, so every event after DELETED is outdated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monitor.facts.kube import ObjectFact
 from monitor.kube.decode.stream import WatchEvent
 
 F = TypeVar("F", bound=ObjectFact)
-MAX_TOMBSTONES = 20_000  # deletions remembered against late news: minutes of them in the busiest cluster
+MAX_TOMBSTONES = 20_000  # minutes of deletions in the busiest cluster
 
 
 class StoreSnapshot(msgspec.Struct, Generic[F], frozen=True):
@@ -30,14 +30,14 @@ class StoreSnapshot(msgspec.Struct, Generic[F], frozen=True):
 
 
 class ObjectChange(msgspec.Struct, Generic[F], frozen=True):
-    """One object before and after. `old` None: it is new. `new` None: it is gone."""
+    """One object before and after. `old` None: added. `new` None: deleted."""
 
     old: F | None
     new: F | None
 
 
 class _StoredObject(Generic[F]):
-    """The newest version of one object. `fact` None: it is there, but could not be understood."""
+    """The newest version of one object. `fact` None: it exists but could not be decoded."""
 
     __slots__ = ("fact", "number")
 
@@ -47,7 +47,7 @@ class _StoredObject(Generic[F]):
 
 
 def version_number(resource_version: str | None) -> int | None:
-    """Given a resource version, return it as a number. Return None where it is not one."""
+    """The resource version as a number, or None if it is not numeric."""
     return int(resource_version) if resource_version and resource_version.isdecimal() else None
 
 
@@ -57,27 +57,27 @@ class ObjectStore(Generic[F]):
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._entries: dict[str, _StoredObject[F]] = {}
-        self._graves: OrderedDict[str, None] = OrderedDict()
-        self._listed: int | None = None
+        self._tombstones: OrderedDict[str, None] = OrderedDict()
+        self._list_version: int | None = None
         self._resource_version: str | None = None
         self._version = 0
         self._snapshot: StoreSnapshot[F] | None = None
 
     @property
     def version(self) -> int:
-        """A number that grows with every change."""
+        """Grows with every change."""
         return self._version
 
     @property
     def resource_version(self) -> str | None:
-        """Up to where the API server's changes have been seen."""
+        """The API server's version up to which changes have been applied."""
         return self._resource_version
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def snapshot(self) -> StoreSnapshot[F]:
-        """Return all objects. The same tuple is returned until something changes."""
+        """All objects. The same value until something changes."""
         with self._lock:
             if self._snapshot is None:
                 items = tuple(entry.fact for entry in self._entries.values() if entry.fact is not None)
@@ -85,69 +85,68 @@ class ObjectStore(Generic[F]):
             return self._snapshot
 
     def get(self, uid: str) -> F | None:
-        """Return the object with this uid, or None."""
         entry = self._entries.get(uid)
         return entry.fact if entry is not None else None
 
     def replace(self, items: Iterable[F], resource_version: str | None) -> list[ObjectChange[F]]:
-        """Given a whole list, make it the content, and return what that changed. What it lacks is gone."""
+        """Replace the content by a complete list; return the changes."""
         entries = {item.uid: _StoredObject(version_number(item.resource_version), item) for item in items}
         with self._lock:
             before, self._entries = self._entries, entries
-            self._graves.clear()  # the list is the truth now, even after a restored backup brought an object back
-            self._listed = version_number(resource_version)
+            self._tombstones.clear()  # the list is authoritative, even if a restored backup revived an object
+            self._list_version = version_number(resource_version)
             self._resource_version = resource_version
             changes = _differences(before, entries)
-            self._touch(bool(changes))
+            self._record(bool(changes))
         return changes
 
     def apply(self, event: WatchEvent[F]) -> ObjectChange[F] | None:
-        """Given a change, take it in and return what it did. Return None for old news and for no difference."""
+        """Apply an event; return the change, or None if the event is outdated or changes nothing."""
         if event.key is None:
             return None
         number = version_number(event.resource_version)
         with self._lock:
             entry = self._entries.get(event.key)
-            if self._is_old(event, number, entry):
+            if self._is_outdated(event, number, entry):
                 return None
-            self._note(event.resource_version, number)
+            self._advance(event.resource_version, number)
             old = entry.fact if entry is not None else None
             if event.type == "DELETED":
-                self._bury(event.key)
+                self._delete(event.key)
             else:
                 self._entries[event.key] = _StoredObject(number, event.fact)
             new = None if event.type == "DELETED" else event.fact
             changed = old is not None or new is not None
-            self._touch(changed)
+            self._record(changed)
         return ObjectChange(old, new) if changed else None
 
-    def note(self, resource_version: str | None) -> None:
-        """Given a bookmark: everything up to this version has been seen."""
+    def bookmark(self, resource_version: str | None) -> None:
+        """All changes up to this version have been applied."""
         with self._lock:
-            self._note(resource_version, version_number(resource_version))
+            self._advance(resource_version, version_number(resource_version))
 
-    def _is_old(self, event: WatchEvent[F], number: int | None, entry: _StoredObject[F] | None) -> bool:
-        if event.key in self._graves:
+    def _is_outdated(self, event: WatchEvent[F], number: int | None, entry: _StoredObject[F] | None) -> bool:
+        if event.key in self._tombstones:
             return True
         if event.type == "DELETED" or number is None:
-            return False  # nothing comes after a deletion, so it is news whatever version it carries
-        if self._listed is not None and number <= self._listed:
-            return True  # the list was made after this
+            return False  # nothing follows a deletion, so it applies whatever its version
+        if self._list_version is not None and number <= self._list_version:
+            return True  # already in the list
         return entry is not None and entry.number is not None and number <= entry.number
 
-    def _note(self, resource_version: str | None, number: int | None) -> None:
+    def _advance(self, resource_version: str | None, number: int | None) -> None:
         known = version_number(self._resource_version)
         if resource_version and (number is None or known is None or number > known):
             self._resource_version = resource_version
             self._snapshot = None
 
-    def _bury(self, key: str) -> None:
+    def _delete(self, key: str) -> None:
         self._entries.pop(key, None)
-        self._graves[key] = None
-        if len(self._graves) > MAX_TOMBSTONES:
-            self._graves.popitem(last=False)
+        self._tombstones[key] = None
+        if len(self._tombstones) > MAX_TOMBSTONES:
+            self._tombstones.popitem(last=False)
 
-    def _touch(self, changed: bool) -> None:
+    def _record(self, changed: bool) -> None:
         self._snapshot = None
         self._version += changed
 

@@ -31,7 +31,7 @@ RULES = all_rules()
 KEEP = to_keep(RULES)
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
-IMPATIENT = WatchTiming(max_backoff=1.0, forbidden_retry=0.5, absent_retry=0.5, watch=20.0, margin=5.0)
+IMPATIENT = WatchTiming(max_backoff=1.0, forbidden_retry=0.5, absent_retry=0.5, watch_duration=20.0, watch_margin=5.0)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
-"""A reflector that follows a scripted server, and what to wait for."""
+"""A reflector on a scripted API server, and conditions to wait for."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,11 +27,11 @@ from tests.support.scripted_api import (
 
 PODS = resources.pods(PodFieldFilter())
 FAST = WatchTiming(
-    page=2,
-    request=1.0,
-    watch=1.0,
-    margin=5.0,
-    brief=0.05,
+    page_size=2,
+    list_timeout=1.0,
+    watch_duration=1.0,
+    watch_margin=5.0,
+    min_watch=0.05,
     initial_backoff=0.01,
     max_backoff=0.05,
     forbidden_retry=0.05,
@@ -49,15 +50,22 @@ class Followed:
         return names(self.store.snapshot().items)
 
     def until_held(self, expect: dict[str, str]) -> None:
-        wait_until(lambda: self.held == expect, 10, f"the store holds {expect}, it has {self.held}")
+        wait_until(lambda: self.held == expect, 30, f"the store holds {expect}, it has {self.held}")
 
     def until_source(self, **expect: object) -> SourceFact:
         def reached() -> bool:
             fact = self.reflector.fact()
             return all(getattr(fact, name) == value for name, value in expect.items())
 
-        wait_until(reached, 10, f"{expect}, it is {self.reflector.fact()}")
+        wait_until(reached, 30, f"{expect}, it is {self.reflector.fact()}")
         return self.reflector.fact()
+
+
+def end(reflector: Reflector) -> None:
+    reflector.stop()
+    reflector.join(30)
+    name = f"watch-{reflector.fact().resource}"
+    assert name not in [thread.name for thread in threading.enumerate()], "the thread ends"
 
 
 @contextmanager
@@ -66,16 +74,19 @@ def following(
 ) -> Iterator[Followed]:
     store: ObjectStore[Any] = ObjectStore()
     seen: list[tuple[str, ObjectChange[Any]]] = []
-    way = connect(api.kubeconfig(folder)) if isinstance(api, ScriptedApi) else api
+    client = connect(api.kubeconfig(folder)) if isinstance(api, ScriptedApi) else api
     reflector = Reflector(
-        way, resource, store, timing=timing, on_change=lambda name, all_: seen.extend((name, each) for each in all_)
+        client,
+        resource,
+        store,
+        timing=timing,
+        on_change=lambda name, all_: seen.extend((name, change) for change in all_),
     )
     reflector.start()
     try:
         yield Followed(reflector, store, seen)
     finally:
-        reflector.stop()
-        assert reflector.join(2), "the thread ends within 2 seconds"
+        end(reflector)
 
 
 FIRST = page(pod("a", 1), rv="1")

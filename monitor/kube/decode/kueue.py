@@ -1,4 +1,4 @@
-"""Kueue's queues and Workloads as facts, read by what its API versions have in common."""
+"""Decoding of Kueue queues and Workloads, limited to fields common to all API versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from monitor.kube.decode.values import (
 
 
 class WireFlavorResource(Wire):
-    """A resource of a flavor, as quota (spec) or as use (status)."""
+    """A resource of a flavor, as quota (spec) or usage (status)."""
 
     name: str = ""
     nominal_quota: str | int | None = None
@@ -70,7 +70,7 @@ class WireKueueQueue(Wire):
 
 
 def kueue_queue_fact(raw: WireKueueQueue) -> QueueFact:
-    """Given a ClusterQueue or (it is in a namespace) a LocalQueue, return it as a fact."""
+    """ClusterQueue or, if namespaced, LocalQueue as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireKueueSpec(), raw.status or WireKueueStatus()
     cohort = spec.cohort or spec.cohort_name or None
     flavors = [flavor for group in spec.resource_groups or () for flavor in group.flavors or ()]
@@ -105,7 +105,7 @@ def _kueue_state(stop_policy: str | None, states: tuple[ConditionFact, ...]) -> 
 
 
 def _kueue_capacity(flavors: list[WireFlavor], *, borrows: bool) -> Amounts:
-    """Return the most that may be used; without what may be borrowed without limit, of which there is no most."""
+    """Maximum usable amounts, without resources that may be borrowed without limit."""
     boundless = {item.name for item in _items(flavors) if borrows and item.borrowing_limit is None}
     return _total(
         (item.name, (parse_quantity(item.nominal_quota) or 0.0) + (parse_quantity(item.borrowing_limit) or 0.0))
@@ -180,7 +180,7 @@ _PHASES = (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved",
 
 
 def workload_fact(raw: WireWorkload) -> WorkloadFact:
-    """Given a Workload, return it as a fact."""
+    """Workload as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireWorkloadSpec(), raw.status or WireWorkloadStatus()
     states = conditions(status.conditions)
     true = {state.type for state in states if state.status}

@@ -1,7 +1,7 @@
-"""A pod's JSON as a PodFact.
+"""Decoding of pods.
 
-Parts that are written the same on many pods (resources, tolerations, affinity, volumes) are left as bytes by the first
-pass and looked up by those bytes: 10,000 pods have a few dozen different ones, which are parsed once and kept once.
+Parts that are identical on many pods (resources, tolerations, affinity, volumes) stay raw bytes in the first pass and
+are cached by those bytes: 10,000 pods have a few dozen distinct ones, each parsed and stored once.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _affinity = msgspec.json.Decoder(WireAffinity)
 
 
 class PodFieldFilter(msgspec.Struct, frozen=True):
-    """The annotations and environment variables that are kept. All others are forgotten while decoding."""
+    """Annotations and environment variables to keep. All others are dropped while decoding."""
 
     annotations: frozenset[str] = frozenset()
     env: frozenset[str] = frozenset()
 
 
 def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
-    """Given a pod, return it as a fact. Raise MsgspecError if a part of it is not what it should be."""
+    """Pod as a fact. Raise MsgspecError if a part is malformed."""
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     node_affinity, pod_affinity = affinity(bytes(spec.affinity))
     return PodFact(
@@ -75,8 +75,8 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         deletion_grace_seconds=meta.deletion_grace_period_seconds,
         finalizers=tuple(meta.finalizers or ()),
         labels=meta.labels or {},
-        annotations=_kept(meta.annotations, keep.annotations),
-        env=_kept_env(spec, keep.env),
+        annotations=_selected(meta.annotations, keep.annotations),
+        env=_selected_env(spec, keep.env),
         owner=owner_of(meta.owner_references),
         priority=spec.priority,
         priority_class=interned(spec.priority_class_name),
@@ -85,7 +85,7 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
         qos=interned(status.qos_class),
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
-        requests=_needs(spec),
+        requests=_requests(spec),
         node_selector=spec.node_selector or {},
         node_affinity=node_affinity,
         pod_affinity=pod_affinity,
@@ -97,14 +97,14 @@ def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
     )
 
 
-def _kept(annotations: dict[str, str] | None, names: frozenset[str]) -> dict[str, str]:
+def _selected(annotations: dict[str, str] | None, names: frozenset[str]) -> dict[str, str]:
     if not annotations or names.isdisjoint(annotations):
         return {}
     return {name: value for name, value in annotations.items() if name in names}
 
 
-def _kept_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
-    """Return the wanted variables. An environment that names none of them is not even decoded."""
+def _selected_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
+    """The environment variables with these names. An environment without any of them is not decoded."""
     variables: dict[str, str] = {}
     for container in spec.containers or ():
         encoded = bytes(container.env)
@@ -123,7 +123,7 @@ def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
 
 
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
-    """Return init containers, in the order in which they run, then the others."""
+    """Init containers in execution order, then the others."""
     containers = [
         _container(c.name, c.image, c.restart_policy, bytes(c.resources), True) for c in spec.init_containers or ()
     ]
@@ -142,7 +142,7 @@ def _container(
 
 @lru_cache(maxsize=16384)
 def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, raw_overhead: bytes) -> Amounts:
-    """Given each container's `resources` and whether it ends before the next, return what the scheduler counts."""
+    """Requests as the scheduler counts them, from each container's `resources` and whether it ends before the next."""
     running: Amounts = {}
     peak: Amounts = {}
     for raw, ends in containers:
@@ -155,10 +155,10 @@ def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, 
     return _sum(whole, amounts(_overhead.decode(raw_overhead))) if raw_overhead else whole
 
 
-def _needs(spec: WireSpec) -> Amounts:
+def _requests(spec: WireSpec) -> Amounts:
     ends = [(bytes(c.resources), c.restart_policy != "Always") for c in spec.init_containers or ()]
-    stays = [(bytes(c.resources), False) for c in spec.containers or ()]
-    return _pod_requests((*ends, *stays), bytes(spec.resources), bytes(spec.overhead))
+    stay = [(bytes(c.resources), False) for c in spec.containers or ()]
+    return _pod_requests((*ends, *stay), bytes(spec.resources), bytes(spec.overhead))
 
 
 def _sum(one: Amounts, other: Amounts) -> Amounts:
@@ -170,7 +170,7 @@ def _largest(one: Amounts, other: Amounts) -> Amounts:
 
 
 def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
-    """Return the conditions. Of a running pod nobody reads those that hold, and it has five of them."""
+    """Conditions; for a running pod, without the five that are true, which are never read."""
     raw = status.conditions
     return conditions([entry for entry in raw if entry.status != "True"] if raw and status.phase == "Running" else raw)
 
@@ -225,7 +225,7 @@ def _termination(raw: WireState) -> TerminationFact:
 
 @lru_cache(maxsize=4096)
 def resources(raw: bytes) -> tuple[Amounts, Amounts]:
-    """Given a container's `resources`, return requests and limits. A limit without request is a request as well."""
+    """Requests and limits of `resources`. A limit without a request is also the request."""
     if raw in _EMPTY:
         return {}, {}
     decoded = _resources.decode(raw)
@@ -235,7 +235,7 @@ def resources(raw: bytes) -> tuple[Amounts, Amounts]:
 
 @lru_cache(maxsize=4096)
 def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
-    """Given `spec.tolerations`, return them as facts."""
+    """`spec.tolerations` as facts."""
     if raw in _EMPTY:
         return ()
     return tuple(
@@ -252,7 +252,7 @@ def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
 
 @lru_cache(maxsize=4096)
 def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
-    """Given `spec.affinity`, return the required terms about nodes, and whether other pods matter as well."""
+    """Required node terms of `spec.affinity`, and whether pod affinity is required too."""
     if raw in _EMPTY:
         return (), False
     decoded = _affinity.decode(raw)

@@ -1,6 +1,6 @@
-"""Raw JSON of the API server, lists and lines of a watch, as facts. Pure.
+"""Decoding of lists and watch events.
 
-An object that is not what it should be is left out and counted; the others of its list are not harmed by it.
+A malformed object is skipped and counted; it does not affect the rest of its list.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from monitor.kube.decode.values import Wire
 from monitor.kube.decode.volcano import WirePodGroup, WireVolcanoQueue, pod_group_fact, volcano_queue_fact
 
 F = TypeVar("F", bound=ObjectFact)
-MAX_LINE_BYTES = 64 << 20  # etcd refuses objects of more than 1.5 MiB: whatever this is, it is no object
-# What decoding may raise: not JSON, wrong types, bytes that are no UTF-8, lists within lists without end.
+MAX_LINE_BYTES = 64 << 20  # etcd limits objects to 1.5 MiB
+# Decoding errors: not JSON, wrong types, invalid UTF-8, unbounded nesting.
 _DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class MalformedResponseError(Exception):
-    """What the API server sent is not the JSON that was asked for."""
+    """The response is not the expected JSON."""
 
 
 class WireListMeta(Wire):
@@ -57,14 +57,14 @@ class WireListMeta(Wire):
 
 
 class WireList(Wire):
-    """A list, its items left as they are."""
+    """A list with undecoded items."""
 
     metadata: WireListMeta | None = None
     items: list[msgspec.Raw] | None = None
 
 
 class WireLine(Wire):
-    """A line of a watch."""
+    """One line of a watch."""
 
     type: str
     object: msgspec.Raw
@@ -83,7 +83,7 @@ class WireBookmark(Wire):
 
 
 class ApiStatus(Wire):
-    """Why the API server refuses: its `Status` object."""
+    """`Status` object: why the API server rejected the request."""
 
     code: int | None = None
     reason: str | None = None
@@ -91,7 +91,7 @@ class ApiStatus(Wire):
 
 
 class ListPage(msgspec.Struct, Generic[F], frozen=True):
-    """One page of a list. `problem` is about the first of the `skipped` objects."""
+    """One page of a list. `problem` describes the first of the `skipped` objects."""
 
     items: tuple[F, ...]
     resource_version: str | None
@@ -101,7 +101,7 @@ class ListPage(msgspec.Struct, Generic[F], frozen=True):
 
 
 class WatchEvent(msgspec.Struct, Generic[F], frozen=True):
-    """One line of a watch. `fact` is None for BOOKMARK and ERROR, and where the object could not be understood."""
+    """One line of a watch. `fact` is None for BOOKMARK and ERROR, and if the object could not be decoded."""
 
     type: str
     key: str | None = None
@@ -119,14 +119,14 @@ _any_list = msgspec.json.Decoder(WireList)
 
 
 class ObjectKind(Generic[F]):
-    """How objects of one kind are decoded: their shape on the wire, and what makes a fact of it."""
+    """Decoder of one kind: its wire type, and the function that builds the fact."""
 
     def __init__(self, wire: type[Wire], build: Callable[[Any], F]) -> None:
         self._build = build
         self._object = msgspec.json.Decoder(wire)
 
     def page(self, data: bytes) -> ListPage[F]:
-        """Given a list, return its objects. Raise BrokenError if it is no list at all."""
+        """Decode a list. Raise MalformedResponseError if it is not a list."""
         try:
             raw = _any_list.decode(data)
         except _DECODE_ERRORS as error:
@@ -143,7 +143,7 @@ class ObjectKind(Generic[F]):
         return ListPage(tuple(items), meta.resource_version, meta.continue_ or None, skipped, problem)
 
     def line(self, data: bytes) -> WatchEvent[F]:
-        """Given a line of a watch, return what it says. Raise BrokenError if it is no such line."""
+        """Decode a watch event. Raise MalformedResponseError if it is not one."""
         try:
             raw = _line.decode(data)
             if raw.type == "BOOKMARK":
@@ -164,7 +164,7 @@ class ObjectKind(Generic[F]):
 
 
 def _undecodable_event(raw: WireLine, problem: str) -> WatchEvent[Any]:
-    """Return an event without a fact; if it can be told whose it is, with that."""
+    """Event without a fact; with the object's uid if the metadata can be decoded."""
     try:
         meta = _any_object.decode(raw.object).metadata
     except _DECODE_ERRORS:
@@ -176,30 +176,30 @@ def _name(raw: msgspec.Raw) -> str:
     try:
         return _any_object.decode(raw).metadata.name
     except _DECODE_ERRORS:
-        return "an object without a name"
+        return "unnamed object"
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Given bytes as they arrive, yield whole lines. What follows the last line break has been cut off: it is dropped.
+    """Split chunks into complete lines; an incomplete last line is dropped.
 
-    Raise BrokenError for a line that is too long to be an object.
+    Raise MalformedResponseError for a line too long to be an object.
     """
-    begun: list[bytes] = []
+    partial: list[bytes] = []
     size = 0
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
         if whole:
-            whole[0] = b"".join((*begun, whole[0]))
-            begun, size = [], 0
+            whole[0] = b"".join((*partial, whole[0]))
+            partial, size = [], 0
             yield from filter(None, whole)
-        begun.append(rest)
+        partial.append(rest)
         size += len(rest)
         if size > MAX_LINE_BYTES:
-            raise MalformedResponseError(f"a line of more than {MAX_LINE_BYTES} bytes")
+            raise MalformedResponseError(f"line of more than {MAX_LINE_BYTES} bytes")
 
 
 def decode_status(data: bytes) -> ApiStatus:
-    """Given the body of a refusal, return what it says. Something else than JSON (a proxy's page) is its message."""
+    """Status in the body of an error response. A body that is not JSON (a proxy's page) becomes the message."""
     try:
         return _status.decode(data)
     except _DECODE_ERRORS:
@@ -207,7 +207,7 @@ def decode_status(data: bytes) -> ApiStatus:
 
 
 def pods(keep: PodFieldFilter) -> ObjectKind[PodFact]:
-    """Given which annotations and variables to keep, return how pods are decoded."""
+    """Decoder of pods, with the annotations and variables to keep."""
     return ObjectKind[PodFact](WirePod, lambda raw: pod_fact(raw, keep))
 
 
@@ -223,5 +223,5 @@ WORKLOADS = ObjectKind[WorkloadFact](WireWorkload, workload_fact)
 
 
 def decode_pod_list(data: bytes, keep: PodFieldFilter | None = None) -> ListPage[PodFact]:
-    """Given a PodList, return its pods as facts. Raise BrokenError if it is no list at all."""
+    """Decode a PodList. Raise MalformedResponseError if it is not a list."""
     return pods(keep or PodFieldFilter()).page(data)

@@ -1,4 +1,4 @@
-"""Volcano's queues and PodGroups as facts."""
+"""Decoding of Volcano queues and PodGroups."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _STATES = {"Open": "open", "Closed": "closed", "Closing": "closing"}
 
 
 def volcano_queue_fact(raw: WireVolcanoQueue) -> QueueFact:
-    """Given a Volcano queue, return it as a fact."""
+    """Volcano queue as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireVolcanoQueueSpec(), raw.status or WireVolcanoQueueStatus()
     return QueueFact(
         uid=meta.uid,
@@ -102,7 +102,7 @@ class WirePodGroup(Wire):
 
 
 def pod_group_fact(raw: WirePodGroup) -> PodGroupFact:
-    """Given a PodGroup, return it as a fact."""
+    """PodGroup as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WirePodGroupSpec(), raw.status or WirePodGroupStatus()
     return PodGroupFact(
         uid=meta.uid,

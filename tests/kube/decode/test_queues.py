@@ -1,4 +1,4 @@
-"""JSON to facts: queues and gangs of Volcano and Kueue, written as their API types are."""
+"""JSON to facts: queues, PodGroups and Workloads of Volcano and Kueue."""
 
 from __future__ import annotations
 

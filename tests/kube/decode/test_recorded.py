@@ -1,4 +1,4 @@
-"""JSON to facts: answers recorded from a real API server, in full."""
+"""JSON to facts: complete responses recorded from a real API server."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ GIB = 1024.0**3
     ],
 )
 def test_quantities(text: str | int | None, expect: float | None) -> None:
-    found = parse_quantity(text)
-    assert found is None if expect is None else found == pytest.approx(expect)
+    amount = parse_quantity(text)
+    assert amount is None if expect is None else amount == pytest.approx(expect)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import msgspec
 
 from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.values import Wire
+from monitor.kube.resources import WireGroup
 
 WRITE_TIMEOUT_SECONDS = 30.0
 JSON_TYPE = "application/json"
@@ -136,9 +137,7 @@ class PodWrites:
         return None
 
     def _by_group(self) -> str:
-        group = msgspec.json.decode(
-            self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireGroup
-        )
+        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=WireGroup)
         return "policy/v1" if "v1" in {entry.version for entry in group.versions or ()} else "policy/v1beta1"
 
 

@@ -82,7 +82,7 @@ def objects() -> list[Object]:
 
 
 def test_it_may_read_what_it_follows(objects: list[Object], api: KubeApi) -> None:
-    followed = [resource for resource, _ in KubeInformers(api, PodFieldFilter())._followed(PodFieldFilter())]
+    followed = [resource for resource, _ in KubeInformers(api, PodFieldFilter())._watched(PodFieldFilter())]
     expected = {(verb, each.group, each.plural) for each in followed for verb in ("get", "list", "watch")}
     assert rights_of(objects, "ClusterRole", "-read") == expected
 

@@ -44,7 +44,7 @@ def histories(draw: st.DrawFn) -> tuple[list[PodFact], int, list[WatchEvent[PodF
         known = alive.get(name)
         what = draw(st.sampled_from(("MODIFIED", "MODIFIED", "DELETED", "ODD"))) if known else "ADDED"
         created += known is None
-        fact = pod(name, was.uid if known else f"{name}{created}", version)
+        fact = pod(name, known.uid if known else f"{name}{created}", version)
         if what == "DELETED":
             del alive[name]
         else:

@@ -219,10 +219,8 @@ def test_oddities_are_warned_of_once(tmp_path: Path, caplog: pytest.LogCaptureFi
         following(api, tmp_path) as followed,
     ):
         followed.until_source(skipped=6)
-    assert [r.getMessage() for r in caplog.records if "cannot be decoded" in r.getMessage()] == [
-        "pods: skipping objects that cannot be decoded: odd: "
-        "Expected `array | null`, got `str` - at `$.spec.containers`"
-    ]
+    (message,) = [r.getMessage() for r in caplog.records if "cannot be decoded" in r.getMessage()]
+    assert message.startswith("pods: skipping objects that cannot be decoded: odd: Expected `array | null`, got `str`")
 
 
 @pytest.mark.parametrize(

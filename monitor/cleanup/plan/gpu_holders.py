@@ -10,7 +10,7 @@ from monitor.cleanup.plan.gpu_context import Scene
 from monitor.cleanup.plan.select import Cover
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.gpu import GpuProcessFact
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
 
 PROTECTIONS = (
     "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "unknown",
@@ -132,7 +132,7 @@ def _working(scene: Scene, cards: tuple[GpuView, ...]) -> Cover | None:
 def _job_works(scene: Scene, holder: Holder, uid: str) -> Cover | None:
     """Return that another pod of the same job works, may work, or has yet to start: the job needs all of them."""
     for other in scene.pods_of_job.get((holder.namespace, holder.job or uid), ()):
-        if other.uid == uid or other.finished:
+        if other.uid == uid or other.phase in TERMINAL_PHASES:
             continue
         cards = scene.cards_of.get(other.uid, ())
         if other.node is None or other.phase == "Pending" or any(gpu.state is GpuState.BUSY for gpu in cards):

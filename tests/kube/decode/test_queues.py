@@ -132,7 +132,7 @@ def test_a_pod_group_says_why_it_waits() -> None:
     ],
 )
 def test_workloads(true: tuple[str, ...], phase: str) -> None:
-    states = [{"type": each, "status": "True"} for each in true] + [{"type": "PodsReady", "status": "False"}]
+    states = [{"type": name, "status": "True"} for name in true] + [{"type": "PodsReady", "status": "False"}]
     pod_set = {
         "count": 4,
         "template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]}},

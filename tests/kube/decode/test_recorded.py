@@ -160,9 +160,9 @@ def test_a_real_pod_in_full() -> None:
 
 
 def test_no_secret_survives_decoding() -> None:
-    kept = msgspec.json.encode(decode_pod_list(recorded("pods"), KEEP).items).decode()
-    assert "do-not-keep" not in kept
-    assert "AWS_SECRET_ACCESS_KEY" not in kept
+    encoded = msgspec.json.encode(decode_pod_list(recorded("pods"), KEEP).items).decode()
+    assert "do-not-keep" not in encoded
+    assert "AWS_SECRET_ACCESS_KEY" not in encoded
 
 
 def test_facts_survive_the_wire() -> None:
@@ -178,7 +178,7 @@ def test_a_real_node() -> None:
         "NodeStatusUnknown",
         parse_time("2021-03-04T06:00:00Z"),
     )
-    pressure = {each.type: each.status for each in node.conditions}
+    pressure = {condition.type: condition.status for condition in node.conditions}
     assert pressure == {"MemoryPressure": False, "DiskPressure": True, "Ready": None}
     assert node.taints == (
         TaintFact(key="dedicated", value="vision", effect="NoSchedule"),

@@ -26,11 +26,13 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
 from monitor.i18n import LANGUAGES, say
 from tests.detect import odd_facts
-from tests.explain.builders import NOW, card, event, node, pod, up, waiting
+from tests.explain.builders import NOW, event, gpu_view, node, pod, running_container, waiting
 from tests.support.snapshots import POD, TRAINER, full_snapshot
 
 PLATFORMS = all_rules()
-TRAINING = pod("bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(up(container_id=TRAINER),))
+TRAINING = pod(
+    "bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(running_container(container_id=TRAINER),)
+)
 SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True))
 MODULES = [
     importlib.import_module(f"monitor.detect.rules.{each.name}")
@@ -161,7 +163,7 @@ anything = st.recursive(
 @given(st.dictionaries(st.sampled_from([rule.rule for rule in ALL]), anything, max_size=4))
 def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict[str, Any]) -> None:
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
-    zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
+    zombie = gpu_view("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
     world = make_cluster_facts(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
     found = detect(ALL, {}, situation(world), History(memories=memories))
     assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -12,7 +12,20 @@ from monitor.explain.keys import Key
 from monitor.explain.pod import explain_pod
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
-from tests.explain.builders import GIB, NOW, Case, assert_speaks, check, event, looping, names, node, pod, up, waiting
+from tests.explain.builders import (
+    GIB,
+    NOW,
+    Case,
+    assert_renders,
+    check,
+    event,
+    looping,
+    names,
+    node,
+    pod,
+    running_container,
+    waiting,
+)
 
 HERE = {"nodes": [node("gpu-01")]}
 LIMITED = (PodContainerFact(name="main", limits={"memory": 16.0 * GIB}),)
@@ -154,7 +167,12 @@ CASES = [
         says=("container fetch",),
         facts=HERE,
     ),
-    Case("one runs, another does not stay up", crashing(up(name="side"), looping(1)), "crash-error", facts=HERE),
+    Case(
+        "one runs, another does not stay up",
+        crashing(running_container(name="side"), looping(1)),
+        "crash-error",
+        facts=HERE,
+    ),
 ]
 
 
@@ -166,14 +184,14 @@ def test_crash(case: Case) -> None:
 def test_every_word_has_its_sentences() -> None:
     crashes = {
         *_EXIT_CODE_CAUSES.values(),
-        *(word for word, _ in _MESSAGE_FRAGMENTS),
+        *(cause for cause, _ in _MESSAGE_FRAGMENTS),
         "OUT_OF_MEMORY",
         "LOST",
         "LIVENESS",
         "SIGNAL",
     }
-    wanted = {f"CRASH_{word}" for word in crashes}
-    assert {f"{name}{end}" for name in wanted for end in ("", "_ADVICE")} <= set(Key.__members__)
+    keys = {f"CRASH_{cause}" for cause in crashes}
+    assert {f"{name}{end}" for name in keys for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text(), st.one_of(st.none(), st.integers()), st.one_of(st.none(), st.integers(0, 64)))
@@ -181,4 +199,4 @@ def test_no_ending_breaks_it(message: str, code: int | None, signal: int | None)
     last = TerminationFact(message=message, exit_code=code, signal=signal)
     status = waiting("CrashLoopBackOff", last=last)
     given_pod = crashing(status)
-    assert_speaks(explain_pod(given_pod, make_cluster_facts(), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(), NOW))

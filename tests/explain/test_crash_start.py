@@ -1,5 +1,5 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
-"""Containers that the runtime cannot start: the second half of crash.py."""
+# ruff: noqa: E501  # messages are quoted in full
+"""Containers that the runtime cannot start."""
 
 from __future__ import annotations
 
@@ -180,8 +180,8 @@ def test_cannot_start(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    words = [*(word for word, _ in _START_FRAGMENTS), "OTHER"]
-    assert {f"START_{word}{end}" for word in words for end in ("", "_ADVICE")} <= set(Key.__members__)
+    causes = [*(cause for cause, _ in _START_FRAGMENTS), "OTHER"]
+    assert {f"START_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())

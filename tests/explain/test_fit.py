@@ -63,9 +63,9 @@ SELECTION: list[tuple[str, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("name", "given", "expect"), SELECTION, ids=[s[0] for s in SELECTION])
 def test_selection(name: str, given: dict[str, Any], expect: bool) -> None:
-    found = fit(pod(**given), node("gpu-01", labels=LABELS), make_cluster_facts(), GPU)
-    assert found.usable is expect
-    assert [each.kind for each in found.obstacles] == ([] if expect else [ObstacleKind.SELECTOR])
+    result = fit(pod(**given), node("gpu-01", labels=LABELS), make_cluster_facts(), GPU)
+    assert result.usable is expect
+    assert [obstacle.kind for obstacle in result.obstacles] == ([] if expect else [ObstacleKind.SELECTOR])
 
 
 STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[ObstacleKind]]] = [
@@ -105,8 +105,8 @@ STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[ObstacleKind]]] = [
 
 @pytest.mark.parametrize(("name", "asks", "given", "expect"), STATES, ids=[s[0] for s in STATES])
 def test_state_and_taints(name: str, asks: dict[str, Any], given: dict[str, Any], expect: list[ObstacleKind]) -> None:
-    found = fit(pod(**asks), node("gpu-01", **given), make_cluster_facts(), GPU)
-    assert [each.kind for each in found.obstacles] == expect
+    result = fit(pod(**asks), node("gpu-01", **given), make_cluster_facts(), GPU)
+    assert [obstacle.kind for obstacle in result.obstacles] == expect
 
 
 ROOM: list[tuple[str, dict[str, Any], list[Any], list[ObstacleKind]]] = [
@@ -141,21 +141,21 @@ ROOM: list[tuple[str, dict[str, Any], list[Any], list[ObstacleKind]]] = [
 
 @pytest.mark.parametrize(("name", "asks", "others", "expect"), ROOM, ids=[r[0] for r in ROOM])
 def test_room(name: str, asks: dict[str, Any], others: list[Any], expect: list[ObstacleKind]) -> None:
-    found = fit(pod(**asks), node("gpu-01"), make_cluster_facts(pods=others), GPU)
-    assert [each.kind for each in found.obstacles] == expect
+    result = fit(pod(**asks), node("gpu-01"), make_cluster_facts(pods=others), GPU)
+    assert [obstacle.kind for obstacle in result.obstacles] == expect
 
 
 def test_requests_are_those_of_the_scheduler() -> None:
-    """An init container's larger request counts: it is in `requests`, which is all that is looked at."""
+    """An init container's larger request counts: it is part of `requests`."""
     given = pod(requests={GPU: 8.0})
     assert requested_gpus(given, make_cluster_facts()) == 8
 
 
 def test_other_names_for_gpus() -> None:
-    asked = pod(requests={"cpu": 1.0, "nvidia.com/mig-1g.10gb": 2.0})
+    requesting = pod(requests={"cpu": 1.0, "nvidia.com/mig-1g.10gb": 2.0})
     facts = make_cluster_facts()
-    assert gpu_resource(asked, facts) == "nvidia.com/mig-1g.10gb"
-    assert requested_gpus(asked, facts) == 2
+    assert gpu_resource(requesting, facts) == "nvidia.com/mig-1g.10gb"
+    assert requested_gpus(requesting, facts) == 2
     assert gpu_resource(pod(requests={"cpu": 1.0, "rdma/hca": 1.0}), facts) == GPU
 
 

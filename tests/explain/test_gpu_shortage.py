@@ -7,7 +7,7 @@ from monitor.explain.gpu_shortage import _workers
 from monitor.facts.cluster import GpuState, Holder, Identity
 from monitor.facts.kube import PodFact, TaintFact
 from monitor.present.explanation import render_explanation
-from tests.explain.builders import NOW, Case, card, check, holding, names, node, owned, pod, view
+from tests.explain.builders import NOW, Case, check, gpu_view, holding, names, node, owned, pod, view
 
 EIGHT = pod(gpus=8)
 HALF_FULL = [holding("a", "gpu-01", 4), holding("b", "gpu-02", 4)]
@@ -39,7 +39,7 @@ CASES = [
         facts={
             "nodes": TWO,
             "pods": HALF_FULL,
-            "view": view(free={"gpu-01": 4, "gpu-02": 3}, cards=[card("gpu-02", 0, GpuState.ZOMBIE)]),
+            "view": view(free={"gpu-01": 4, "gpu-02": 3}, cards=[gpu_view("gpu-02", 0, GpuState.ZOMBIE)]),
         },
     ),
     Case(
@@ -104,7 +104,7 @@ CASES = [
             "view": view(
                 free={"gpu-01": 0, "gpu-02": 0},
                 cards=[
-                    card("gpu-02", index, GpuState.IDLE_HELD, holders=held_by("bob", FULL[1])) for index in range(2)
+                    gpu_view("gpu-02", index, GpuState.IDLE_HELD, holders=held_by("bob", FULL[1])) for index in range(2)
                 ],
             ),
         },
@@ -226,6 +226,6 @@ LAYOUTS: list[tuple[str, list[int], int, tuple[int, int] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "free", "asked", "expect"), LAYOUTS, ids=[row[0] for row in LAYOUTS])
-def test_workers_that_would_start_now(name: str, free: list[int], asked: int, expect: tuple[int, int] | None) -> None:
-    assert _workers(free, asked) == expect
+@pytest.mark.parametrize(("name", "free", "needs", "expect"), LAYOUTS, ids=[row[0] for row in LAYOUTS])
+def test_workers_that_would_start_now(name: str, free: list[int], needs: int, expect: tuple[int, int] | None) -> None:
+    assert _workers(free, needs) == expect

@@ -1,5 +1,5 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
-"""Messages as they were seen: Docker 18 to 28, containerd 1.5 to 2, cri-o 1.18 to 1.30, and the kubelet around them."""
+# ruff: noqa: E501  # messages are quoted in full
+"""Recorded messages of Docker 18 to 28, containerd 1.5 to 2, CRI-O 1.18 to 1.30, and the kubelet."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def test_registry(image: str, expect: str) -> None:
 
 
 def test_image_out_of_the_message() -> None:
-    found = classify("ErrImagePull", RESOLVE + "not found")
-    assert (found.image, found.registry) == ("harbor.lab/nlp/bert:1", "harbor.lab")
+    failure = classify("ErrImagePull", RESOLVE + "not found")
+    assert (failure.image, failure.registry) == ("harbor.lab/nlp/bert:1", "harbor.lab")
 
 
 @pytest.mark.parametrize(
@@ -161,14 +161,14 @@ def test_image_out_of_the_message() -> None:
     ],
 )
 def test_a_runtime_that_is_down_is_not_a_registry_that_refuses(message: str) -> None:
-    found = classify("ErrImagePull", message)
-    assert (found.cause, found.runtime_down) == (PullFailureCause.UNKNOWN, True)
+    failure = classify("ErrImagePull", message)
+    assert (failure.cause, failure.runtime_down) == (PullFailureCause.UNKNOWN, True)
 
 
 def test_the_message_stays_but_not_its_secrets() -> None:
     signed = 'Get "https://blobs.lab/data?X-Amz-Signature=562c9085464cc071&X-Amz-Credential=abc": i/o timeout'
-    found = classify("ErrImagePull", signed)
-    assert found.message == 'Get "https://blobs.lab/data?***": i/o timeout'
+    failure = classify("ErrImagePull", signed)
+    assert failure.message == 'Get "https://blobs.lab/data?***": i/o timeout'
 
 
 @given(

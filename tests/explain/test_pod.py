@@ -1,4 +1,4 @@
-"""The dispatch, and what holds for every explanation."""
+"""Selection of the situation, and properties of every explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,18 @@ from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.present import explanation
-from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting
+from tests.explain.builders import (
+    NOW,
+    assert_renders,
+    event,
+    holding,
+    looping,
+    node,
+    pod,
+    running_container,
+    unschedulable,
+    waiting,
+)
 
 PACKAGE = Path(monitor.explain.__file__).parent
 GONE = NOW - 100
@@ -32,21 +43,24 @@ DISPATCH: list[tuple[str, dict[str, Any], PodStatus]] = [
     ("ended", {"phase": "Succeeded", "node": "gpu-01"}, PodStatus.FINISHED),
     ("bound, no word yet", {"node": "gpu-01"}, PodStatus.CREATING),
     ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, PodStatus.CREATING),
-    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (up(),)}, PodStatus.RUNNING),
+    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (running_container(),)}, PodStatus.RUNNING),
     (
         "one of two runs, the other one is creating",
-        {"node": "gpu-01", "statuses": (up(), waiting("ContainerCreating", name="b"))},
+        {"node": "gpu-01", "statuses": (running_container(), waiting("ContainerCreating", name="b"))},
         PodStatus.RUNNING,
     ),
     ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, PodStatus.CRASHING),
     (
         "an init container ended well",
-        {"node": "gpu-01", "statuses": (up(name="i", init=True, state="terminated", exit_code=0), up())},
+        {
+            "node": "gpu-01",
+            "statuses": (running_container(name="i", init=True, state="terminated", exit_code=0), running_container()),
+        },
         PodStatus.RUNNING,
     ),
     (
         "an init container runs",
-        {"node": "gpu-01", "statuses": (up(init=True), waiting("PodInitializing"))},
+        {"node": "gpu-01", "statuses": (running_container(init=True), waiting("PodInitializing"))},
         PodStatus.CREATING,
     ),
     ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, PodStatus.PULLING),
@@ -55,9 +69,9 @@ DISPATCH: list[tuple[str, dict[str, Any], PodStatus]] = [
 
 @pytest.mark.parametrize(("name", "fields", "expect"), DISPATCH, ids=[d[0] for d in DISPATCH])
 def test_dispatch(name: str, fields: dict[str, Any], expect: PodStatus) -> None:
-    found = explain_pod(pod(**fields), make_cluster_facts(nodes=[node("gpu-01")]), NOW)
-    assert found.status is expect
-    assert_speaks(found)
+    explanation = explain_pod(pod(**fields), make_cluster_facts(nodes=[node("gpu-01")]), NOW)
+    assert explanation.status is expect
+    assert_renders(explanation)
 
 
 def test_who_it_is_about() -> None:
@@ -75,7 +89,7 @@ def test_who_it_is_about() -> None:
 
 
 def test_the_words_of_the_pending_causes() -> None:
-    """The later rule on pending pods uses exactly these."""
+    """The pending-pod rule uses exactly these causes."""
     assert [cause.value for cause in PendingCause] == [
         "no-single-node-fits",
         "not-enough-gpus",
@@ -103,7 +117,7 @@ def test_no_text_breaks_it(
     status = waiting(reason or "", message)
     given_pod = pod(gpus=1, node="gpu-01" if bound else None, statuses=(status,), conditions=unschedulable(says))
     events = [event(event_reason, event_message), event("FailedMount", event_message), event("Failed", says)]
-    assert_speaks(explain_pod(given_pod, make_cluster_facts(nodes=[node("gpu-01")], events=events), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(nodes=[node("gpu-01")], events=events), NOW))
 
 
 @given(
@@ -111,7 +125,7 @@ def test_no_text_breaks_it(
 )
 def test_no_phase_breaks_it(phase: str | None, reason: str | None, message: str | None) -> None:
     given_pod = pod(phase=phase, reason=reason, message=message, created_at=None)
-    assert_speaks(explain_pod(given_pod, make_cluster_facts(), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(), NOW))
 
 
 def test_pure() -> None:
@@ -120,8 +134,8 @@ def test_pure() -> None:
     for path in PACKAGE.glob("*.py"):
         for statement in ast.walk(ast.parse(path.read_text())):
             for name in _imported(statement):
-                own = name.startswith(("monitor.facts", "monitor.explain"))
-                assert own or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
+                internal = name.startswith(("monitor.facts", "monitor.explain"))
+                assert internal or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
 
 
 def _imported(statement: ast.AST) -> list[str]:
@@ -145,6 +159,6 @@ def test_a_large_cluster_does_not_make_it_slow() -> None:
     waiting_pods = [pod(f"w-{index}", gpus=8) for index in range(20)]
     facts = make_cluster_facts(nodes=nodes, pods=[*held, *waiting_pods])
     before = time.process_time()
-    causes = {explain_pod(each, facts, NOW).cause for each in waiting_pods}
+    causes = {explain_pod(waiting_pod, facts, NOW).cause for waiting_pod in waiting_pods}
     assert causes == {"not-enough-gpus"}
     assert (time.process_time() - before) / len(waiting_pods) < 0.1

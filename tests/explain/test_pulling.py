@@ -9,7 +9,20 @@ from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodContainerFact, PodFact
 from monitor.facts.storage import ImageCacheFact, ImageFact, ProbeFact
-from tests.explain.builders import GIB, IMAGE, NOW, Case, agent, check, event, names, node, pod, up, waiting
+from tests.explain.builders import (
+    GIB,
+    IMAGE,
+    NOW,
+    Case,
+    agent,
+    check,
+    event,
+    names,
+    node,
+    pod,
+    running_container,
+    waiting,
+)
 
 REFUSED = (
     f'Failed to pull image "{IMAGE}": rpc error: code = Unknown desc = failed to pull and unpack image "{IMAGE}": '
@@ -241,5 +254,5 @@ def test_a_pull_that_is_over_is_no_pull() -> None:
 
 
 def test_one_running_container_does_not_hide_another_ones_image() -> None:
-    both = stuck(statuses=(up(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
+    both = stuck(statuses=(running_container(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
     check(Case("both", both, "pull-connection-refused", status="pulling", facts=HERE | {"events": FAILED}))

@@ -9,20 +9,20 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, Node
 from monitor.facts.kube import PodFact, TerminationFact
 from monitor.facts.text import Evidence
 from monitor.facts.workload import ContainerUsageFact, LogFact, ShmFact
-from tests.explain.builders import GIB, NOW, Case, agent, card, check, names, node, pod, up, view
+from tests.explain.builders import GIB, NOW, Case, agent, check, gpu_view, names, node, pod, running_container, view
 
 CONTAINER = "c" * 64
 HERE = {"nodes": [node("gpu-01")]}
 
 
 def training(**more: Any) -> PodFact:
-    fields: dict[str, Any] = {"gpus": 2, "node": "gpu-01", "phase": "Running", "statuses": (up(),)}
+    fields: dict[str, Any] = {"gpus": 2, "node": "gpu-01", "phase": "Running", "statuses": (running_container(),)}
     return pod(**(fields | more))
 
 
 def cards(state: GpuState = GpuState.BUSY, count: int = 2, **more: Any) -> list[GpuView]:
     fields: dict[str, Any] = {"utilization_ratio": 0.9, "memory_used_bytes": 30 * GIB} | more
-    return [card("gpu-01", index, state, training(), **fields) for index in range(count)]
+    return [gpu_view("gpu-01", index, state, training(), **fields) for index in range(count)]
 
 
 IDLE: dict[str, Any] = {"idle_since": NOW - 7200, "utilization_ratio": 0.0}
@@ -35,7 +35,7 @@ def logs(**fields: Any) -> dict[str, Any]:
 
 
 def silent_node() -> ClusterView:
-    unknown = card("gpu-01", 0, GpuState.UNKNOWN, training())
+    unknown = gpu_view("gpu-01", 0, GpuState.UNKNOWN, training())
     return ClusterView(at=NOW, nodes=(NodeView(name="gpu-01", silent_since=NOW - 300),), gpus=(unknown,))
 
 
@@ -100,7 +100,7 @@ CASES = [
             "view": view(
                 cards=[
                     *cards(count=1, idle_since=NOW - 7200),
-                    card("gpu-01", 1, GpuState.BUSY, training(), idle_since=NOW - 60),
+                    gpu_view("gpu-01", 1, GpuState.BUSY, training(), idle_since=NOW - 60),
                 ]
             )
         },
@@ -110,7 +110,8 @@ CASES = [
         training(),
         "partly-idle",
         says=("1 of its 2 GPUs are not used at all",),
-        facts=HERE | {"view": view(cards=[*cards(count=1), card("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
+        facts=HERE
+        | {"view": view(cards=[*cards(count=1), gpu_view("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
     ),
     Case(
         "hardly at work, nothing tells why",
@@ -176,7 +177,7 @@ CASES = [
     ),
     Case(
         "empty for less than 10 min",
-        training(statuses=(up(started_at=NOW - 600),)),
+        training(statuses=(running_container(started_at=NOW - 600),)),
         "busy",
         facts=BUSY | logs(size_bytes=0),
     ),
@@ -279,7 +280,7 @@ CASES = [
     ),
     Case(
         "it was restarted before",
-        training(statuses=(up(restart_count=3, last=TerminationFact(exit_code=137)),)),
+        training(statuses=(running_container(restart_count=3, last=TerminationFact(exit_code=137)),)),
         "busy",
         says=("was restarted 3 times; the last time it ended with exit code 137",),
         facts=BUSY,

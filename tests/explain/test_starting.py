@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from monitor.explain.keys import Key
 from monitor.explain.starting import _SANDBOX_FRAGMENTS
 from monitor.facts.kube import PodFact
-from tests.explain.builders import NOW, Case, check, event, names, node, pod, up, waiting
+from tests.explain.builders import NOW, Case, check, event, names, node, pod, running_container, waiting
 
 HERE = {"nodes": [node("gpu-01")]}
 
@@ -41,7 +41,7 @@ CASES = [
     ),
     Case(
         "an init container at work",
-        creating(up(name="fetch-data", init=True), waiting("PodInitializing")),
+        creating(running_container(name="fetch-data", init=True), waiting("PodInitializing")),
         "init-running",
         says=("init container fetch-data is still at work, for 1 h now", "kubectl logs bert-0 -n team-a -c fetch-data"),
         facts=HERE,
@@ -141,10 +141,10 @@ def test_starting(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    words = [word for word, _ in _SANDBOX_FRAGMENTS] + ["OTHER"]
-    assert {f"SANDBOX_{word}{end}" for word in words for end in ("", "_ADVICE")} <= set(Key.__members__)
+    causes = [cause for cause, _ in _SANDBOX_FRAGMENTS] + ["OTHER"]
+    assert {f"SANDBOX_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 def test_since_when() -> None:
-    found = check(Case("since", creating(started_at=NOW - 45), "starting", status="creating", facts=HERE))
-    assert found.seconds == 45
+    explanation = check(Case("since", creating(started_at=NOW - 45), "starting", status="creating", facts=HERE))
+    assert explanation.seconds == 45

@@ -9,13 +9,26 @@ from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact, MountFact
 from monitor.facts.text import Evidence
-from tests.explain.builders import NOW, Case, agent, card, check, event, names, node, pod, up, view, waiting
+from tests.explain.builders import (
+    NOW,
+    Case,
+    agent,
+    check,
+    event,
+    gpu_view,
+    names,
+    node,
+    pod,
+    running_container,
+    view,
+    waiting,
+)
 
 HERE = {"nodes": [node("gpu-01")]}
 
 
 def deleted(overdue: float = 600, **more: Any) -> PodFact:
-    fields: dict[str, Any] = {"node": "gpu-01", "phase": "Running", "gpus": 2, "statuses": (up(),)}
+    fields: dict[str, Any] = {"node": "gpu-01", "phase": "Running", "gpus": 2, "statuses": (running_container(),)}
     fields |= {"deletion_at": NOW - overdue, "deletion_grace_seconds": 30.0}
     return pod(**(fields | more))
 
@@ -96,7 +109,7 @@ CASES = [
         deleted(),
         "stuck-process",
         says=("process 4242 (python) on gpu-01 hangs in the kernel (state D) for 15 min", "cat /proc/4242/stack"),
-        facts=HERE | {"view": view(cards=[card("gpu-01", 0, GpuState.WEDGED, deleted(), evidence=(STUCK,))])},
+        facts=HERE | {"view": view(cards=[gpu_view("gpu-01", 0, GpuState.WEDGED, deleted(), evidence=(STUCK,))])},
     ),
     Case(
         "a process in Z, as the agent has it",
@@ -235,5 +248,5 @@ def test_terminating(case: Case) -> None:
 
 
 def test_since_when_it_is_being_deleted() -> None:
-    found = check(Case("since", deleted(-20), "grace", facts=HERE), "terminating")
-    assert found.seconds == 10
+    explanation = check(Case("since", deleted(-20), "grace", facts=HERE), "terminating")
+    assert explanation.seconds == 10

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any

@@ -60,8 +60,10 @@ def test_no_such_language() -> None:
 
 
 def test_a_name_is_not_said_twice() -> None:
-    found = Explanation(PodRef("team-a", "sweep", job="sweep"), PodStatus.NOT_CREATED, "quota", Text(Key.DONE, {}))
-    assert render_explanation(found, "en")[0] == "team-a/sweep has no pods"
+    explanation = Explanation(
+        PodRef("team-a", "sweep", job="sweep"), PodStatus.NOT_CREATED, "quota", Text(Key.DONE, {})
+    )
+    assert render_explanation(explanation, "en")[0] == "team-a/sweep has no pods"
 
 
 def test_the_queue_is_the_one_that_the_group_waits_in() -> None:

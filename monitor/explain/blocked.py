@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from monitor.explain.fit import EXCLUSIONS, NodeFit, ObstacleKind
 from monitor.explain.keys import Key
-from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
@@ -37,17 +37,10 @@ def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
         return _tainted(relevant, others)
     if kind is ObstacleKind.SELECTOR:
         return _not_selected(pod, relevant, others)
-    key = Key.NODES_CORDONED if kind is ObstacleKind.CORDONED else Key.NODES_NOT_READY
-    names = _names(fit for fit in relevant if kind in fit.exclusions())
-    return PodDiagnosis(
-        PodStatus.PENDING,
-        PendingCause.OTHER,
-        Text(key, {"nodes": names}),
-        evidence=others,
-        advice=(
-            Text(Key.UNCORDON_ADVICE if kind is ObstacleKind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),
-        ),
-    )
+    values: dict[str, Value] = {"nodes": _names(fit for fit in relevant if kind in fit.exclusions())}
+    if kind is ObstacleKind.CORDONED:
+        return pending_diagnosis(PendingCause.OTHER, Key.NODES_CORDONED, Key.UNCORDON_ADVICE, values, others)
+    return pending_diagnosis(PendingCause.OTHER, Key.NODES_NOT_READY, Key.NODE_BACK_ADVICE, values, others)
 
 
 def _main_exclusion(candidates: Sequence[NodeFit]) -> ObstacleKind:
@@ -72,13 +65,8 @@ def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiag
 def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
     requirements = Counter(o.detail for fit in candidates for o in fit.obstacles if o.kind is ObstacleKind.SELECTOR)
     values: dict[str, Value] = {"wanted": "; ".join(sorted(requirements)), "count": len(candidates)}
-    return PodDiagnosis(
-        PodStatus.PENDING,
-        PendingCause.SELECTOR,
-        Text(Key.SELECTOR, values),
-        evidence=(*_label_values(pod, candidates), *others),
-        advice=(Text(Key.SELECTOR_ADVICE, values),),
-    )
+    evidence = (*_label_values(pod, candidates), *others)
+    return pending_diagnosis(PendingCause.SELECTOR, Key.SELECTOR, Key.SELECTOR_ADVICE, values, evidence)
 
 
 def _label_values(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
@@ -134,6 +122,6 @@ def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagno
     }
     idle = sum(fit.free for fit in lacking)
     evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if needed_gpus and idle else ()
-    headline = Text(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
+    headline = keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE)
     advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is ObstacleKind.PODS else Key.SHORT_OF_ADVICE
-    return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, headline, evidence, (Text(advice, values),))
+    return pending_diagnosis(PendingCause.OTHER, headline, advice, values, evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
 from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
@@ -63,14 +63,8 @@ def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
     """Diagnosis of a container that has terminated, now or before its current back-off."""
     end = last_termination(status)
     cause = _cause(pod, status, end, facts)
-    values = _values(pod, status, end)
-    return PodDiagnosis(
-        PodStatus.CRASHING,
-        f"crash-{cause.lower().replace('_', '-')}",
-        Text(Key[f"CRASH_{cause}"], values),
-        tuple(_evidence(pod, status, end, cause)),
-        (Text(Key[f"CRASH_{cause}_ADVICE"], values),),
-    )
+    values, evidence = _values(pod, status, end), _evidence(pod, status, end, cause)
+    return family_diagnosis(PodStatus.CRASHING, "CRASH", cause, values, evidence)
 
 
 def last_termination(status: ContainerStatusFact) -> TerminationFact:
@@ -111,11 +105,8 @@ def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) ->
 def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> dict[str, Value]:
     code = end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)
     number = end.signal or (code - 128 if code > 128 else 0)
-    return {
+    return pod_values(pod) | {
         "container": status.name,
-        "pod": pod.name,
-        "namespace": pod.namespace,
-        "node": pod.node or "?",
         "code": code,
         "signal": SIGNALS.get(number, str(number)),
         "message": quote(end.message),
@@ -153,20 +144,9 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     status_message = None if status.reason == "CrashLoopBackOff" else status.message
     message = status_message or last_termination(status).message or _runtime_event(pod, status, facts)
     cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
-    values: dict[str, Value] = {
-        "container": status.name,
-        "node": pod.node or "?",
-        "pod": pod.name,
-        "namespace": pod.namespace,
-        "file": _executable(message),
-    }
-    return PodDiagnosis(
-        PodStatus.CRASHING,
-        f"start-{cause.lower().replace('_', '-')}",
-        Text(Key[f"START_{cause}"], values),
-        (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
-        (Text(Key[f"START_{cause}_ADVICE"], values),),
-    )
+    values = pod_values(pod) | {"container": status.name, "file": _executable(message)}
+    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
+    return family_diagnosis(PodStatus.CRASHING, "START", cause, values, evidence)
 
 
 def _runtime_event(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> str:

@@ -26,10 +26,9 @@ def finished(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis:
     failed = [status for status in pod.statuses if crash.last_termination(status).exit_code]
     if failed:
         first = min(failed, key=lambda status: crash.last_termination(status).finished_at or 0.0)
-        why = (
-            crash.cannot_start if crash.last_termination(first).reason in crash.START_FAILED_REASONS else crash.crashed
-        )
-        return replace(why(pod, first, facts), status=PodStatus.FINISHED)
+        not_started = crash.last_termination(first).reason in crash.START_FAILED_REASONS
+        diagnose = crash.cannot_start if not_started else crash.crashed
+        return replace(diagnose(pod, first, facts), status=PodStatus.FINISHED)
     values: dict[str, Value] = {"pod": pod.name, "message": quote(pod.message or pod.reason) or "?"}
     return PodDiagnosis(PodStatus.FINISHED, "failed", Text(Key.FAILED, values))
 

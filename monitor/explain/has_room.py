@@ -76,10 +76,7 @@ def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts)
         "node": first.nominated_node or "",
     }
     return PodDiagnosis(
-        PodStatus.PENDING,
-        PendingCause.PRIORITY,
-        Text(Key.KEPT_FOR_OTHERS, values),
-        advice=(Text(Key.PRIORITY_ADVICE),),
+        PodStatus.PENDING, PendingCause.PRIORITY, Text(Key.KEPT_FOR_OTHERS, values), advice=(Text(Key.PRIORITY_ADVICE),)
     )
 
 

@@ -130,13 +130,7 @@ _FRAGMENTS: Fragments[PullFailureCause] = (
     ),
     (
         PullFailureCause.REGISTRY_ERROR,
-        (
-            "internal server error",
-            "bad gateway",
-            "service unavailable",
-            "gateway time",
-            "400 bad request",
-        ),
+        ("internal server error", "bad gateway", "service unavailable", "gateway time", "400 bad request"),
     ),
     (
         PullFailureCause.UNAUTHORIZED,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.explain.keys import Key
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text, Value
 
 
@@ -51,15 +52,34 @@ class PodDiagnosis:
     evidence: tuple[Text, ...] = ()
     advice: tuple[Text, ...] = ()
 
+    def explain(self, pod: PodRef, seconds: float | None = None) -> Explanation:
+        return Explanation(pod, self.status, self.cause, self.headline, self.evidence, self.advice, seconds)
 
-def pending_diagnosis(cause: PendingCause, headline: Key, advice: Key, values: dict[str, Value]) -> PodDiagnosis:
+
+def pending_diagnosis(
+    cause: PendingCause, headline: Key, advice: Key, values: dict[str, Value], evidence: Iterable[Text] = ()
+) -> PodDiagnosis:
     """Diagnosis of a pending pod whose headline and advice share their values."""
-    return PodDiagnosis(PodStatus.PENDING, cause, Text(headline, values), advice=(Text(advice, values),))
+    return PodDiagnosis(PodStatus.PENDING, cause, Text(headline, values), tuple(evidence), (Text(advice, values),))
+
+
+def family_diagnosis(
+    status: PodStatus, family: str, member: str, values: dict[str, Value], evidence: Iterable[Text]
+) -> PodDiagnosis:
+    """Diagnosis by a member of a key family: cause `pull-dns` with the keys PULL_DNS and PULL_DNS_ADVICE."""
+    name = f"{family}_{member}"
+    headline, advice = Text(Key[name], values), Text(Key[f"{name}_ADVICE"], values)
+    return PodDiagnosis(status, name.lower().replace("_", "-"), headline, tuple(evidence), (advice,))
 
 
 def pod_values(pod: PodFact) -> dict[str, Value]:
     """Name, namespace and node of the pod as values of a text."""
     return {"pod": pod.name, "namespace": pod.namespace, "node": pod.node or "?"}
+
+
+def running_containers(pod: PodFact) -> list[ContainerStatusFact]:
+    """Running containers of the pod, without init containers."""
+    return [status for status in pod.statuses if status.state == "running" and not status.init]
 
 
 @dataclass(frozen=True)

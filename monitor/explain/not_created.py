@@ -74,14 +74,7 @@ def _summarized(explanations: list[Explanation]) -> Explanation:
 
 
 def _explanation(name: str, namespace: str | None, diagnosis: PodDiagnosis) -> Explanation:
-    return Explanation(
-        PodRef(namespace, name, job=name),
-        PodStatus.NOT_CREATED,
-        diagnosis.cause,
-        diagnosis.headline,
-        diagnosis.evidence,
-        diagnosis.advice,
-    )
+    return replace(diagnosis, status=PodStatus.NOT_CREATED).explain(PodRef(namespace, name, job=name))
 
 
 def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:

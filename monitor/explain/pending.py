@@ -7,7 +7,7 @@ from dataclasses import replace
 from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
 from monitor.explain.fit import NodeFit, ObstacleKind, fit_all, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus
+from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
 from monitor.explain.scheduler_message import SchedulerVerdict, scheduler_verdict
 from monitor.facts.cluster_facts import ClusterFacts
@@ -21,23 +21,18 @@ def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     Queues, pod groups and volumes that are not ready come first, then each node is examined.
     """
     verdict = scheduler_verdict(pod, facts)
-    diagnosis = (
-        queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict) or _by_nodes(pod, facts, verdict, now)
-    )
-    diagnosis = overtaken.add_overtakers(diagnosis, pod, facts)
+    diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
+    diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
     if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
         return diagnosis
-    return replace(
-        diagnosis, evidence=(*diagnosis.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)}))
-    )
+    message = Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)})
+    return replace(diagnosis, evidence=(*diagnosis.evidence, message))
 
 
 def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | None, now: float) -> PodDiagnosis:
     fits = fit_all(pod, facts)
     if not fits:
-        return PodDiagnosis(
-            PodStatus.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),)
-        )
+        return pending_diagnosis(PendingCause.OTHER, Key.NO_NODES, Key.NO_NODES_ADVICE, {})
     if diagnosis := has_room.awaiting_preemption(pod):
         return diagnosis
     if any(fit.fits for fit in fits):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monitor.explain import crash, finished, pulling, running, starting, terminating
 from monitor.explain.image_pull import PULL_REASONS
-from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus
+from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, running_containers
 from monitor.explain.pending import pending
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact
@@ -23,15 +23,8 @@ def explain_pod(pod: PodFact, facts: ClusterFacts, now: float) -> Explanation:
     """Why the pod is in its current status."""
     diagnosis = _diagnosis(pod, facts, now)
     since = _since(pod, diagnosis.status, facts)
-    return Explanation(
-        pod=pod_reference(pod, facts),
-        status=diagnosis.status,
-        cause=diagnosis.cause,
-        headline=diagnosis.headline,
-        evidence=diagnosis.evidence,
-        advice=diagnosis.advice,
-        seconds=max(0.0, now - since) if since is not None else None,
-    )
+    seconds = max(0.0, now - since) if since is not None else None
+    return diagnosis.explain(pod_reference(pod, facts), seconds)
 
 
 def pod_reference(pod: PodFact, facts: ClusterFacts) -> PodRef:
@@ -48,7 +41,9 @@ def _diagnosis(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
         return finished.finished(pod, facts)
     if pod.node is None:
         return pending(pod, facts, now)
-    return _failing(pod, facts) or _starting_or_running(pod, facts, now)
+    if diagnosis := _failing(pod, facts):
+        return diagnosis
+    return (running.running if running_containers(pod) else starting.starting)(pod, facts, now)
 
 
 def _failing(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
@@ -79,17 +74,10 @@ def _crashed(status: ContainerStatusFact) -> bool:
     return status.state == "terminated" and status.exit_code != 0
 
 
-def _starting_or_running(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
-    main = [status for status in pod.statuses if not status.init]
-    if any(status.state == "running" for status in main):
-        return running.running(pod, facts, now)
-    return starting.starting(pod, facts, now)
-
-
 def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None:
     """When the pod entered this status."""
     if status is PodStatus.IDLE:
-        return max((card.idle_since for card in facts.gpus_by_pod.get(pod.uid, ()) if card.idle_since), default=None)
+        return max((gpu.idle_since for gpu in facts.gpus_by_pod.get(pod.uid, ()) if gpu.idle_since), default=None)
     if status is PodStatus.TERMINATING and pod.deletion_at is not None:
         return pod.deletion_at - (pod.deletion_grace_seconds or 0.0)
     if status is PodStatus.FINISHED:
@@ -97,9 +85,5 @@ def _since(pod: PodFact, status: PodStatus, facts: ClusterFacts) -> float | None
         return max(ends, default=None)
     if status is PodStatus.PENDING:
         return pod.created_at
-    starts = [
-        container.started_at
-        for container in pod.statuses
-        if container.state == "running" and not container.init and container.started_at
-    ]
+    starts = [container.started_at for container in running_containers(pod) if container.started_at]
     return min(starts, default=pod.started_at or pod.created_at)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
@@ -39,20 +40,15 @@ def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> P
         "node": pod.node or "?",
         "container": status.name,
     }
-    headline = Key.PULL_RUNTIME_DOWN if failure.runtime_down else Key[f"PULL_{failure.cause.name}"]
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if failure.runtime_down else Key[f"PULL_{failure.cause.name}_ADVICE"]
+
     evidence = [*_blame(pod, failure, facts), *_secrets(pod, failure, facts)]
     if failure.message:
         evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
-    return PodDiagnosis(
-        PodStatus.PULLING,
-        f"pull-{failure.cause.value}",
-        Text(headline, values),
-        tuple(evidence),
-        (Text(advice, values),),
-    )
+    headline, advice = Text(Key.PULL_RUNTIME_DOWN, values), Text(Key.PULL_RUNTIME_DOWN_ADVICE, values)
+    diagnosis = family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
+    return replace(diagnosis, headline=headline, advice=(advice,)) if failure.runtime_down else diagnosis
 
 
 def _image_of(pod: PodFact, status: ContainerStatusFact) -> str | None:

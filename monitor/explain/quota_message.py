@@ -12,13 +12,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
-CREATE_EVENT_REASONS = (
-    "FailedCreate",
-    "FailedCreatePod",
-    "CreatePodFailed",
-    "FailedPodCreate",
-    "ReplicaSetCreateError",
-)
+DENIAL_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
 _LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
@@ -60,7 +54,7 @@ def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> Even
         for (_, where, what), events in facts.events_by_name.items()
         if where == namespace and _belongs(what, name)
         for event in events
-        if event.reason in CREATE_EVENT_REASONS and event.message
+        if event.reason in DENIAL_REASONS and event.message
     ]
     return max(denials, key=lambda event: event.last_at or 0.0, default=None)
 
@@ -86,7 +80,11 @@ def _quota(message: str) -> AdmissionDenial | None:
         "used": used.get(resource, "?"),
         "limit": limits.get(resource, "?"),
     }
-    return AdmissionDenial("quota", Text(Key.QUOTA_EXCEEDED, values), Text(Key.QUOTA_EXCEEDED_ADVICE, values), values)
+    return _denial("quota", Key.QUOTA_EXCEEDED, Key.QUOTA_EXCEEDED_ADVICE, values)
+
+
+def _denial(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> AdmissionDenial:
+    return AdmissionDenial(cause, Text(headline, values), Text(advice, values), values)
 
 
 def _amounts(text: str) -> dict[str, str]:
@@ -100,9 +98,7 @@ def _unspecified(message: str) -> AdmissionDenial | None:
     if match is None:
         return None
     values: dict[str, Value] = {"quota": match[1].strip(), "fields": match[2].strip().replace(",", ", ")}
-    return AdmissionDenial(
-        "quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values
-    )
+    return _denial("quota", Key.QUOTA_UNSPECIFIED, Key.QUOTA_UNSPECIFIED_ADVICE, values)
 
 
 def _limit_range(message: str) -> AdmissionDenial | None:
@@ -116,12 +112,10 @@ def _limit_range(message: str) -> AdmissionDenial | None:
 def _webhook(message: str) -> AdmissionDenial | None:
     if match := _DENIED.search(message):
         values: dict[str, Value] = {"webhook": match[1], "message": quote(match[2])}
-        return AdmissionDenial(
-            "webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values
-        )
+        return _denial("webhook", Key.WEBHOOK_DENIED, Key.WEBHOOK_DENIED_ADVICE, values)
     if match := _WEBHOOK_DOWN.search(message):
         values = {"webhook": match[1], "message": quote(match[2])}
-        return AdmissionDenial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
+        return _denial("webhook", Key.WEBHOOK_DOWN, Key.WEBHOOK_DOWN_ADVICE, values)
     return None
 
 
@@ -139,9 +133,7 @@ def _missing_object(message: str) -> AdmissionDenial | None:
         values = {"kind": "PriorityClass", "name": match[1]}
     else:
         return None
-    return AdmissionDenial(
-        "missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values
-    )
+    return _denial("missing-object", Key.OBJECT_MISSING, Key.OBJECT_MISSING_ADVICE, values)
 
 
 def _namespace(message: str) -> AdmissionDenial | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from monitor.explain import crash
 from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus, pod_values
+from monitor.explain.model import PodDiagnosis, PodStatus, pod_values, running_containers
 from monitor.explain.quote import quote
 from monitor.facts.cluster import GpuState, GpuView
 from monitor.facts.cluster_facts import ClusterFacts
@@ -105,11 +105,7 @@ def _idle(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: float
 
 def _silent(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: float) -> PodDiagnosis | None:
     """Diagnosis if the GPUs are busy but the log is empty or has stopped growing."""
-    started = [
-        status.started_at
-        for status in pod.statuses
-        if status.state == "running" and not status.init and status.started_at
-    ]
+    started = [status.started_at for status in running_containers(pod) if status.started_at]
     logs = _logs(pod, facts.snapshots.get(pod.node or ""))
     if not logs or not started or not any(gpu.utilization_ratio for gpu in gpus):
         return None
@@ -128,7 +124,7 @@ def _silent(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: flo
 
 
 def _logs(pod: PodFact, snapshot: NodeSnapshot | None) -> list[LogFact]:
-    ids = {status.container_id for status in pod.statuses if status.state == "running" and not status.init}
+    ids = {status.container_id for status in running_containers(pod)}
     logs = [log for log in (snapshot.logs or ()) if log.container_id in ids] if snapshot else []
     return logs if len(logs) == len(ids) and all(log.error is None for log in logs) else []
 

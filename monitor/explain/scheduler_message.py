@@ -86,14 +86,8 @@ class SchedulerVerdict:
 def scheduler_verdict(pod: PodFact, facts: ClusterFacts) -> SchedulerVerdict | None:
     """The scheduler's verdict on the pod, or None if there is none yet."""
     condition = unschedulable_condition(pod)
-    event = next(
-        (
-            candidate
-            for candidate in reversed(facts.events_of(pod))
-            if candidate.reason in SCHEDULING_EVENT_REASONS and candidate.message
-        ),
-        None,
-    )
+    events = [event for event in facts.events_of(pod) if event.reason in SCHEDULING_EVENT_REASONS and event.message]
+    event = events[-1] if events else None
     message = (condition.message if condition else None) or (event.message if event else None)
     if not message:
         return None

@@ -7,7 +7,7 @@ import re
 from monitor.explain import pulling, volumes
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
 from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
@@ -40,10 +40,8 @@ def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
     newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
         return _sandbox(newest, pod)
-    diagnosis = (volumes.not_mounted(pod, facts) if newest is not None else None) or pulling.in_progress(
-        pod, facts, now
-    )
-    return diagnosis or _initializing(pod, now) or _nothing_known(pod, now)
+    diagnosis = volumes.not_mounted(pod, facts) if newest is not None else None
+    return diagnosis or pulling.in_progress(pod, facts, now) or _initializing(pod, now) or _nothing_known(pod, now)
 
 
 def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
@@ -67,13 +65,7 @@ def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
     if cause == "PAUSE_IMAGE":
         pull = classify(None, event.message).cause
         evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not PullFailureCause.UNKNOWN else []
-    return PodDiagnosis(
-        PodStatus.CREATING,
-        f"sandbox-{cause.lower().replace('_', '-')}",
-        Text(Key[f"SANDBOX_{cause}"], values),
-        tuple(evidence),
-        (Text(Key[f"SANDBOX_{cause}_ADVICE"], values),),
-    )
+    return family_diagnosis(PodStatus.CREATING, "SANDBOX", cause, values, evidence)
 
 
 def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
@@ -118,12 +110,7 @@ def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
 
 def _nothing_known(pod: PodFact, now: float) -> PodDiagnosis:
     seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
-    values: dict[str, Value] = {
-        "node": pod.node or "?",
-        "seconds": seconds,
-        "pod": pod.name,
-        "namespace": pod.namespace,
-    }
+    values = pod_values(pod) | {"seconds": seconds}
     if seconds < LONG_START_SECONDS:
         return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
     return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
 from monitor.facts.cluster_facts import ClusterFacts
@@ -75,14 +75,10 @@ def over_limit(
         "used": compact_number(used),
         "limit": compact_number(limit),
     }
-    never = amount > limit
-    return PodDiagnosis(
-        PodStatus.PENDING,
-        PendingCause.QUOTA,
-        Text(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
-        evidence=tuple(queue_users(queue, resource, facts)),
-        advice=(Text(Key.QUEUE_NEVER_ADVICE if never else Key.QUEUE_FULL_ADVICE, values),),
-    )
+    users = queue_users(queue, resource, facts)
+    if amount > limit:
+        return pending_diagnosis(PendingCause.QUOTA, Key.QUEUE_NEVER, Key.QUEUE_NEVER_ADVICE, values, users)
+    return pending_diagnosis(PendingCause.QUOTA, Key.QUEUE_FULL, Key.QUEUE_FULL_ADVICE, values, users)
 
 
 def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterable[Text]:

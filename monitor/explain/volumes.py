@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
@@ -130,15 +130,8 @@ def _diagnosis(event: EventFact, pod: PodFact) -> PodDiagnosis:
         "node": pod.node or "?",
         "namespace": pod.namespace,
     }
-    cause = failure.cause.name
-    evidence = [Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
-    return PodDiagnosis(
-        PodStatus.CREATING,
-        f"mount-{failure.cause.value}",
-        Text(Key[f"MOUNT_{cause}"], values),
-        tuple(evidence),
-        (Text(Key[f"MOUNT_{cause}_ADVICE"], values),),
-    )
+    evidence = (Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count}),)
+    return family_diagnosis(PodStatus.CREATING, "MOUNT", failure.cause.name, values, evidence)
 
 
 def _source(pod: PodFact, name: str | None) -> str | None:

@@ -9,16 +9,7 @@ from functools import cached_property
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView
-from monitor.facts.kube import (
-    Amounts,
-    EventFact,
-    NodeFact,
-    PodFact,
-    PodGroupFact,
-    QueueFact,
-    QuotaFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 
 NO_IDENTITY = Identity()

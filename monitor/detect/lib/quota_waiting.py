@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from monitor.explain.quota_message import CREATE_EVENT_REASONS, parse_denial
+from monitor.explain.quota_message import DENIAL_REASONS, parse_denial
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 
@@ -24,7 +24,7 @@ def refused(namespaces: set[str], world: ClusterFacts, since: float) -> dict[tup
     for (_, namespace, name), events in world.events_by_name.items():
         if (
             namespace not in namespaces
-            or events[-1].reason not in CREATE_EVENT_REASONS
+            or events[-1].reason not in DENIAL_REASONS
             or (events[-1].last_at or 0.0) < since
         ):
             continue

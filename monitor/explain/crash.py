@@ -105,12 +105,15 @@ def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) ->
 def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> dict[str, Value]:
     code = end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)
     number = end.signal or (code - 128 if code > 128 else 0)
-    return pod_values(pod) | {
-        "container": status.name,
-        "code": code,
-        "signal": SIGNALS.get(number, str(number)),
-        "message": quote(end.message),
-    }
+    return (
+        {"container": status.name}
+        | pod_values(pod)
+        | {
+            "code": code,
+            "signal": SIGNALS.get(number, str(number)),
+            "message": quote(end.message),
+        }
+    )
 
 
 def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, cause: str) -> Iterable[Text]:
@@ -144,7 +147,8 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     status_message = None if status.reason == "CrashLoopBackOff" else status.message
     message = status_message or last_termination(status).message or _runtime_event(pod, status, facts)
     cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
-    values = pod_values(pod) | {"container": status.name, "file": _executable(message)}
+    values: dict[str, Value] = {"container": status.name, "node": pod.node or "?", "pod": pod.name}
+    values |= {"namespace": pod.namespace, "file": _executable(message)}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
     return family_diagnosis(PodStatus.CRASHING, "START", cause, values, evidence)
 

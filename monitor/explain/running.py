@@ -118,8 +118,8 @@ def _silent(pod: PodFact, gpus: Sequence[GpuView], facts: ClusterFacts, now: flo
         return PodDiagnosis(PodStatus.SILENT, "log-empty", headline, evidence, advice)
     written = [log.written_at for log in logs if log.written_at is not None]
     if len(written) == len(logs) and now - max(written) > LOG_STOPPED_SECONDS:
-        headline = Text(Key.LOG_STOPPED, values | {"seconds": now - max(written)})
-        return PodDiagnosis(PodStatus.SILENT, "log-stopped", headline, evidence, advice)
+        values |= {"seconds": now - max(written)}  # in place: the advice has the same values
+        return PodDiagnosis(PodStatus.SILENT, "log-stopped", Text(Key.LOG_STOPPED, values), evidence, advice)
     return None
 
 

@@ -7,7 +7,7 @@ import re
 from monitor.explain import pulling, volumes
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
-from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import Fragments, match_fragments, quote
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
@@ -110,7 +110,8 @@ def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
 
 def _nothing_known(pod: PodFact, now: float) -> PodDiagnosis:
     seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
-    values = pod_values(pod) | {"seconds": seconds}
+    values: dict[str, Value] = {"node": pod.node or "?", "seconds": seconds, "pod": pod.name}
+    values |= {"namespace": pod.namespace}
     if seconds < LONG_START_SECONDS:
         return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
     return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

@@ -13,6 +13,7 @@ from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
 START_FAILED_REASONS = ("StartError", "ContainerCannotRun")
+_RUNTIME_REASONS = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
 DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
 # Runtime messages about containers that cannot start; the first match in the lower-cased message wins. Driver and
@@ -145,7 +146,7 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     """Diagnosis of a container that the runtime could not create or start."""
     # In CrashLoopBackOff the status message only names the back-off.
     status_message = None if status.reason == "CrashLoopBackOff" else status.message
-    message = status_message or last_termination(status).message or _runtime_event(pod, status, facts)
+    message = status_message or last_termination(status).message or event_message(pod, status, facts, _RUNTIME_REASONS)
     cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
     values: dict[str, Value] = {"container": status.name, "node": pod.node or "?", "pod": pod.name}
     values |= {"namespace": pod.namespace, "file": _executable(message)}
@@ -153,8 +154,8 @@ def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts)
     return family_diagnosis(PodStatus.CRASHING, "START", cause, values, evidence)
 
 
-def _runtime_event(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> str:
-    reasons = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
+def event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, reasons: tuple[str, ...]) -> str:
+    """Message of the newest event of the container with one of these reasons."""
     events = [e for e in facts.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
 

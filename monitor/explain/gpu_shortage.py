@@ -187,13 +187,8 @@ def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[
         excluded = [fit for fit in fits if _has_room(fit) and kind in fit.exclusions()]
         if excluded and pod.requests:
             details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
-            yield Text(
-                key,
-                {
-                    "nodes": ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES]),
-                    "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS]),
-                },
-            )
+            nodes = ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES])
+            yield Text(key, {"nodes": nodes, "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS])})
 
 
 def _has_room(fit: NodeFit) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from monitor.explain import pulling, volumes
+from monitor.explain import crash, pulling, volumes
 from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
 from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
@@ -70,7 +70,7 @@ def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
 
 def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
     """Diagnosis of a container that cannot be created because of its configuration."""
-    message = status.message or _event_message(pod, status, facts)
+    message = status.message or crash.event_message(pod, status, facts, ("Failed",))
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
     if match := _MISSING.search(message):
@@ -86,11 +86,6 @@ def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterF
     return PodDiagnosis(
         PodStatus.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),)
     )
-
-
-def _event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> str:
-    events = [e for e in facts.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
-    return (events[-1].message or "") if events else ""
 
 
 def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:

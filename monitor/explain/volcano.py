@@ -90,10 +90,8 @@ def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterabl
                 held[facts.user(pod)] = held.get(facts.user(pod), 0.0) + amount
     if held:
         top = sorted(held.items(), key=lambda item: (-item[1], item[0]))[:3]
-        yield Text(
-            Key.QUEUE_HOLDERS,
-            {"queue": queue.name, "holders": ", ".join(f"{user} ({compact_number(amount)})" for user, amount in top)},
-        )
+        holders = ", ".join(f"{user} ({compact_number(amount)})" for user, amount in top)
+        yield Text(Key.QUEUE_HOLDERS, {"queue": queue.name, "holders": holders})
 
 
 def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:

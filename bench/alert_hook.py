@@ -14,7 +14,7 @@ from monitor.facts.kube import PodFact
 from monitor.kube import resources
 from monitor.kube.client import connect
 from monitor.kube.reflector import Reflector
-from monitor.kube.store import Store
+from monitor.kube.store import ObjectStore
 
 METRICS = "/metrics"
 NAME = "kube_pod_container_status_waiting_reason"
@@ -58,9 +58,9 @@ def hook(kubeconfig: str) -> Iterator[Hook]:
 
 
 @contextmanager
-def _pods(kubeconfig: str) -> Iterator[Store[PodFact]]:
+def _pods(kubeconfig: str) -> Iterator[ObjectStore[PodFact]]:
     """Follow the pods, so that each scrape finds them as they are at that moment."""
-    store: Store[PodFact] = Store()
+    store: ObjectStore[PodFact] = ObjectStore()
     reflector = Reflector(connect(kubeconfig), resources.pods(to_keep(all_rules())), store)
     reflector.start()
     try:
@@ -72,7 +72,7 @@ def _pods(kubeconfig: str) -> Iterator[Store[PodFact]]:
         reflector.join(2.0)
 
 
-def exposed(pods: Store[PodFact]) -> str:
+def exposed(pods: ObjectStore[PodFact]) -> str:
     """Return the containers that wait, and why, as kube-state-metrics writes it."""
     lines = [f"# TYPE {NAME} gauge"]
     for pod in pods.snapshot().items:

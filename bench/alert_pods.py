@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from monitor.kube.client import KubeApi, LostError, Stream, connect
+from monitor.kube.client import ApiConnectionError, KubeApi, ResponseStream, connect
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 
@@ -43,7 +43,7 @@ class Witness:
 
     def __init__(self, kubeconfig: str) -> None:
         self._failures: dict[str, Failure] = {}
-        self._streams: list[Stream] = []
+        self._streams: list[ResponseStream] = []
         self._lock = threading.Lock()
         api = connect(kubeconfig)
         for kind, note in (("pods", self._note_pod), ("events", self._note_event)):
@@ -59,7 +59,7 @@ class Witness:
         for stream in self._streams:
             stream.abort()
 
-    def _follow(self, stream: Stream, note: Any) -> None:
+    def _follow(self, stream: ResponseStream, note: Any) -> None:
         rest = b""
         try:
             for chunk in stream.chunks():
@@ -67,7 +67,7 @@ class Witness:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     note(json.loads(line)["object"], now)
-        except LostError:  # stopped, or the cluster is
+        except ApiConnectionError:  # stopped, or the cluster is
             return
 
     def _note_pod(self, pod: dict[str, Any], now: float) -> None:
@@ -83,7 +83,7 @@ class Witness:
             failure.stamp = failure.stamp or datetime.fromisoformat(event["firstTimestamp"]).timestamp()
 
 
-def _watch(api: KubeApi, kind: str) -> Stream:
+def _watch(api: KubeApi, kind: str) -> ResponseStream:
     """Watch what happens from now on."""
     path, accept = f"/api/v1/namespaces/{NAMESPACE}/{kind}", "application/json"
     version = json.loads(api.get(path, {"limit": "1"}, accept, 10.0))["metadata"]["resourceVersion"]

@@ -36,7 +36,7 @@ from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import NodeFact
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
@@ -155,26 +155,26 @@ def outage(facts: Facts) -> Facts:
     return Facts(inputs, facts.events)
 
 
-def worlds(facts: Facts) -> Callable[[float], World]:
+def worlds(facts: Facts) -> Callable[[float], ClusterFacts]:
     """Return what makes the world of a moment out of these facts, as the daemon does."""
     builder = ViewBuilder(lambda pod: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}))
     inputs = facts.inputs
     owners = {pod.uid: identify(pod, nobody_known, RULES_OF_PLATFORMS, {}) for pod in inputs.pods}
 
-    def at(now: float) -> World:
+    def at(now: float) -> ClusterFacts:
         fresh = tuple(
             agent if agent.silent_since else msgspec.structs.replace(agent, received_at=now - 1)
             for agent in inputs.agents
         )
         view = builder.build(replace(inputs, agents=fresh), now)
-        return make_world(
+        return make_cluster_facts(
             pods=inputs.pods, nodes=inputs.nodes, events=facts.events, agents=fresh, view=view, identities=owners
         )
 
     return at
 
 
-def looks(world_at: Callable[[float], World]) -> tuple[float, History]:
+def looks(world_at: Callable[[float], ClusterFacts]) -> tuple[float, History]:
     """Return how long a look takes, and what the last one leaves."""
     history, took = History(), []
     for number in range(LOOKS):
@@ -185,7 +185,7 @@ def looks(world_at: Callable[[float], World]) -> tuple[float, History]:
     return statistics.median(took[1:]), history
 
 
-def alone(world_at: Callable[[float], World], history: History) -> dict[str, float]:
+def alone(world_at: Callable[[float], ClusterFacts], history: History) -> dict[str, float]:
     """Return how long each rule takes by itself, with the indexes that it needs."""
     now = NOW + LOOKS * BEAT
     return {
@@ -211,7 +211,9 @@ def main(directory: str) -> None:
     result = {
         "detect": seconds,
         "outage": looks(worlds(outage(facts)))[0],
-        "world": _timed(lambda: make_world(pods=facts.inputs.pods, nodes=facts.inputs.nodes, events=facts.events))[0],
+        "world": _timed(
+            lambda: make_cluster_facts(pods=facts.inputs.pods, nodes=facts.inputs.nodes, events=facts.events)
+        )[0],
         "rules": alone(world_at, history),
         "found": found,
     }

@@ -24,7 +24,7 @@ from monitor.config.daemon import DaemonConfig
 from monitor.facts.cluster import ClusterView, PodView
 from monitor.facts.kube import PodFact
 from monitor.kube.client import connect
-from monitor.kube.store import Change
+from monitor.kube.store import ObjectChange
 
 SETTLE_SECONDS = 60.0
 LONGEST_INDEX = 9  # of a task; the moment of sending has more digits
@@ -53,7 +53,7 @@ class Witness(LiveCluster):
             else:
                 self.pending.append((pod, sent))
 
-    def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+    def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
         for change in changes if resource == "pods" else ():
             pod: PodFact | None = change.new
             index = pod.labels.get("FC_TASK_INDEX", "") if pod else ""

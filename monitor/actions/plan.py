@@ -12,7 +12,6 @@ from typing import ClassVar
 import msgspec
 
 from monitor.cleanup.model import Item, Plan, PodWrite
-from monitor.cleanup.plan.references import FINISHED
 from monitor.facts.actions import KillProcess
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView, Identity, NodeView
@@ -204,7 +203,7 @@ def _deleted(scene: Scene, namespace: str, name: str, uid: str | None) -> Asked:
     user = scene.user(pod)
     who: dict[str, Value] = {"pod": target, "user": user or NOBODY}
     gpus = 0
-    if pod.phase in FINISHED:
+    if pod.finished:
         what = _note("delete-finished", **who, phase=pod.phase or "?")
     elif pod.node is None:
         what = _note("delete-waiting", **who)
@@ -218,7 +217,7 @@ def _deleted(scene: Scene, namespace: str, name: str, uid: str | None) -> Asked:
 
 def _worries(pod: PodFact, target: str) -> list[Text]:
     found = []
-    if pod.owner is not None and pod.phase not in FINISHED:
+    if pod.owner is not None and not pod.finished:
         found.append(_note("warn.comes-back", kind=pod.owner.kind, name=pod.owner.name, pod=target))
     if pod.namespace in SYSTEM:
         found.append(_note("warn.system", pod=target, namespace=pod.namespace))
@@ -230,7 +229,7 @@ def _worries(pod: PodFact, target: str) -> list[Text]:
 def plan_cordon(wanted: Cordon | Uncordon, scene: Scene) -> Planned:
     """Given which nodes, return that as steps. Raise ValueError, in words for a user, if one is not known."""
     steps = []
-    running = Counter(pod.node for pod in scene.pods if pod.phase not in FINISHED)
+    running = Counter(pod.node for pod in scene.pods if not pod.finished)
     for name in dict.fromkeys(wanted.nodes):
         node = scene.nodes.get(name)
         if node is None or not node.in_kubernetes:

@@ -35,7 +35,7 @@ from monitor.cleanup.shown import ShownRun
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
-from monitor.kube.pod_writes import WriteState, Written
+from monitor.kube.pod_writes import WriteResult, WriteState
 from monitor.leader.elector import Alone, Leading, NotLeadingError
 
 CREW = 8  # pods that are deleted at the same time
@@ -70,13 +70,13 @@ class Releasing(Protocol):
 class PodWriting(Protocol):
     """Who deletes pods."""
 
-    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> Written: ...
+    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> WriteResult: ...
 
 
 class NodeWriting(Protocol):
     """Who cordons nodes."""
 
-    def cordon(self, name: str, *, cordoned: bool) -> Written: ...
+    def cordon(self, name: str, *, cordoned: bool) -> WriteResult: ...
 
 
 class Recording(Protocol):
@@ -176,7 +176,7 @@ class Acts:
 
     # Doing it
 
-    def _do(self, planned: Planned, by: str) -> Mapping[str, Written]:
+    def _do(self, planned: Planned, by: str) -> Mapping[str, WriteResult]:
         wanted = planned.wanted
         if isinstance(wanted, ReleaseGpu):
             return self._release(wanted, planned, by)
@@ -187,36 +187,36 @@ class Acts:
             done = [self._cordon(step, cordoned=isinstance(wanted, Cordon)) for step in planned.steps]
         return {step.key: each for step, each in zip(planned.steps, done, strict=True)}
 
-    def _release(self, wanted: ReleaseGpu, planned: Planned, by: str) -> Mapping[str, Written]:
+    def _release(self, wanted: ReleaseGpu, planned: Planned, by: str) -> Mapping[str, WriteResult]:
         keys = frozenset(step.key for step in planned.steps)
-        gone = Written(WriteState.REFUSED, "changed")
+        gone = WriteResult(WriteState.REFUSED, "changed")
         try:
             run = self._hands.releasing.release(wanted.node, wanted.gpu, by, keys)
         except ValueError as error:
-            return dict.fromkeys(keys, Written(WriteState.REFUSED, "changed", str(error)))
+            return dict.fromkeys(keys, WriteResult(WriteState.REFUSED, "changed", str(error)))
         except NotLeadingError as error:
             return dict.fromkeys(keys, _left(error))
         became = {
-            entry.item.id: Written(WriteState(entry.state), entry.outcome or entry.state, entry.message)
+            entry.item.id: WriteResult(WriteState(entry.state), entry.outcome or entry.state, entry.message)
             for entry in run.items
             if entry.ended_at is not None
         }
         return {key: became.get(key, gone) for key in keys}
 
-    def _delete(self, step: Asked) -> Written:
+    def _delete(self, step: Asked) -> WriteResult:
         if step.pod is None:
-            return Written(WriteState.DONE, "gone")
+            return WriteResult(WriteState.DONE, "gone")
         if self._hands.pods is None:
-            return Written(WriteState.FAILED, "failed", "there is no Kubernetes here")
+            return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
         try:
             self._leading.check()  # before each: many take their time
         except NotLeadingError as error:
             return _left(error)
         return self._hands.pods.delete(step.pod.namespace, step.pod.name, step.pod.uid)
 
-    def _cordon(self, step: Asked, *, cordoned: bool) -> Written:
+    def _cordon(self, step: Asked, *, cordoned: bool) -> WriteResult:
         if self._hands.nodes is None:
-            return Written(WriteState.FAILED, "failed", "there is no Kubernetes here")
+            return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
         try:
             self._leading.check()
         except NotLeadingError as error:
@@ -224,8 +224,8 @@ class Acts:
         return self._hands.nodes.cordon(step.target, cordoned=cordoned)
 
 
-def _left(error: NotLeadingError) -> Written:
-    return Written(WriteState.LATER, LEASE_LOST, str(error))
+def _left(error: NotLeadingError) -> WriteResult:
+    return WriteResult(WriteState.LATER, LEASE_LOST, str(error))
 
 
 def _check_count(count: int, most: int, what: str) -> None:

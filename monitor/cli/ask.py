@@ -17,7 +17,7 @@ from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView
-from monitor.kube.client import NoClusterError
+from monitor.kube.client import KubeCredentialsError
 from monitor.present.findings import SaidFinding
 from monitor.queries.cluster import Questions, Why
 
@@ -125,7 +125,7 @@ def _questions(config: Config) -> Iterator[Questions]:
     logs.setup("error")  # what could not be seen is part of the answer
     try:
         cluster = make_cluster(config)
-    except NoClusterError as error:
+    except KubeCredentialsError as error:
         raise AskError(
             f"no daemon answers on {config.daemon.listen}, and {_sentence(error)}; name a kubeconfig in "
             "daemon.kubernetes.kubeconfig, or set daemon.kubernetes.enabled to auto"

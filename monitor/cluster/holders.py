@@ -57,7 +57,7 @@ class PodIndex:
     def life(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> Life:
         """Given the pod, or the key by which it is missing, return what Kubernetes says of it."""
         if pod is not None:
-            if pod.phase in ("Succeeded", "Failed"):
+            if pod.finished:
                 return Life.FINISHED
             overdue = pod.deletion_at is not None and now - pod.deletion_at > self.terminating_grace
             return Life.TERMINATING if overdue else Life.LIVE

@@ -31,8 +31,8 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
 from monitor.kube.client import KubeApi
-from monitor.kube.informers import KubeWatch
-from monitor.kube.store import Change
+from monitor.kube.informers import KubeInformers
+from monitor.kube.store import ObjectChange
 
 log = logging.getLogger(__name__)
 BREATH = 0.02  # changes that come together are looked at together
@@ -66,7 +66,7 @@ class LiveCluster:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
-        self.kube = KubeWatch(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
+        self.kube = KubeInformers(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
         self.poller: AgentPoller | PrometheusNodes = (
             AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
             if settings.prometheus is None
@@ -188,7 +188,7 @@ class LiveCluster:
             and pod.phase == "Running"
         }
 
-    def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+    def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
         if resource in OWNERS:
             self._note_owners(changes)
         if resource not in ("pods", "nodes"):
@@ -202,7 +202,7 @@ class LiveCluster:
                     self._nodes[subject.name] = change.new or self._node_named(subject.name)
             self._changed.notify_all()
 
-    def _note_owners(self, changes: Sequence[Change[Any]]) -> None:
+    def _note_owners(self, changes: Sequence[ObjectChange[Any]]) -> None:
         """Note those that belong to somebody else than before: most changes, such as a Job's progress, are no news."""
         with self._changed:
             for change in changes:

@@ -17,7 +17,6 @@ from monitor.facts.cluster import Identity, PodView, UsageView
 from monitor.facts.kube import PodFact
 
 Identify = Callable[[PodFact], Identity]
-FINISHED = ("Succeeded", "Failed")
 NO_USE = UsageView()
 
 _Key = tuple[str, str, str]
@@ -174,7 +173,7 @@ class PodBook:
 
 
 def _unfinished(pod: PodFact) -> bool:
-    return pod.phase not in FINISHED
+    return not pod.finished
 
 
 def _key(pod: PodFact) -> _Key:

@@ -8,7 +8,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
 from monitor.cluster.platforms import all_rules
 from monitor.config.root import Config
-from monitor.kube.client import NoClusterError, connect
+from monitor.kube.client import KubeCredentialsError, connect
 
 STORE_MISSES = 4  # queries of a metrics store without news of a node before its facts count as stale
 
@@ -24,7 +24,7 @@ def make_cluster(config: Config, own_agent: str | None = None, state: str | None
     if daemon.kubernetes.enabled != "no":
         try:
             api = connect(daemon.kubernetes.kubeconfig, daemon.kubernetes.context)
-        except NoClusterError as error:
+        except KubeCredentialsError as error:
             if daemon.kubernetes.enabled == "yes":
                 raise
             why_none = str(error)

@@ -32,7 +32,7 @@ from monitor.daemon.evaluator import FindingsWatch, Listener, WatchSettings
 from monitor.daemon.metrics.collect import Scraped
 from monitor.daemon.recording import Record
 from monitor.facts import NodeSnapshot
-from monitor.kube.client import NoClusterError
+from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
 from monitor.kube.pod_writes import PodWrites
 from monitor.leader.elector import Alone, Leading, Led, lead
@@ -127,7 +127,7 @@ def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
     """Begin to follow the cluster. Raise StartError if there is none and there has to be one."""
     try:
         cluster = make_cluster(config, own_agent, config.daemon.state)
-    except NoClusterError as error:
+    except KubeCredentialsError as error:
         raise StartError(f"no Kubernetes: {error}; or set daemon.kubernetes.enabled to auto") from None
     cluster.start()
     return cluster

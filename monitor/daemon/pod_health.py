@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, shape
-from monitor.explain.explain import explain_pod, reference
-from monitor.explain.not_created import WORST
-from monitor.explain.reasons import PodRef, Status
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.model import PodRef, PodStatus
+from monitor.explain.not_created import WORST_FIRST
+from monitor.explain.pod import explain_pod, pod_reference
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.queries.cluster import WELL
 
@@ -51,7 +51,7 @@ class _Known:
 
     pod: PodFact
     at: float
-    status: Status = Status.PENDING
+    status: PodStatus = PodStatus.PENDING
     cause: str = ""
     shared: PendingAnswer | None = None
 
@@ -65,9 +65,9 @@ class Explainer:
         self._spent = spent
         self._known: dict[Key, _Known] = {}
 
-    def round(self, world: World, now: float) -> Unwell:
+    def round(self, world: ClusterFacts, now: float) -> Unwell:
         """Given everything known, return which pods are not well, as far as that was found out until now."""
-        asked = [(_key(pod, world), pod) for pod in world.pods if pod.phase not in FINISHED or pod.deletion_at]
+        asked = [(_key(pod, world), pod) for pod in world.pods if not pod.finished or pod.deletion_at]
         self._explain(dict(asked), world, now)
         found, unknown = [], 0
         for key, pod in asked:
@@ -77,14 +77,14 @@ class Explainer:
             elif known.status not in WELL:
                 cause = known.cause if known.shared is None else for_pod(known.shared, pod).cause
                 found.append((pod, known.status, cause))
-        found.sort(key=lambda each: (WORST.index(each[1]), each[0].namespace, each[0].name))
+        found.sort(key=lambda each: (WORST_FIRST.index(each[1]), each[0].namespace, each[0].name))
         named = tuple(
-            UnwellPod(reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
+            UnwellPod(pod_reference(pod, world), status.value, cause) for pod, status, cause in found[: self._most]
         )
         counts = Counter((status.value, cause) for _, status, cause in found)
         return Unwell(named, counts, unknown + len(found) - len(named))
 
-    def _explain(self, wanted: Mapping[Key, PodFact], world: World, now: float) -> None:
+    def _explain(self, wanted: Mapping[Key, PodFact], world: ClusterFacts, now: float) -> None:
         """Explain what is new first, and of that what does not run yet; then what was explained longest ago."""
         known = self._known
         self._known = known = {
@@ -98,7 +98,7 @@ class Explainer:
             known[key] = _explained(wanted[key], world, now)
 
 
-def _key(pod: PodFact, world: World) -> Key:
+def _key(pod: PodFact, world: ClusterFacts) -> Key:
     """Return what a pod's explanation is remembered by."""
     return shape(pod, world) if _waits(pod) else (pod.uid,)
 
@@ -112,7 +112,7 @@ def _same(known: _Known, pod: PodFact) -> bool:
     return known.shared is not None or known.pod is pod
 
 
-def _explained(pod: PodFact, world: World, now: float) -> _Known:
+def _explained(pod: PodFact, world: ClusterFacts, now: float) -> _Known:
     if _waits(pod):
         return _Known(pod, now, shared=answer_some({pod.uid: pod}, {}, world, now)[pod.uid])
     found = explain_pod(pod, world, now)

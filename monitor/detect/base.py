@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import wraps
 from typing import Annotated, Any, Generic, TypeVar, cast
 
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope
 from monitor.facts.services import ServiceFact
 
@@ -67,7 +67,7 @@ class CleanupDeletion:
 class RuleContext:
     """Input of one rule. `limits` and `symptoms` (names of the rules that it suppresses) are those of that rule."""
 
-    world: World
+    world: ClusterFacts
     now: float
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[CleanupDeletion, ...] = ()

@@ -1,5 +1,4 @@
-"""Why a pod is as it is, in plain sentences with evidence. Pure: facts and `now` in, reasons out; no clock, no I/O.
+"""Why a pod is pending, failing, idle or stuck: cause, evidence and advice as text keys.
 
-Imports nothing but `monitor.facts` and the standard library; only `render` knows `monitor.i18n`. One file a
-situation; `explain.explain_pod` picks it, and `not_created.explain_name` finds what a name means.
+One module per situation; `pod.explain_pod` selects it, and `not_created.explain_name` resolves names of pods and jobs.
 """

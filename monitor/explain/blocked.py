@@ -1,19 +1,19 @@
-"""Nodes that have the GPUs and may not, or cannot otherwise, take the pod: taints, selectors, and the rest."""
+"""Nodes with enough GPUs that the pod may not use (taints, selectors, cordons) or that lack another resource."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import RULES, Kind, NodeFit
+from monitor.explain.fit import EXCLUSIONS, NodeFit, ObstacleKind
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Status, whole
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-NAMED = 5
-# Taints that Kubernetes itself sets while a node is in trouble: to be healed, not to be tolerated.
-TROUBLE = {
+MAX_NAMED_NODES = 5
+# Taints that Kubernetes sets for node conditions: the condition needs fixing, not a toleration.
+CONDITION_TAINT_ADVICE = {
     "node.kubernetes.io/disk-pressure": Key.TAINT_DISK_ADVICE,
     "node.kubernetes.io/memory-pressure": Key.TAINT_TROUBLE_ADVICE,
     "node.kubernetes.io/pid-pressure": Key.TAINT_TROUBLE_ADVICE,
@@ -23,106 +23,105 @@ TROUBLE = {
 }
 
 
-def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> Answer:
-    """Given a pod and the nodes that are large enough, none of which it may use, return what keeps it off."""
-    # However many other nodes there are: where some are what the pod wants, these are the ones to look at.
-    selected = [each for each in candidates if Kind.SELECTOR not in each.rules()]
-    wanted = selected or candidates
-    kind = _main_rule(wanted)
-    others = (*_also(wanted, kind), *_also(candidates if selected else (), kind, (Kind.SELECTOR,)))
-    if kind is Kind.TAINT:
-        return _tainted(wanted, others)
-    if kind is Kind.SELECTOR:
-        return _not_selected(pod, wanted, others)
-    key = Key.NODES_CORDONED if kind is Kind.CORDONED else Key.NODES_NOT_READY
-    names = _names(each for each in wanted if kind in each.rules())
-    return Answer(
-        Status.PENDING,
-        PendingCause.OTHER,
-        Text(key, {"nodes": names}),
-        evidence=others,
-        advice=(Text(Key.UNCORDON_ADVICE if kind is Kind.CORDONED else Key.NODE_BACK_ADVICE, {"nodes": names}),),
+def explain(pod: PodFact, candidates: Sequence[NodeFit]) -> PodDiagnosis:
+    """Diagnosis of a pod that may use none of `candidates`, the nodes with enough GPUs."""
+    # If the pod selects some of the nodes, only those are relevant, however many others there are.
+    selected = [fit for fit in candidates if ObstacleKind.SELECTOR not in fit.exclusions()]
+    relevant = selected or candidates
+    kind = _main_exclusion(relevant)
+    others = (
+        *_other_exclusions(relevant, kind),
+        *_other_exclusions(candidates if selected else (), kind, (ObstacleKind.SELECTOR,)),
     )
+    if kind is ObstacleKind.TAINT:
+        return _tainted(relevant, others)
+    if kind is ObstacleKind.SELECTOR:
+        return _not_selected(pod, relevant, others)
+    values: dict[str, Value] = {"nodes": _names(fit for fit in relevant if kind in fit.exclusions())}
+    if kind is ObstacleKind.CORDONED:
+        return pending_diagnosis(PendingCause.OTHER, Key.NODES_CORDONED, Key.UNCORDON_ADVICE, values, others)
+    return pending_diagnosis(PendingCause.OTHER, Key.NODES_NOT_READY, Key.NODE_BACK_ADVICE, values, others)
 
 
-def _main_rule(candidates: Sequence[NodeFit]) -> Kind:
-    """Return the rule without which the most nodes would take the pod; where none would, the one most nodes have."""
-    alone = Counter(each.rules()[0] for each in candidates if len(each.obstacles) == 1)
-    any_way = Counter(kind for each in candidates for kind in each.rules())
-    return max(RULES, key=lambda kind: (alone[kind], any_way[kind], -RULES.index(kind)))
+def _main_exclusion(candidates: Sequence[NodeFit]) -> ObstacleKind:
+    """The exclusion that alone keeps the pod off the most nodes, else the most common one."""
+    alone = Counter(fit.exclusions()[0] for fit in candidates if len(fit.obstacles) == 1)
+    total = Counter(kind for fit in candidates for kind in fit.exclusions())
+    return max(EXCLUSIONS, key=lambda kind: (alone[kind], total[kind], -EXCLUSIONS.index(kind)))
 
 
-def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> Answer:
-    nodes = [each for each in candidates if Kind.TAINT in each.rules()]
-    taints = Counter(o.detail for each in nodes for o in each.obstacles if o.kind is Kind.TAINT)
+def _tainted(candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
+    nodes = [fit for fit in candidates if ObstacleKind.TAINT in fit.exclusions()]
+    taints = Counter(o.detail for fit in nodes for o in fit.obstacles if o.kind is ObstacleKind.TAINT)
     taint = taints.most_common(1)[0][0]
     names = _names(nodes)
     values: dict[str, Value] = {"taint": ", ".join(sorted(taints)), "count": len(nodes), "nodes": names}
     key = taint.partition("=")[0].partition(":")[0]
-    headline = Text(Key.TAINT_TROUBLE if key in TROUBLE else Key.TAINT, values)
-    advice = Text(TROUBLE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
-    return Answer(Status.PENDING, PendingCause.TAINT, headline, others, (advice,))
+    headline = Text(Key.TAINT_TROUBLE if key in CONDITION_TAINT_ADVICE else Key.TAINT, values)
+    advice = Text(CONDITION_TAINT_ADVICE.get(key, Key.TAINT_ADVICE), {"taint": taint, "nodes": names})
+    return PodDiagnosis(PodStatus.PENDING, PendingCause.TAINT, headline, others, (advice,))
 
 
-def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> Answer:
-    wanted = Counter(o.detail for each in candidates for o in each.obstacles if o.kind is Kind.SELECTOR)
-    values: dict[str, Value] = {"wanted": "; ".join(sorted(wanted)), "count": len(candidates)}
-    return Answer(
-        Status.PENDING,
-        PendingCause.SELECTOR,
-        Text(Key.SELECTOR, values),
-        evidence=(*_labels_there(pod, candidates), *others),
-        advice=(Text(Key.SELECTOR_ADVICE, values),),
-    )
+def _not_selected(pod: PodFact, candidates: Sequence[NodeFit], others: tuple[Text, ...]) -> PodDiagnosis:
+    requirements = Counter(o.detail for fit in candidates for o in fit.obstacles if o.kind is ObstacleKind.SELECTOR)
+    values: dict[str, Value] = {"wanted": "; ".join(sorted(requirements)), "count": len(candidates)}
+    evidence = (*_label_values(pod, candidates), *others)
+    return pending_diagnosis(PendingCause.SELECTOR, Key.SELECTOR, Key.SELECTOR_ADVICE, values, evidence)
 
 
-def _labels_there(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield what the nodes have where the pod wants something else: most often it is a slip of the pen."""
+def _label_values(pod: PodFact, candidates: Sequence[NodeFit]) -> Iterable[Text]:
+    """The label values of the nodes where the pod requires another value: usually a typo."""
     keys = dict.fromkeys([*pod.node_selector, *(r.key for term in pod.node_affinity for r in term if not r.field)])
     for key in keys:
-        there = Counter(each.node.labels[key] for each in candidates if key in each.node.labels)
-        if pod.node_selector.get(key) in there:
+        present = Counter(fit.node.labels[key] for fit in candidates if key in fit.node.labels)
+        if pod.node_selector.get(key) in present:
             continue
-        if there:
-            values = ", ".join(f"{value} ({count})" for value, count in there.most_common(NAMED))
+        if present:
+            values = ", ".join(f"{value} ({count})" for value, count in present.most_common(MAX_NAMED_NODES))
             yield Text(Key.LABEL_VALUES, {"label": key, "values": values})
         else:
             yield Text(Key.LABEL_ABSENT, {"label": key})
 
 
-def _also(candidates: Sequence[NodeFit], main: Kind, kinds: Sequence[Kind] = RULES) -> Iterable[Text]:
-    """Yield the nodes that something else keeps the pod off, by these rules."""
+def _other_exclusions(
+    candidates: Sequence[NodeFit], main: ObstacleKind, kinds: Sequence[ObstacleKind] = EXCLUSIONS
+) -> Iterable[Text]:
+    """Nodes excluded for a reason other than `main`, by kind."""
     keys = {
-        Kind.TAINT: Key.ALSO_TAINTED,
-        Kind.SELECTOR: Key.ALSO_NOT_SELECTED,
-        Kind.CORDONED: Key.ALSO_CORDONED,
-        Kind.NOT_READY: Key.ALSO_NOT_READY,
+        ObstacleKind.TAINT: Key.ALSO_TAINTED,
+        ObstacleKind.SELECTOR: Key.ALSO_NOT_SELECTED,
+        ObstacleKind.CORDONED: Key.ALSO_CORDONED,
+        ObstacleKind.NOT_READY: Key.ALSO_NOT_READY,
     }
     for kind in kinds:
-        found = [each for each in candidates if kind is not main and kind in each.rules()]
-        if found:
-            yield Text(keys[kind], {"count": len(found), "nodes": _names(found)})
+        affected = [fit for fit in candidates if kind is not main and kind in fit.exclusions()]
+        if affected:
+            yield Text(keys[kind], {"count": len(affected), "nodes": _names(affected)})
 
 
 def _names(nodes: Iterable[NodeFit]) -> str:
-    names = [each.node.name for each in nodes]
-    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+    names = [fit.node.name for fit in nodes]
+    return ", ".join(names[:MAX_NAMED_NODES]) + (" …" if len(names) > MAX_NAMED_NODES else "")
 
 
-def short_of_other(able: Sequence[NodeFit], asked: int) -> Answer:
-    """Given nodes with enough GPUs for the pod, return which other resource they lack."""
-    keys = {Kind.CPU: Key.SHORT_OF_CPU, Kind.MEMORY: Key.SHORT_OF_MEMORY, Kind.PODS: Key.SHORT_OF_PODS}
-    lacking = [each for each in able if all(o.kind is not Kind.GPU for o in each.obstacles)]
-    nearest = min(lacking, key=lambda each: (len(each.obstacles), -each.obstacles[0].free, each.node.name))
+def lacks_other_resource(able: Sequence[NodeFit], needed_gpus: int) -> PodDiagnosis:
+    """Diagnosis of a pod for which `able` nodes have enough GPUs but lack another resource."""
+    keys = {
+        ObstacleKind.CPU: Key.SHORT_OF_CPU,
+        ObstacleKind.MEMORY: Key.SHORT_OF_MEMORY,
+        ObstacleKind.PODS: Key.SHORT_OF_PODS,
+    }
+    lacking = [fit for fit in able if all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)]
+    nearest = min(lacking, key=lambda fit: (len(fit.obstacles), -fit.obstacles[0].free, fit.node.name))
     obstacle = nearest.obstacles[0]
     values: dict[str, Value] = {
         "resource": obstacle.detail,
-        "needs": whole(obstacle.needs),
-        "free": whole(obstacle.free),
+        "needs": compact_number(obstacle.needs),
+        "free": compact_number(obstacle.free),
         "node": nearest.node.name,
     }
-    idle = sum(each.free for each in lacking)
-    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if asked and idle else ()
-    headline = Text(keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE), values)
-    advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is Kind.PODS else Key.SHORT_OF_ADVICE
-    return Answer(Status.PENDING, PendingCause.OTHER, headline, evidence, (Text(advice, values),))
+    idle = sum(fit.free for fit in lacking)
+    evidence = (Text(Key.GPUS_WAIT_FOR_REST, {"gpus": idle, "nodes": len(lacking)}),) if needed_gpus and idle else ()
+    headline = keys.get(obstacle.kind, Key.SHORT_OF_RESOURCE)
+    advice = Key.SHORT_OF_PODS_ADVICE if obstacle.kind is ObstacleKind.PODS else Key.SHORT_OF_ADVICE
+    return pending_diagnosis(PendingCause.OTHER, headline, advice, values, evidence)

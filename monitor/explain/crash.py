@@ -1,23 +1,24 @@
-"""Containers that end, or cannot start: exit codes, signals, and the words of the container runtime."""
+"""Containers that exit or cannot start: exit codes, signals and container runtime messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from monitor.explain.keys import Key
-from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis, pod_values
+from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from monitor.facts.text import Text, Value
 
 SIGNALS = {2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM"}
-START_FAILED = ("StartError", "ContainerCannotRun")
-DEFAULT_SHM = 64 * 1024**2  # what container runtimes give to /dev/shm when nobody asks for more
+START_FAILED_REASONS = ("StartError", "ContainerCannotRun")
+_RUNTIME_REASONS = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
+DEFAULT_SHM_BYTES = 64 * 1024**2  # container runtimes' default size of /dev/shm
 
-# What a runtime says when it cannot start a container. First match wins, on lower case. The driver's own troubles come
-# first: their messages end with "no such file" as well, and so do those of a runtime that is itself broken.
-_START: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Runtime messages about containers that cannot start; the first match in the lower-cased message wins. Driver and
+# runtime failures come first: their messages also end with "no such file".
+_START_FRAGMENTS: Fragments[str] = (
     ("DRIVER_MISMATCH", ("driver/library version mismatch",)),
     ("DRIVER_TOO_OLD", ("unsatisfied condition", "please update your driver", "requirement error")),
     ("DRIVER_BROKEN", ("nvidia-container-cli", "nvml error", "driver not loaded", "unknown device", "nvidia-smi")),
@@ -34,8 +35,8 @@ _START: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NO_START_FILE", ("no such file or directory", "executable file not found", "no command specified")),
     ("RUNTIME_SLOW", ("context deadline exceeded", "reserve container name", "deadlineexceeded", "dial unix")),
 )
-# What a program's last words tell, where the pod lets them through. First match wins, on lower case.
-_LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Termination messages, where the pod provides them; the first match in the lower-cased message wins.
+_MESSAGE_FRAGMENTS: Fragments[str] = (
     ("SHM", ("bus error", "insufficient shared memory", "out of shared memory", "unable to mmap")),
     ("GPU_MEMORY", ("cuda out of memory", "cuda_error_out_of_memory", "outofmemoryerror: cuda")),
     ("GPU_GONE", ("no cuda-capable device", "cuda error: unspecified", "uncorrectable ecc", "cuda driver version")),
@@ -43,7 +44,7 @@ _LAST_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("NO_FILE", ("filenotfounderror", "no such file or directory", "can't open file")),
     ("PERMISSION", ("permissionerror", "permission denied")),
 )
-_CODES = {
+_EXIT_CODE_CAUSES = {
     0: "ENDED",
     1: "ERROR",
     2: "USAGE",
@@ -59,22 +60,16 @@ _CODES = {
 }
 
 
-def crashed(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
-    """Given a container that ended, now or before its current wait, return why it did."""
-    end = ending(status)
-    word = _word(pod, status, end, world)
-    values = _values(pod, status, end)
-    return Answer(
-        Status.CRASHING,
-        f"crash-{word.lower().replace('_', '-')}",
-        Text(Key[f"CRASH_{word}"], values),
-        tuple(_evidence(pod, status, end, word)),
-        (Text(Key[f"CRASH_{word}_ADVICE"], values),),
-    )
+def crashed(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a container that has terminated, now or before its current back-off."""
+    end = last_termination(status)
+    cause = _cause(pod, status, end, facts)
+    values, evidence = _values(pod, status, end), _evidence(pod, status, end, cause)
+    return family_diagnosis(PodStatus.CRASHING, "CRASH", cause, values, evidence)
 
 
-def ending(status: ContainerStatusFact) -> TerminationFact:
-    """Given a container, return how it ended: now, or the last time."""
+def last_termination(status: ContainerStatusFact) -> TerminationFact:
+    """The current termination of a container, else the previous one."""
     if status.state == "terminated" or status.last is None:
         return TerminationFact(
             reason=status.reason,
@@ -87,96 +82,85 @@ def ending(status: ContainerStatusFact) -> TerminationFact:
     return status.last
 
 
-def _word(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, world: World) -> str:
-    """Return the word for how it ended: what the kubelet knows, then the last words, then the code."""
+def _cause(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, facts: ClusterFacts) -> str:
+    """The crash cause: from the kubelet's reason, then the termination message, then the exit code."""
     if end.reason == "OOMKilled":
         return "OUT_OF_MEMORY"
     if end.reason == "ContainerStatusUnknown":
         return "LOST"
-    if end.exit_code in (137, 143) and _liveness(pod, status, world):
+    if end.exit_code in (137, 143) and _liveness(pod, status, facts):
         return "LIVENESS"
-    lower = (end.message or "").lower()
-    if end.exit_code and (told := next((w for w, words in _LAST_WORDS if any(each in lower for each in words)), None)):
-        return told
+    if end.exit_code and (cause := match_fragments(end.message, _MESSAGE_FRAGMENTS)):
+        return cause
     code = end.exit_code if end.exit_code is not None else (128 + end.signal if end.signal else None)
     if code is None:
         return "LOST"
-    return _CODES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
+    return _EXIT_CODE_CAUSES.get(code) or ("SIGNAL" if 128 < code <= 192 else "ERROR")
 
 
-def _liveness(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
-    events = (e for e in world.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
+def _liveness(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> bool:
+    events = (e for e in facts.events_of(pod) if e.container in (None, status.name) and e.reason == "Killing")
     return any("liveness" in (event.message or "") for event in events)
 
 
 def _values(pod: PodFact, status: ContainerStatusFact, end: TerminationFact) -> dict[str, Value]:
     code = end.exit_code if end.exit_code is not None else 128 + (end.signal or 0)
     number = end.signal or (code - 128 if code > 128 else 0)
-    return {
-        "container": status.name,
-        "pod": pod.name,
-        "namespace": pod.namespace,
-        "node": pod.node or "?",
-        "code": code,
-        "signal": SIGNALS.get(number, str(number)),
-        "message": quote(end.message),
-    }
+    return (
+        {"container": status.name}
+        | pod_values(pod)
+        | {
+            "code": code,
+            "signal": SIGNALS.get(number, str(number)),
+            "message": quote(end.message),
+        }
+    )
 
 
-def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, word: str) -> Iterable[Text]:
+def _evidence(pod: PodFact, status: ContainerStatusFact, end: TerminationFact, cause: str) -> Iterable[Text]:
     if end.started_at is not None and end.finished_at is not None:
         seconds = max(0.0, end.finished_at - end.started_at)
         yield Text(Key.RAN_FOR, {"seconds": seconds, "restarts": status.restart_count})
     elif status.restart_count:
         yield Text(Key.RESTARTED, {"restarts": status.restart_count})
-    if word == "OUT_OF_MEMORY":
-        limits = next((each.limits for each in pod.containers if each.name == status.name), {})
+    if cause == "OUT_OF_MEMORY":
+        limits = next((container.limits for container in pod.containers if container.name == status.name), {})
         if "memory" in limits:
             yield Text(Key.MEMORY_LIMIT, {"limit": round(limits["memory"])})
-    if word == "SHM":
+    if cause == "SHM":
         yield shm_size(pod)
     if end.message:
         yield Text(Key.LAST_WORDS, {"message": quote(end.message)})
 
 
 def shm_size(pod: PodFact) -> Text:
-    """Given a pod, return what it may put into /dev/shm: a volume in memory is how pods get more."""
+    """Size limit of the pod's /dev/shm; pods enlarge it with a memory-backed emptyDir."""
     sizes = [volume.size_limit_bytes for volume in pod.volumes if volume.medium == "Memory"]
     if not sizes:
-        return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM})
+        return Text(Key.SHM_DEFAULT, {"size": DEFAULT_SHM_BYTES})
     known = [size for size in sizes if size]
     return Text(Key.SHM_SIZE, {"size": round(max(known))}) if known else Text(Key.SHM_UNLIMITED)
 
 
-def cannot_start(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
-    """Given a container that the runtime could not create or start, return why not."""
-    own = None if status.reason == "CrashLoopBackOff" else status.message  # that one only says when it tries again
-    message = own or ending(status).message or _runtime_event(pod, status, world)
-    lower = message.lower()
-    word = next((word for word, fragments in _START if any(each in lower for each in fragments)), "OTHER")
-    values: dict[str, Value] = {
-        "container": status.name,
-        "node": pod.node or "?",
-        "pod": pod.name,
-        "namespace": pod.namespace,
-        "file": _executable(message),
-    }
-    return Answer(
-        Status.CRASHING,
-        f"start-{word.lower().replace('_', '-')}",
-        Text(Key[f"START_{word}"], values),
-        (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else (),
-        (Text(Key[f"START_{word}_ADVICE"], values),),
-    )
+def cannot_start(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a container that the runtime could not create or start."""
+    # In CrashLoopBackOff the status message only names the back-off.
+    status_message = None if status.reason == "CrashLoopBackOff" else status.message
+    message = status_message or last_termination(status).message or event_message(pod, status, facts, _RUNTIME_REASONS)
+    cause = match_fragments(message, _START_FRAGMENTS) or "OTHER"
+    values: dict[str, Value] = {"container": status.name, "node": pod.node or "?", "pod": pod.name}
+    values |= {"namespace": pod.namespace, "file": _executable(message)}
+    evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
+    return family_diagnosis(PodStatus.CRASHING, "START", cause, values, evidence)
 
 
-def _runtime_event(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
-    reasons = ("Failed", "FailedPostStartHook", "FailedPreStartHook")
-    events = [e for e in world.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
+def event_message(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts, reasons: tuple[str, ...]) -> str:
+    """Message of the newest event of the container with one of these reasons."""
+    events = [e for e in facts.events_of(pod) if e.reason in reasons and e.container in (None, status.name)]
     return (events[-1].message or "") if events else ""
 
 
 def _executable(message: str) -> str:
-    """Given `... exec: "/start.sh": permission denied`, return `/start.sh`."""
+    """`/start.sh` of `... exec: "/start.sh": permission denied`."""
     tail = message.replace('\\"', '"').partition('exec: "')[2]
     return tail.partition('"')[0] or "?"

@@ -1,4 +1,4 @@
-"""Which nodes could take a pod, and what stands in the way on each of the others."""
+"""How a pod fits on each node: free GPUs, and the obstacles to placing the pod there."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import NodeFact, NodeRequirementFact, PodFact, TaintFact, TolerationFact
 
 CORDON_TAINT = "node.kubernetes.io/unschedulable"
-SILENT_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-BLOCKING = ("NoSchedule", "NoExecute")
-TOLERANCE = 1e-6  # amounts are sums of floats
-Requests = Sequence[tuple[str, float]]  # by name, in order
+NOT_READY_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+BLOCKING_EFFECTS = ("NoSchedule", "NoExecute")
+MAX_ROUNDING_ERROR = 1e-6  # amounts are sums of floats
+Requests = Sequence[tuple[str, float]]  # sorted by name
 
 
-class Kind(StrEnum):
-    """What may stand in the way."""
+class ObstacleKind(StrEnum):
+    """Kind of obstacle to placing a pod on a node."""
 
     NOT_READY = "not-ready"
     CORDONED = "cordoned"
@@ -30,14 +30,15 @@ class Kind(StrEnum):
     OTHER = "other-resource"
 
 
-RULES = (Kind.NOT_READY, Kind.CORDONED, Kind.TAINT, Kind.SELECTOR)
+# Obstacles that more free resources would not remove.
+EXCLUSIONS = (ObstacleKind.NOT_READY, ObstacleKind.CORDONED, ObstacleKind.TAINT, ObstacleKind.SELECTOR)
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """One thing that stands in the way. `detail` is the taint, the requirement or the resource."""
+    """One obstacle. `detail` is the taint, the requirement or the resource."""
 
-    kind: Kind
+    kind: ObstacleKind
     detail: str = ""
     needs: float = 0.0
     free: float = 0.0
@@ -45,7 +46,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class NodeFit:
-    """One node as this pod sees it. `free` and `total` count GPUs."""
+    """How a pod fits on one node. `free` and `total` count GPUs."""
 
     node: NodeFact
     free: int
@@ -54,84 +55,84 @@ class NodeFit:
 
     @property
     def usable(self) -> bool:
-        """Whether the pod may go there at all, be there room or not. Rules come first among the obstacles."""
-        return not self.obstacles or self.obstacles[0].kind not in RULES
+        """Whether the pod may run there, regardless of free resources. Exclusions precede other obstacles."""
+        return not self.obstacles or self.obstacles[0].kind not in EXCLUSIONS
 
     @property
     def fits(self) -> bool:
         return not self.obstacles
 
-    def rules(self) -> tuple[Kind, ...]:
-        """The rules, each once, that keep the pod off."""
-        return tuple(kind for kind in RULES if any(each.kind is kind for each in self.obstacles))
+    def exclusions(self) -> tuple[ObstacleKind, ...]:
+        """Distinct exclusions that keep the pod off the node."""
+        return tuple(kind for kind in EXCLUSIONS if any(obstacle.kind is kind for obstacle in self.obstacles))
 
 
-def gpu_resource(pod: PodFact, world: World) -> str:
-    """Given a pod, return the name under which it asks for GPUs: MIG slices and shared cards have their own."""
-    if pod.requests.get(world.resource):
-        return world.resource
+def gpu_resource(pod: PodFact, facts: ClusterFacts) -> str:
+    """Name of the GPU resource that the pod requests: MIG slices and shared GPUs have their own."""
+    if pod.requests.get(facts.resource):
+        return facts.resource
     names = [name for name, amount in pod.requests.items() if amount and "/" in name]
-    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), world.resource)
+    return next((name for name in sorted(names) if "gpu" in name or "/mig-" in name), facts.resource)
 
 
-def gpus_asked(pod: PodFact, world: World) -> int:
-    """Given a pod, return how many GPUs it asks for."""
-    return round(pod.requests.get(gpu_resource(pod, world), 0.0))
+def requested_gpus(pod: PodFact, facts: ClusterFacts) -> int:
+    """Number of GPUs that the pod requests."""
+    return round(pod.requests.get(gpu_resource(pod, facts), 0.0))
 
 
-def fit_all(pod: PodFact, world: World) -> tuple[NodeFit, ...]:
-    """Given a pod, return how it fits on each node."""
-    resource, requests = gpu_resource(pod, world), sorted(pod.requests.items())
-    return tuple(_fit(pod, node, world, resource, requests) for node in world.nodes)
+def fit_all(pod: PodFact, facts: ClusterFacts) -> tuple[NodeFit, ...]:
+    """Fit of the pod on every node."""
+    resource, requests = gpu_resource(pod, facts), sorted(pod.requests.items())
+    return tuple(_fit(pod, node, facts, resource, requests) for node in facts.nodes)
 
 
-def fit(pod: PodFact, node: NodeFact, world: World, resource: str) -> NodeFit:
-    """Given a pod and a node, return what stands in the way: everything, not just the first."""
-    return _fit(pod, node, world, resource, sorted(pod.requests.items()))
+def fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str) -> NodeFit:
+    """Fit of the pod on one node, with all obstacles."""
+    return _fit(pod, node, facts, resource, sorted(pod.requests.items()))
 
 
-def kept_off(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
-    """Given a pod and a node, return the taints and requirements that keep it off, be there room or not."""
+def placement_obstacles(pod: PodFact, node: NodeFact) -> tuple[Obstacle, ...]:
+    """Taints and requirements that exclude the pod from the node, regardless of free resources."""
     return (*_taints(pod, node), *_selection(pod, node))
 
 
-def _fit(pod: PodFact, node: NodeFact, world: World, resource: str, requests: Requests) -> NodeFit:
-    obstacles = (*_state(pod, node), *kept_off(pod, node), *_room(requests, node, world, resource))
+def _fit(pod: PodFact, node: NodeFact, facts: ClusterFacts, resource: str, requests: Requests) -> NodeFit:
+    obstacles = (*_state(pod, node), *placement_obstacles(pod, node), *_room(requests, node, facts, resource))
     total = int(node.allocatable.get(resource, 0.0))
-    # A view that is a moment older than the pods must not promise what the scheduler has just given away.
-    free = min(world.free_gpus(node, resource), max(0, int(world.free(node, resource) + TOLERANCE)))
+    # The view may be older than the pods and must not offer GPUs that the scheduler has just assigned.
+    free = min(facts.free_gpus(node, resource), max(0, int(facts.free(node, resource) + MAX_ROUNDING_ERROR)))
     return NodeFit(node, free if total else 0, total, obstacles)
 
 
 def _state(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     if node.ready is not True:
-        yield Obstacle(Kind.NOT_READY, node.ready_reason or "")
+        yield Obstacle(ObstacleKind.NOT_READY, node.ready_reason or "")
     cordon = TaintFact(key=CORDON_TAINT, effect="NoSchedule")
     if node.unschedulable and not _tolerated(pod, cordon):
-        yield Obstacle(Kind.CORDONED)
+        yield Obstacle(ObstacleKind.CORDONED)
 
 
 def _taints(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
-    """Yield the taints that keep the pod off, without those that only repeat a node's state."""
+    """Untolerated taints, except those that only repeat the node's state."""
     for taint in node.taints:
         repeated = (node.unschedulable and taint.key == CORDON_TAINT) or (
-            node.ready is not True and taint.key in SILENT_TAINTS
+            node.ready is not True and taint.key in NOT_READY_TAINTS
         )
-        if taint.effect in BLOCKING and not repeated and not _tolerated(pod, taint):
-            yield Obstacle(Kind.TAINT, taint_text(taint))
+        if taint.effect in BLOCKING_EFFECTS and not repeated and not _tolerated(pod, taint):
+            yield Obstacle(ObstacleKind.TAINT, taint_text(taint))
 
 
 def taint_text(taint: TaintFact) -> str:
-    """Given a taint, return it as kubectl takes it."""
+    """The taint in kubectl syntax."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
 def _tolerated(pod: PodFact, taint: TaintFact) -> bool:
-    return any(tolerates(each, taint) for each in pod.tolerations)
+    return any(tolerates(toleration, taint) for toleration in pod.tolerations)
 
 
 def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
-    """Given a toleration and a taint, return whether the one puts up with the other."""
+    """Whether the toleration matches the taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -144,64 +145,66 @@ def tolerates(toleration: TolerationFact, taint: TaintFact) -> bool:
 def _selection(pod: PodFact, node: NodeFact) -> Iterable[Obstacle]:
     for key, value in sorted(pod.node_selector.items()):
         if node.labels.get(key) != value:
-            yield Obstacle(Kind.SELECTOR, f"{key}={value}")
+            yield Obstacle(ObstacleKind.SELECTOR, f"{key}={value}")
     if pod.node_affinity and not any(_term_matches(term, node) for term in pod.node_affinity):
-        yield Obstacle(Kind.SELECTOR, affinity_text(pod.node_affinity))
+        yield Obstacle(ObstacleKind.SELECTOR, affinity_text(pod.node_affinity))
 
 
 def _term_matches(term: tuple[NodeRequirementFact, ...], node: NodeFact) -> bool:
-    """A term without requirements matches no node: Kubernetes has it so."""
-    return bool(term) and all(_matches(each, node) for each in term)
+    """A term without requirements matches no node, as in Kubernetes."""
+    return bool(term) and all(_matches(requirement, node) for requirement in term)
 
 
-def _matches(wanted: NodeRequirementFact, node: NodeFact) -> bool:
-    fields = {"metadata.name": node.name} if wanted.field else node.labels
-    value = fields.get(wanted.key)
-    match wanted.operator:
+def _matches(requirement: NodeRequirementFact, node: NodeFact) -> bool:
+    fields = {"metadata.name": node.name} if requirement.field else node.labels
+    value = fields.get(requirement.key)
+    match requirement.operator:
         case "In":
-            return value in wanted.values
+            return value in requirement.values
         case "NotIn":
-            return value not in wanted.values
+            return value not in requirement.values
         case "Exists":
             return value is not None
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return _compares(wanted, value)
+            return _compares(requirement, value)
     return False
 
 
-def _compares(wanted: NodeRequirementFact, value: str | None) -> bool:
+def _compares(requirement: NodeRequirementFact, value: str | None) -> bool:
     try:
-        have, limit = int(value or ""), int(wanted.values[0])
+        have, limit = int(value or ""), int(requirement.values[0])
     except (ValueError, IndexError):
         return False
-    return have > limit if wanted.operator == "Gt" else have < limit
+    return have > limit if requirement.operator == "Gt" else have < limit
 
 
 def affinity_text(terms: Iterable[Iterable[NodeRequirementFact]]) -> str:
-    """Given required terms, return them as people write them: `zone in (a, b) and gpu exists, or ...`."""
-    return " or ".join(" and ".join(_requirement_text(each) for each in term) or "nothing" for term in terms)
+    """Required terms as text: `zone in (a, b) and gpu exists or ...`."""
+    return " or ".join(
+        " and ".join(_requirement_text(requirement) for requirement in term) or "nothing" for term in terms
+    )
 
 
-def _requirement_text(wanted: NodeRequirementFact) -> str:
-    words = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
-    values = ", ".join(wanted.values)
-    if wanted.operator == "In" and len(wanted.values) == 1:
-        return f"{wanted.key}={values}"
-    word = words.get(wanted.operator, wanted.operator)
-    if wanted.operator in ("In", "NotIn"):
-        return f"{wanted.key} {word} ({values})"
-    return f"{wanted.key} {word} {values}".rstrip()
+def _requirement_text(requirement: NodeRequirementFact) -> str:
+    operators = {"In": "in", "NotIn": "not in", "Exists": "exists", "DoesNotExist": "absent", "Gt": ">", "Lt": "<"}
+    values = ", ".join(requirement.values)
+    if requirement.operator == "In" and len(requirement.values) == 1:
+        return f"{requirement.key}={values}"
+    operator = operators.get(requirement.operator, requirement.operator)
+    if requirement.operator in ("In", "NotIn"):
+        return f"{requirement.key} {operator} ({values})"
+    return f"{requirement.key} {operator} {values}".rstrip()
 
 
-def _room(requests: Requests, node: NodeFact, world: World, gpu: str) -> Iterable[Obstacle]:
-    """Yield what there is not enough of, by the scheduler's books: what pods ask for, not what they use."""
-    have, used = node.allocatable, world.used.get(node.name, {})
+def _room(requests: Requests, node: NodeFact, facts: ClusterFacts, gpu: str) -> Iterable[Obstacle]:
+    """Insufficient resources, by requests as the scheduler counts them, not by usage."""
+    have, used = node.allocatable, facts.used.get(node.name, {})
     for name, needs in requests:
         free = have.get(name, 0.0) - used.get(name, 0.0)
-        if needs > free and needs > 0 and needs > free + max(TOLERANCE, needs * 1e-9):
-            kinds = {gpu: Kind.GPU, "cpu": Kind.CPU, "memory": Kind.MEMORY}
-            yield Obstacle(kinds.get(name, Kind.OTHER), name, needs, max(0.0, free))
-    if "pods" in node.allocatable and world.free(node, "pods") < 1:
-        yield Obstacle(Kind.PODS, "pods", 1, 0)
+        if needs > free and needs > 0 and needs > free + max(MAX_ROUNDING_ERROR, needs * 1e-9):
+            kinds = {gpu: ObstacleKind.GPU, "cpu": ObstacleKind.CPU, "memory": ObstacleKind.MEMORY}
+            yield Obstacle(kinds.get(name, ObstacleKind.OTHER), name, needs, max(0.0, free))
+    if "pods" in node.allocatable and facts.free(node, "pods") < 1:
+        yield Obstacle(ObstacleKind.PODS, "pods", 1, 0)

@@ -1,200 +1,195 @@
-"""Not enough free GPUs: on one node, or in the whole cluster; who has them, and which could be given back."""
+"""Not enough free GPUs, on one node or in the cluster: who holds them, and which could be released."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from monitor.explain.fit import Kind, NodeFit, gpu_resource, gpus_asked
+from monitor.explain.fit import NodeFit, ObstacleKind, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Status
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
 from monitor.facts.cluster import GpuState
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-NAMED = 5
-TOP = 3
-STUCK = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
+MAX_NAMED_NODES = 5
+MAX_NAMED_HOLDERS = 3
+STUCK_STATES = (GpuState.ZOMBIE, GpuState.WEDGED, GpuState.ORPHAN, GpuState.GHOST, GpuState.PHANTOM)
 
 
-def explain(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
-    """Given a pod that fits nowhere for want of GPUs, return whether several nodes together would have them."""
-    asked = gpus_asked(pod, world)
-    usable = [each for each in fits if each.usable and each.total]
-    free = sum(each.free for each in usable)
-    if free >= asked and max(each.free for each in usable) < asked:
-        return _spread(pod, usable, fits, world)
-    values: dict[str, Value] = {"needs": asked, "free": free, "total": sum(each.total for each in usable)}
-    return Answer(
-        Status.PENDING,
+def explain(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a pod that fits nowhere because GPUs are taken; several nodes together may have enough."""
+    needs = requested_gpus(pod, facts)
+    usable = [fit for fit in fits if fit.usable and fit.total]
+    free = sum(fit.free for fit in usable)
+    if free >= needs and max(fit.free for fit in usable) < needs:
+        return _spread(pod, usable, fits, facts)
+    values: dict[str, Value] = {"needs": needs, "free": free, "total": sum(fit.total for fit in usable)}
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NOT_ENOUGH_GPUS,
         Text(Key.NOT_ENOUGH_GPUS, values | {"nodes": len(usable)}),
         evidence=(
-            *_holders(pod, usable, world),
-            *_leaving(pod, usable, world),
-            *_idle(usable, world),
-            *outside(pod, fits),
+            *_holders(pod, usable, facts),
+            *_leaving(pod, usable, facts),
+            *_idle(usable, facts),
+            *excluded_nodes_with_room(pod, fits),
         ),
-        advice=tuple(_wait_or_release(usable, asked, world)),
+        advice=tuple(_wait_or_release(usable, needs, facts)),
     )
 
 
-def too_large(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer:
-    """Given a pod that asks for more GPUs than any node has, return that it can never run as it is."""
-    asked, resource = gpus_asked(pod, world), gpu_resource(pod, world)
-    largest = max(fits, key=lambda each: each.total)
+def too_large(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a pod that requests more GPUs than any node has: it can never run as specified."""
+    needs, resource = requested_gpus(pod, facts), gpu_resource(pod, facts)
+    largest = max(fits, key=lambda fit: fit.total)
     if largest.total == 0:
         values: dict[str, Value] = {"resource": resource}
-        return Answer(
-            Status.PENDING,
-            PendingCause.NOT_ENOUGH_GPUS,
-            Text(Key.NO_GPU_NODES, values),
-            advice=(Text(Key.NO_GPU_NODES_ADVICE, values),),
-        )
-    usable = [each for each in fits if each.usable and each.total]
+        return pending_diagnosis(PendingCause.NOT_ENOUGH_GPUS, Key.NO_GPU_NODES, Key.NO_GPU_NODES_ADVICE, values)
+    usable = [fit for fit in fits if fit.usable and fit.total]
     values = {
-        "needs": asked,
+        "needs": needs,
         "largest": largest.total,
         "node": largest.node.name,
-        "free": sum(each.free for each in usable),
+        "free": sum(fit.free for fit in usable),
     }
-    plan = _layout(usable, asked, world)
-    return Answer(
-        Status.PENDING,
+    plan = _layout(usable, needs, facts)
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NEVER_ON_ONE_NODE, values),
         evidence=tuple(_free_map(usable)),
-        advice=(_distribute(pod, plan, world) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
+        advice=(_distribute(pod, plan, facts) if plan else Text(Key.DISTRIBUTE_LATER, {"largest": largest.total}),),
     )
 
 
-def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], world: World) -> Answer:
-    """The cluster has enough and no node has: the job should run on several."""
-    asked = gpus_asked(pod, world)
-    most = max(usable, key=lambda each: each.free)
+def _spread(pod: PodFact, usable: Sequence[NodeFit], fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis:
+    """The cluster has enough free GPUs but no single node does: the job should run on several nodes."""
+    needs = requested_gpus(pod, facts)
+    most = max(usable, key=lambda fit: fit.free)
     values: dict[str, Value] = {
-        "needs": asked,
+        "needs": needs,
         "most": most.free,
         "node": most.node.name,
-        "free": sum(each.free for each in usable),
-        "nodes": sum(each.free > 0 for each in usable),
+        "free": sum(fit.free for fit in usable),
+        "nodes": sum(fit.free > 0 for fit in usable),
     }
-    plan = _layout(usable, asked, world)
-    advice = [_distribute(pod, plan, world)] if plan else []
-    return Answer(
-        Status.PENDING,
+    plan = _layout(usable, needs, facts)
+    advice = [_distribute(pod, plan, facts)] if plan else []
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.NO_SINGLE_NODE_FITS,
         Text(Key.NO_SINGLE_NODE_FITS, values),
-        evidence=(*_free_map(usable), *_leaving(pod, usable, world), *_idle(usable, world), *outside(pod, fits)),
-        advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": asked})),
+        evidence=(
+            *_free_map(usable),
+            *_leaving(pod, usable, facts),
+            *_idle(usable, facts),
+            *excluded_nodes_with_room(pod, fits),
+        ),
+        advice=(*advice, Text(Key.OR_WAIT_FOR_NODE, {"needs": needs})),
     )
 
 
-def _distribute(pod: PodFact, plan: tuple[int, int], world: World) -> Text:
+def _distribute(pod: PodFact, plan: tuple[int, int], facts: ClusterFacts) -> Text:
     values: dict[str, Value] = {"workers": plan[0], "each": plan[1]}
-    job = world.identity(pod).job
+    job = facts.identity(pod).job
     peers = (
-        sum(each.namespace == pod.namespace and world.identity(each).job == job for each in world.pods) if job else 1
+        sum(other.namespace == pod.namespace and facts.identity(other).job == job for other in facts.pods) if job else 1
     )
     return Text(Key.SMALLER_WORKERS if peers > 1 else Key.DISTRIBUTE, values)
 
 
-def _layout(usable: Sequence[NodeFit], asked: int, world: World) -> tuple[int, int] | None:
-    """Return how many workers of how many GPUs would start now: as few as can be, on cards of one model if any."""
+def _layout(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> tuple[int, int] | None:
+    """The fewest (workers, GPUs per worker) that would start now, on a single GPU model if possible."""
     by_model: defaultdict[str, list[int]] = defaultdict(list)
-    for each in usable:
-        seen = world.view_of_node.get(each.node.name)
-        by_model[(seen.model if seen else None) or ""].append(each.free)
-    groups = [free for free in by_model.values() if sum(free) >= asked] or [[each.free for each in usable]]
-    plans = [plan for free in groups if (plan := _workers(free, asked))]
+    for fit in usable:
+        seen = facts.view_of_node.get(fit.node.name)
+        by_model[(seen.model if seen else None) or ""].append(fit.free)
+    groups = [free for free in by_model.values() if sum(free) >= needs] or [[fit.free for fit in usable]]
+    plans = [plan for free in groups if (plan := _workers(free, needs))]
     return min(plans, default=None)
 
 
-def _workers(free: Sequence[int], asked: int) -> tuple[int, int] | None:
-    for workers in range(2, asked + 1):
-        size, rest = divmod(asked, workers)
-        if rest == 0 and sum(each // size for each in free) >= workers:
+def _workers(free: Sequence[int], needs: int) -> tuple[int, int] | None:
+    for workers in range(2, needs + 1):
+        size, rest = divmod(needs, workers)
+        if rest == 0 and sum(gpus // size for gpus in free) >= workers:
             return workers, size
     return None
 
 
 def _free_map(usable: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield where the free GPUs are, most first."""
-    found = sorted((each for each in usable if each.free), key=lambda each: (-each.free, each.node.name))
-    if found:
-        names = ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED])
-        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(found) > NAMED else "")})
+    """Nodes with free GPUs, most first."""
+    with_free = sorted((fit for fit in usable if fit.free), key=lambda fit: (-fit.free, fit.node.name))
+    if with_free:
+        names = ", ".join(f"{fit.node.name} ({fit.free})" for fit in with_free[:MAX_NAMED_NODES])
+        yield Text(Key.FREE_MAP, {"nodes": names + (" …" if len(with_free) > MAX_NAMED_NODES else "")})
 
 
-def _holders(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
-    """Yield who holds most of the GPUs that this pod could use."""
-    resource = gpu_resource(pod, world)
+def _holders(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
+    """Users holding most of the GPUs that this pod could use."""
+    resource = gpu_resource(pod, facts)
     held: Counter[str] = Counter()
-    for each in usable:
-        for other in world.bound.get(each.node.name, ()):
-            held[world.user(other)] += round(other.requests.get(resource, 0.0))
-    top = [f"{user} ({count})" for user, count in held.most_common(TOP) if count]
+    for fit in usable:
+        for other in facts.bound.get(fit.node.name, ()):
+            held[facts.user(other)] += round(other.requests.get(resource, 0.0))
+    top = [f"{user} ({count})" for user, count in held.most_common(MAX_NAMED_HOLDERS) if count]
     if top:
         yield Text(Key.TOP_HOLDERS, {"holders": ", ".join(top)})
 
 
-def _leaving(pod: PodFact, usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
-    """Yield how many GPUs come back when pods that are being deleted are gone."""
-    resource = gpu_resource(pod, world)
-    pods = [p for each in usable for p in world.bound.get(each.node.name, ()) if p.deletion_at is not None]
+def _leaving(pod: PodFact, usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
+    """GPUs that terminating pods will release."""
+    resource = gpu_resource(pod, facts)
+    pods = [p for fit in usable for p in facts.bound.get(fit.node.name, ()) if p.deletion_at is not None]
     count = round(sum(p.requests.get(resource, 0.0) for p in pods))
     if count:
-        names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:TOP] if p.requests.get(resource))
+        names = ", ".join(f"{p.namespace}/{p.name}" for p in pods[:MAX_NAMED_HOLDERS] if p.requests.get(resource))
         yield Text(Key.GPUS_LEAVING, {"count": count, "pods": names})
 
 
-def _idle(usable: Sequence[NodeFit], world: World) -> Iterable[Text]:
-    """Yield which GPUs are held and not used, or held by what is no longer there."""
-    names = {each.node.name for each in usable}
-    gpus = [gpu for gpu in (world.view.gpus if world.view else ()) if gpu.node in names]
+def _idle(usable: Sequence[NodeFit], facts: ClusterFacts) -> Iterable[Text]:
+    """GPUs held but idle, or stuck with processes or pods that no longer exist."""
+    names = {fit.node.name for fit in usable}
+    gpus = [gpu for gpu in (facts.view.gpus if facts.view else ()) if gpu.node in names]
     idle: Counter[str] = Counter()
     for gpu in gpus:
         if gpu.state is GpuState.IDLE_HELD and gpu.holders:
             idle[gpu.holders[0].user or gpu.holders[0].namespace or "?"] += 1
     if idle:
-        top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(TOP))
+        top = ", ".join(f"{user} ({count})" for user, count in idle.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_IDLE, {"count": sum(idle.values()), "holders": top})
-    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK)
+    stuck = Counter(gpu.node for gpu in gpus if gpu.state in STUCK_STATES)
     if stuck:
-        where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(TOP))
+        where = ", ".join(f"{node} ({count})" for node, count in stuck.most_common(MAX_NAMED_HOLDERS))
         yield Text(Key.GPUS_STUCK, {"count": sum(stuck.values()), "nodes": where})
 
 
-def _wait_or_release(usable: Sequence[NodeFit], asked: int, world: World) -> Iterable[Text]:
-    keys = {each.key for each in _idle(usable, world)}
+def _wait_or_release(usable: Sequence[NodeFit], needs: int, facts: ClusterFacts) -> Iterable[Text]:
+    keys = {text.key for text in _idle(usable, facts)}
     if Key.GPUS_IDLE in keys:
         yield Text(Key.RELEASE_IDLE)
     if Key.GPUS_STUCK in keys:
         yield Text(Key.RELEASE_STUCK)
-    yield Text(Key.WAIT_OR_ASK_LESS if asked > 1 else Key.WAIT)
+    yield Text(Key.WAIT_OR_ASK_LESS if needs > 1 else Key.WAIT)
 
 
-def outside(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
-    """Yield the nodes that have room for the pod and that it may not use, by what keeps it off."""
+def excluded_nodes_with_room(pod: PodFact, fits: Sequence[NodeFit]) -> Iterable[Text]:
+    """Nodes with room for the pod that it may not use, by exclusion."""
     keys = {
-        Kind.CORDONED: Key.ROOM_CORDONED,
-        Kind.NOT_READY: Key.ROOM_NOT_READY,
-        Kind.TAINT: Key.ROOM_TAINTED,
-        Kind.SELECTOR: Key.ROOM_NOT_SELECTED,
+        ObstacleKind.CORDONED: Key.ROOM_CORDONED,
+        ObstacleKind.NOT_READY: Key.ROOM_NOT_READY,
+        ObstacleKind.TAINT: Key.ROOM_TAINTED,
+        ObstacleKind.SELECTOR: Key.ROOM_NOT_SELECTED,
     }
     for kind, key in keys.items():
-        found = [each for each in fits if _has_room(each) and kind in each.rules()]
-        if found and pod.requests:
-            details = {obstacle.detail for each in found for obstacle in each.obstacles if obstacle.kind is kind}
-            yield Text(
-                key,
-                {
-                    "nodes": ", ".join(f"{each.node.name} ({each.free})" for each in found[:NAMED]),
-                    "detail": ", ".join(sorted(details)[:TOP]),
-                },
-            )
+        excluded = [fit for fit in fits if _has_room(fit) and kind in fit.exclusions()]
+        if excluded and pod.requests:
+            details = {obstacle.detail for fit in excluded for obstacle in fit.obstacles if obstacle.kind is kind}
+            nodes = ", ".join(f"{fit.node.name} ({fit.free})" for fit in excluded[:MAX_NAMED_NODES])
+            yield Text(key, {"nodes": nodes, "detail": ", ".join(sorted(details)[:MAX_NAMED_HOLDERS])})
 
 
-def _has_room(each: NodeFit) -> bool:
-    return each.total > 0 and not each.usable and all(o.kind is not Kind.GPU for o in each.obstacles)
+def _has_room(fit: NodeFit) -> bool:
+    return fit.total > 0 and not fit.usable and all(o.kind is not ObstacleKind.GPU for o in fit.obstacles)

@@ -1,88 +1,82 @@
-"""A pod that waits although a node has room for it: others come first, or the scheduler knows more than we do."""
+"""Pods pending although a node has room: other pods come first, or the scheduler applies another constraint."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from monitor.explain import volcano
-from monitor.explain.claims import elsewhere
-from monitor.explain.fit import TOLERANCE, NodeFit
+from monitor.explain.claims import volume_unavailable
+from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, pending_diagnosis
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.explain.scheduler_message import Says, Verdict
-from monitor.facts.cluster_facts import World
+from monitor.explain.scheduler_message import SchedulerReason, SchedulerVerdict
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 
-PATIENCE = 30.0  # for so long a scheduler may just not have come round to it
-# What a message that speaks of one thing only is about.
+SCHEDULING_GRACE_SECONDS = 30.0  # the scheduler may not have tried yet
+# Cause by the only reason in the scheduler's message.
 _CAUSES = {
-    Says.TAINT: PendingCause.TAINT,
-    Says.SELECTOR: PendingCause.SELECTOR,
-    Says.GANG: PendingCause.GANG_INCOMPLETE,
-    Says.QUEUE: PendingCause.QUOTA,
+    SchedulerReason.TAINT: PendingCause.TAINT,
+    SchedulerReason.SELECTOR: PendingCause.SELECTOR,
+    SchedulerReason.GANG: PendingCause.GANG_INCOMPLETE,
+    SchedulerReason.QUEUE: PendingCause.QUOTA,
 }
-_PARTS = {Says.POD_AFFINITY: Key.POD_AFFINITY, Says.PORTS: Key.HOST_PORTS, Says.SPREAD: Key.TOPOLOGY_SPREAD}
+_REASON_KEYS = {
+    SchedulerReason.POD_AFFINITY: Key.POD_AFFINITY,
+    SchedulerReason.PORTS: Key.HOST_PORTS,
+    SchedulerReason.SPREAD: Key.TOPOLOGY_SPREAD,
+}
 
 
-def explain(pod: PodFact, fits: Sequence[NodeFit], world: World, says: Verdict | None, now: float) -> Answer:
-    """Given a pod for which some node has room, return why it is not there. What the scheduler says beats our sums."""
-    if answer := _kept_for_others(pod, fits, world) or volcano.too_large_together(pod, world):
-        return answer
-    node = next(each.node.name for each in fits if each.fits)
-    since = says.since if says and says.since is not None else pod.created_at
-    if since is None or now - since <= PATIENCE:
-        return _other(Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
-    if says is None:
-        scheduler = pod.scheduler or "default-scheduler"
-        return _other(Key.NO_SCHEDULER, Key.NO_SCHEDULER_ADVICE, {"scheduler": scheduler, "node": node})
-    return elsewhere(says) or _scheduler_disagrees(says, node)
+def explain(
+    pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts, verdict: SchedulerVerdict | None, now: float
+) -> PodDiagnosis:
+    """Diagnosis of a pod for which a node has room. The scheduler's message takes precedence over our calculation."""
+    if diagnosis := _kept_for_others(pod, fits, facts) or volcano.too_large_together(pod, facts):
+        return diagnosis
+    node = next(fit.node.name for fit in fits if fit.fits)
+    since = verdict.since if verdict and verdict.since is not None else pod.created_at
+    if since is None or now - since <= SCHEDULING_GRACE_SECONDS:
+        return pending_diagnosis(PendingCause.OTHER, Key.PENDING_FRESH, Key.PENDING_FRESH_ADVICE, {"node": node})
+    if verdict is None:
+        values: dict[str, Value] = {"scheduler": pod.scheduler or "default-scheduler", "node": node}
+        return pending_diagnosis(PendingCause.OTHER, Key.NO_SCHEDULER, Key.NO_SCHEDULER_ADVICE, values)
+    return volume_unavailable(verdict) or _scheduler_disagrees(verdict, node)
 
 
-def _other(headline: Key, advice: Key, values: dict[str, Value]) -> Answer:
-    return Answer(Status.PENDING, PendingCause.OTHER, Text(headline, values), advice=(Text(advice, values),))
-
-
-def makes_room(pod: PodFact) -> Answer | None:
-    """Given a pod, return that it waits at a node for pods of lower priority to leave, or None."""
+def awaiting_preemption(pod: PodFact) -> PodDiagnosis | None:
+    """Diagnosis of a pod that waits for lower-priority pods to leave its nominated node, or None."""
     if pod.nominated_node is None:
         return None
     values: dict[str, Value] = {"node": pod.nominated_node}
-    return Answer(
-        Status.PENDING,
-        PendingCause.PRIORITY,
-        Text(Key.WAITS_FOR_VICTIMS, values),
-        advice=(Text(Key.WAITS_FOR_VICTIMS_ADVICE, values),),
-    )
+    return pending_diagnosis(PendingCause.PRIORITY, Key.WAITS_FOR_VICTIMS, Key.WAITS_FOR_VICTIMS_ADVICE, values)
 
 
-def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], world: World) -> Answer | None:
-    """Return that the room is kept for a pod of at least this priority, if so on each node that has any."""
+def _kept_for_others(pod: PodFact, fits: Sequence[NodeFit], facts: ClusterFacts) -> PodDiagnosis | None:
+    """Diagnosis if all nodes with room reserve it for nominated pods of at least this pod's priority, or None."""
     first: PodFact | None = None
-    for each in fits:
-        if not each.fits:
+    for fit in fits:
+        if not fit.fits:
             continue
-        ahead = [other for other in world.nominated.get(each.node.name, ()) if _is_ahead(other, pod)]
-        kept = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
-        left = {name: world.free(each.node, name) - kept[name] for name in pod.requests}
-        if not ahead or all(need <= left[name] + TOLERANCE for name, need in pod.requests.items()):
+        ahead = [other for other in facts.nominated.get(fit.node.name, ()) if _is_ahead(other, pod)]
+        reserved = {name: sum(other.requests.get(name, 0.0) for other in ahead) for name in pod.requests}
+        left = {name: facts.free(fit.node, name) - reserved[name] for name in pod.requests}
+        if not ahead or all(need <= left[name] + MAX_ROUNDING_ERROR for name, need in pod.requests.items()):
             return None
         first = first or ahead[0]
     if first is None:
         return None
     values: dict[str, Value] = {
         "pod": f"{first.namespace}/{first.name}",
-        "user": world.user(first),
+        "user": facts.user(first),
         "priority": first.priority or 0,
         "own": pod.priority or 0,
         "node": first.nominated_node or "",
     }
-    return Answer(
-        Status.PENDING,
-        PendingCause.PRIORITY,
-        Text(Key.KEPT_FOR_OTHERS, values),
-        advice=(Text(Key.PRIORITY_ADVICE),),
+    return PodDiagnosis(
+        PodStatus.PENDING, PendingCause.PRIORITY, Text(Key.KEPT_FOR_OTHERS, values), advice=(Text(Key.PRIORITY_ADVICE),)
     )
 
 
@@ -90,14 +84,14 @@ def _is_ahead(other: PodFact, pod: PodFact) -> bool:
     return other.uid != pod.uid and (other.priority or 0) >= (pod.priority or 0)
 
 
-def _scheduler_disagrees(says: Verdict, node: str) -> Answer:
-    """Our sums say that it fits, the scheduler says no: it is the one who decides."""
+def _scheduler_disagrees(verdict: SchedulerVerdict, node: str) -> PodDiagnosis:
+    """The pod fits by our calculation, but the scheduler, which decides, rejects it."""
     advice = Text(Key.SCHEDULER_DISAGREES_ADVICE)
-    message = Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})
-    for part, key in _PARTS.items():
-        if says.about(part):
-            return Answer(Status.PENDING, PendingCause.OTHER, Text(key), (message,), (advice,))
-    if len(says.parts) == 1 and says.parts[0].says in _CAUSES:
-        return Answer(Status.PENDING, _CAUSES[says.parts[0].says], message, advice=(advice,))
+    message = Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)})
+    for reason, key in _REASON_KEYS.items():
+        if verdict.about(reason):
+            return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, Text(key), (message,), (advice,))
+    if len(verdict.parts) == 1 and verdict.parts[0].reason in _CAUSES:
+        return PodDiagnosis(PodStatus.PENDING, _CAUSES[verdict.parts[0].reason], message, advice=(advice,))
     headline = Text(Key.SCHEDULER_DISAGREES, {"node": node})
-    return Answer(Status.PENDING, PendingCause.OTHER, headline, (message,), (advice,))
+    return PodDiagnosis(PodStatus.PENDING, PendingCause.OTHER, headline, (message,), (advice,))

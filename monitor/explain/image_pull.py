@@ -1,4 +1,4 @@
-"""Why an image could not be pulled: from the words of Docker, containerd, cri-o and the kubelet to one cause."""
+"""Cause of a failed image pull, classified from messages of Docker, containerd, CRI-O and the kubelet."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from monitor.explain.quote import clean
+from monitor.explain.quote import Fragments, redact
 
-REASONS = frozenset(
+PULL_REASONS = frozenset(
     {
         "ErrImagePull",
         "ImagePullBackOff",
@@ -22,8 +22,8 @@ REASONS = frozenset(
 DEFAULT_REGISTRY = "docker.io"
 
 
-class Pull(StrEnum):
-    """Why a pull fails. The order is that of the decision."""
+class PullFailureCause(StrEnum):
+    """Cause of a failed pull."""
 
     DISK_FULL = "disk-full"
     WRONG_ARCHITECTURE = "wrong-architecture"
@@ -45,13 +45,13 @@ class Pull(StrEnum):
 
 
 @dataclass(frozen=True)
-class PullCause:
-    """A classified message. `host` is what did not answer as it should: not always the registry (a proxy, a mirror).
+class PullFailure:
+    """A classified message. `host` is the host that failed: not always the registry (a proxy, a mirror).
 
-    `runtime_down` says that not the registry but the container runtime on the node did not answer.
+    `runtime_down`: the container runtime on the node did not answer, rather than the registry.
     """
 
-    cause: Pull
+    cause: PullFailureCause
     message: str
     image: str | None = None
     registry: str | None = None
@@ -59,12 +59,12 @@ class PullCause:
     runtime_down: bool = False
 
 
-# First match wins, on lower case, with names and addresses taken out. A cause may have several places in the order:
-# a TLS handshake that times out is no matter of certificates, and a digest that "is not found" is a damaged store.
-_FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
-    (Pull.DISK_FULL, ("no space left on device", "disk quota exceeded")),
+# The first match in the lower-cased message, without names and addresses, wins. A cause may appear more than once:
+# a TLS handshake timeout is unrelated to certificates, and a digest that "is not found" means a damaged store.
+_FRAGMENTS: Fragments[PullFailureCause] = (
+    (PullFailureCause.DISK_FULL, ("no space left on device", "disk quota exceeded")),
     (
-        Pull.WRONG_ARCHITECTURE,
+        PullFailureCause.WRONG_ARCHITECTURE,
         (
             "no match for platform",
             "no matching manifest for",
@@ -74,15 +74,18 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
             "does not match the specified platform",
         ),
     ),
-    (Pull.RATE_LIMITED, ("too many requests", "toomanyrequests", "rate limit", "pull qps exceeded")),
-    (Pull.PLAIN_HTTP, ("server gave http response to https client", "first record does not look like a tls handshake")),
-    (Pull.TIMEOUT, ("tls handshake timeout",)),
+    (PullFailureCause.RATE_LIMITED, ("too many requests", "toomanyrequests", "rate limit", "pull qps exceeded")),
     (
-        Pull.TLS,
+        PullFailureCause.PLAIN_HTTP,
+        ("server gave http response to https client", "first record does not look like a tls handshake"),
+    ),
+    (PullFailureCause.TIMEOUT, ("tls handshake timeout",)),
+    (
+        PullFailureCause.TLS,
         ("x509:", "certificate signed by", "certificate has expired", "certificate is not", "tls: ", "ssl error"),
     ),
     (
-        Pull.DNS,
+        PullFailureCause.DNS,
         (
             "no such host",
             "dial tcp: lookup ",
@@ -92,9 +95,9 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
             "no address associated with hostname",
         ),
     ),
-    (Pull.CONNECTION_REFUSED, ("connection refused",)),
+    (PullFailureCause.CONNECTION_REFUSED, ("connection refused",)),
     (
-        Pull.TIMEOUT,
+        PullFailureCause.TIMEOUT,
         (
             "i/o timeout",
             "client.timeout exceeded",
@@ -108,7 +111,7 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        Pull.CONNECTION_BROKEN,
+        PullFailureCause.CONNECTION_BROKEN,
         (
             "connection reset by peer",
             "unexpected eof",
@@ -122,21 +125,15 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        Pull.TOO_SLOW,
+        PullFailureCause.TOO_SLOW,
         ("context deadline exceeded", "deadlineexceeded", "context canceled", "no progress in", "operation timeout"),
     ),
     (
-        Pull.REGISTRY_ERROR,
-        (
-            "internal server error",
-            "bad gateway",
-            "service unavailable",
-            "gateway time",
-            "400 bad request",
-        ),
+        PullFailureCause.REGISTRY_ERROR,
+        ("internal server error", "bad gateway", "service unavailable", "gateway time", "400 bad request"),
     ),
     (
-        Pull.UNAUTHORIZED,
+        PullFailureCause.UNAUTHORIZED,
         (
             "pull access denied",
             "insufficient_scope",
@@ -153,7 +150,7 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        Pull.DAMAGED_LAYER,
+        PullFailureCause.DAMAGED_LAYER,
         (
             "failed to register layer",
             "failed to extract layer",
@@ -165,12 +162,21 @@ _FRAGMENTS: tuple[tuple[Pull, tuple[str, ...]], ...] = (
             "archive/tar:",
         ),
     ),
-    (Pull.BAD_NAME, ("couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase")),
-    (Pull.BAD_NAME, ("did not resolve to an alias", "no registries configured", "unqualified-search registries")),
-    (Pull.NEVER_PULL, ("pull policy of never",)),
-    (Pull.NOT_FOUND, ("manifest unknown", "name unknown", "not found", "manifest_unknown", "does not exist")),
+    (
+        PullFailureCause.BAD_NAME,
+        ("couldn't parse image", "invalid reference format", "invalid image name", "must be lowercase"),
+    ),
+    (
+        PullFailureCause.BAD_NAME,
+        ("did not resolve to an alias", "no registries configured", "unqualified-search registries"),
+    ),
+    (PullFailureCause.NEVER_PULL, ("pull policy of never",)),
+    (
+        PullFailureCause.NOT_FOUND,
+        ("manifest unknown", "name unknown", "not found", "manifest_unknown", "does not exist"),
+    ),
 )
-_BY_REASON = {"InvalidImageName": Pull.BAD_NAME, "ErrImageNeverPull": Pull.NEVER_PULL}
+_BY_REASON = {"InvalidImageName": PullFailureCause.BAD_NAME, "ErrImageNeverPull": PullFailureCause.NEVER_PULL}
 
 _URL_HOST = re.compile(r"https?://(?:[^\s/@\"]*@)?([^\s/\"?]+)")
 _LOOKUP = re.compile(r"\blookup ([\w.-]+)")
@@ -180,44 +186,44 @@ _SERVER_ERROR = re.compile(r"\b(?:status|code|http|returned|response)\b[^.;]{0,2
 _NAMES = re.compile(r"\"[^\"\s]*[/:.][^\"\s]*\"|https?://[^\s\"]+")
 
 
-def classify(reason: str | None, message: str | None, image: str | None = None) -> PullCause:
-    """Given a waiting reason or an event's message, return why the pull fails. Never raise: unknown is a cause too."""
+def classify(reason: str | None, message: str | None, image: str | None = None) -> PullFailure:
+    """Cause of a failed pull from a waiting reason or an event message; unknown messages yield UNKNOWN."""
     text = message or ""
-    found = _IMAGE.search(text)
-    name = image or (found.group(1) if found else None)
+    match = _IMAGE.search(text)
+    name = image or (match.group(1) if match else None)
     runtime_down = "dial unix" in text or "error reading from server: EOF" in text
-    names = {each for each in (image, found.group(1) if found else None) if each}
-    cause = Pull.UNKNOWN if runtime_down else _BY_REASON.get(reason or "") or _cause(text, names)
-    if cause is Pull.UNKNOWN and reason == "RegistryUnavailable":
-        cause = Pull.REGISTRY_ERROR
+    names = {candidate for candidate in (image, match.group(1) if match else None) if candidate}
+    cause = PullFailureCause.UNKNOWN if runtime_down else _BY_REASON.get(reason or "") or _cause(text, names)
+    if cause is PullFailureCause.UNKNOWN and reason == "RegistryUnavailable":
+        cause = PullFailureCause.REGISTRY_ERROR
     registry = registry_of(name) if name else None
-    return PullCause(cause, clean(message), name, registry, _host(text) or registry, runtime_down)
+    return PullFailure(cause, redact(message), name, registry, _host(text) or registry, runtime_down)
 
 
 def registry_of(image: str) -> str:
-    """Given an image's name, return the host that it comes from."""
+    """Registry host of an image name."""
     first, slash, _ = image.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else DEFAULT_REGISTRY
 
 
-def _cause(text: str, names: set[str]) -> Pull:
-    """Match without names: an image may be called `timeout` and a path may hold `503`."""
+def _cause(text: str, names: set[str]) -> PullFailureCause:
+    """Match with names removed: an image may be called `timeout`, and a path may contain `503`."""
     bare = _NAMES.sub("", text)
     for name in names:
         bare = bare.replace(name, "")
     bare = bare.lower()
-    for cause, words in _FRAGMENTS:
-        if any(word in bare for word in words):
+    for cause, fragments in _FRAGMENTS:
+        if any(fragment in bare for fragment in fragments):
             return cause
-        if cause is Pull.REGISTRY_ERROR and _SERVER_ERROR.search(bare):
+        if cause is PullFailureCause.REGISTRY_ERROR and _SERVER_ERROR.search(bare):
             return cause
-    return Pull.UNKNOWN
+    return PullFailureCause.UNKNOWN
 
 
 def _host(text: str) -> str | None:
-    """Return the host that the message is about: the one looked up, the one asked, or the address dialed."""
+    """Host that the message is about: the one looked up, requested or dialed."""
     if "proxyconnect" in text:
-        found = _LOOKUP.search(text) or _DIALED.search(text)
+        match = _LOOKUP.search(text) or _DIALED.search(text)
     else:
-        found = _URL_HOST.search(text) or _LOOKUP.search(text) or _DIALED.search(text)
-    return found.group(1) if found else None
+        match = _URL_HOST.search(text) or _LOOKUP.search(text) or _DIALED.search(text)
+    return match.group(1) if match else None

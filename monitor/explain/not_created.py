@@ -1,4 +1,4 @@
-"""A name as people know it: a pod, a job with several pods, or a job whose pods do not exist, and why not."""
+"""Explanations by name: a pod, a job with pods, or a job whose pods do not exist."""
 
 from __future__ import annotations
 
@@ -7,151 +7,140 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from monitor.explain import kueue, volcano
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.quota_message import denial, newest_denial
-from monitor.explain.reasons import Answer, Explanation, PodRef, Status, whole
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import Explanation, PodDiagnosis, PodRef, PodStatus, compact_number
+from monitor.explain.pod import explain_pod
+from monitor.explain.quota_message import newest_denial, parse_denial
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text
+from monitor.facts.text import Text, Value
 
-# Which of a job's pods to speak of: the one in the worst state.
-WORST = (
-    Status.CRASHING,
-    Status.PULLING,
-    Status.PENDING,
-    Status.CREATING,
-    Status.TERMINATING,
-    Status.SILENT,
-    Status.IDLE,
-    Status.RUNNING,
-    Status.FINISHED,
-    Status.NOT_CREATED,
+# Explanations of a job lead with its pod in the worst status.
+WORST_FIRST = (
+    PodStatus.CRASHING,
+    PodStatus.PULLING,
+    PodStatus.PENDING,
+    PodStatus.CREATING,
+    PodStatus.TERMINATING,
+    PodStatus.SILENT,
+    PodStatus.IDLE,
+    PodStatus.RUNNING,
+    PodStatus.FINISHED,
+    PodStatus.NOT_CREATED,
 )
 
 
-def explain_name(name: str, namespace: str | None, world: World, now: float) -> Explanation:
-    """Given a name, and the namespace or None for any, return an explanation of what it means.
+def explain_name(name: str, namespace: str | None, facts: ClusterFacts, now: float) -> Explanation:
+    """Explanation of a pod or job by name; `namespace` None means any.
 
-    A pod of that name; else the worst pod of the job of that name; else why such a job has no pods. The cause is
-    `unknown-name` where nothing of that name is known.
+    Prefers a pod of that name, then the worst pod of the job of that name, then why the job has no pods. The cause is
+    `unknown-name` if no such pod or job exists.
     """
-    found = _explain_all((pod for pod in world.pods if pod.name == name and _in(pod.namespace, namespace)), world, now)
-    if found:
-        return found[0]
+    pods = _explain_all((pod for pod in facts.pods if pod.name == name and _in(pod.namespace, namespace)), facts, now)
+    if pods:
+        return pods[0]
     job = _explain_all(
-        (p for p in world.pods if _is_of_job(p, name, world) and _in(p.namespace, namespace)), world, now
+        (p for p in facts.pods if _is_of_job(p, name, facts) and _in(p.namespace, namespace)), facts, now
     )
-    if job and job[0].status not in (Status.FINISHED, Status.RUNNING):
-        return _one_of(job)
-    refused = _refused(name, namespace, world) or _queued(name, namespace, world)
-    if refused is not None:
-        return refused
-    return _one_of(job) if job else _unknown(name, namespace)
+    if job and job[0].status not in (PodStatus.FINISHED, PodStatus.RUNNING):
+        return _summarized(job)
+    not_created = _refused(name, namespace, facts) or _queued(name, namespace, facts)
+    if not_created is not None:
+        return not_created
+    return _summarized(job) if job else _unknown(name, namespace)
 
 
-def _in(namespace: str | None, wanted: str | None) -> bool:
-    return wanted is None or namespace == wanted
+def _in(namespace: str | None, requested: str | None) -> bool:
+    return requested is None or namespace == requested
 
 
-def _is_of_job(pod: PodFact, name: str, world: World) -> bool:
-    return world.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
+def _is_of_job(pod: PodFact, name: str, facts: ClusterFacts) -> bool:
+    return facts.identity(pod).job == name or (pod.owner is not None and pod.owner.name == name)
 
 
-def _explain_all(pods: Iterable[PodFact], world: World, now: float) -> list[Explanation]:
-    found = [explain_pod(pod, world, now) for pod in pods]
-    return sorted(found, key=lambda each: (WORST.index(each.status), each.pod.name))
+def _explain_all(pods: Iterable[PodFact], facts: ClusterFacts, now: float) -> list[Explanation]:
+    explanations = [explain_pod(pod, facts, now) for pod in pods]
+    return sorted(explanations, key=lambda explanation: (WORST_FIRST.index(explanation.status), explanation.pod.name))
 
 
-def _one_of(found: list[Explanation]) -> Explanation:
-    """Given the explanations of a job's pods, worst first, return the first, and how the others are."""
-    if len(found) == 1:
-        return found[0]
-    counts = Counter(each.status for each in found)
-    states = ", ".join(f"{status.value} {counts[status]}" for status in WORST if status in counts)
-    summary = Text(Key.JOB_PODS, {"count": len(found), "states": states, "pod": found[0].pod.name})
-    return replace(found[0], evidence=(*found[0].evidence, summary))
+def _summarized(explanations: list[Explanation]) -> Explanation:
+    """The first of a job's explanations (worst first), with a summary of the others."""
+    if len(explanations) == 1:
+        return explanations[0]
+    counts = Counter(explanation.status for explanation in explanations)
+    states = ", ".join(f"{status.value} {counts[status]}" for status in WORST_FIRST if status in counts)
+    summary = Text(Key.JOB_PODS, {"count": len(explanations), "states": states, "pod": explanations[0].pod.name})
+    return replace(explanations[0], evidence=(*explanations[0].evidence, summary))
 
 
-def _explanation(name: str, namespace: str | None, answer: Answer, seconds: float | None = None) -> Explanation:
-    return Explanation(
-        PodRef(namespace, name, job=name),
-        Status.NOT_CREATED,
-        answer.cause,
-        answer.headline,
-        answer.evidence,
-        answer.advice,
-        seconds,
-    )
+def _explanation(name: str, namespace: str | None, diagnosis: PodDiagnosis) -> Explanation:
+    return replace(diagnosis, status=PodStatus.NOT_CREATED).explain(PodRef(namespace, name, job=name))
 
 
-def _refused(name: str, namespace: str | None, world: World) -> Explanation | None:
-    """Return why the API server refuses the pods of this name, or None."""
-    places = [namespace] if namespace is not None else sorted({where or "" for _, where, _ in world.events_by_name})
-    for place in places:
-        event = newest_denial(name, place, world)
+def _refused(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
+    """Why the API server rejects the pods of this job, or None."""
+    known = {event_namespace or "" for _, event_namespace, _ in facts.events_by_name}
+    for candidate in [namespace] if namespace is not None else sorted(known):
+        event = newest_denial(name, candidate, facts)
         if event is None:
             continue
-        found = denial(event.message or "")
-        evidence = [*_quota_books(found.values.get("quota"), place, world)]
+        denial = parse_denial(event.message or "")
+        evidence = [*_quota_usage(denial.values.get("quota"), candidate, facts)]
         evidence.append(Text(Key.REFUSED_TIMES, {"count": event.count, "kind": event.kind}))
-        answer = Answer(Status.NOT_CREATED, found.cause, found.headline, tuple(evidence), (found.advice,))
-        return _explanation(name, place, answer)
+        diagnosis = PodDiagnosis(
+            PodStatus.NOT_CREATED, denial.cause, denial.headline, tuple(evidence), (denial.advice,)
+        )
+        return _explanation(name, candidate, diagnosis)
     return None
 
 
-def _quota_books(quota: object, namespace: str | None, world: World) -> Iterable[Text]:
-    """Yield how full the quota is now, and who uses most of the namespace's GPUs."""
-    for fact in world.quotas:
+def _quota_usage(quota: object, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
+    """Current usage of the quota, and the main GPU holders of the namespace."""
+    for fact in facts.quotas:
         if fact.namespace != namespace or fact.name != quota:
             continue
-        resource = next((each for each in (f"requests.{world.resource}", world.resource) if each in fact.hard), None)
+        resource = next((name for name in (f"requests.{facts.resource}", facts.resource) if name in fact.hard), None)
         if resource is not None:
             values = {
                 "quota": fact.name,
-                "used": whole(fact.used.get(resource, 0.0)),
-                "limit": whole(fact.hard[resource]),
+                "used": compact_number(fact.used.get(resource, 0.0)),
+                "limit": compact_number(fact.hard[resource]),
             }
             yield Text(Key.QUOTA_BOOKS, {**values, "resource": resource})
     held: Counter[str] = Counter()
-    for pods in world.bound.values():
+    for pods in facts.bound.values():
         for pod in pods:
             if quota is not None and pod.namespace == namespace:
-                held[world.identity(pod).user or pod.name] += round(pod.requests.get(world.resource, 0.0))
+                held[facts.identity(pod).user or pod.name] += round(pod.requests.get(facts.resource, 0.0))
     top = [f"{user} ({count})" for user, count in held.most_common(3) if count]
     if top:
         yield Text(Key.QUOTA_HOLDERS, {"namespace": namespace or "?", "holders": ", ".join(top)})
 
 
-def _queued(name: str, namespace: str | None, world: World) -> Explanation | None:
-    """Return that a job waits in a queue, which creates its pods only when it is let through; or None."""
-    for workload in world.workloads:
-        if not _in(workload.namespace, namespace) or name not in (
-            workload.name,
-            workload.owner.name if workload.owner else "",
-        ):
+def _queued(name: str, namespace: str | None, facts: ClusterFacts) -> Explanation | None:
+    """Diagnosis of a job whose pods are created only once its queue admits it, or None."""
+    for workload in facts.workloads:
+        names = (workload.name, workload.owner.name if workload.owner else "")
+        if not _in(workload.namespace, namespace) or name not in names:
             continue
-        answer = kueue.queue_refuses(workload.queue, workload.namespace, world) or kueue.workload_waits(workload, world)
-        if answer is not None:
-            return _explanation(name, workload.namespace, answer)
-    for group in world.pod_groups:
+        diagnosis = kueue.queue_refuses(workload.queue, workload.namespace, facts)
+        diagnosis = diagnosis or kueue.workload_waits(workload, facts)
+        if diagnosis is not None:
+            return _explanation(name, workload.namespace, diagnosis)
+    for group in facts.pod_groups:
         if not _in(group.namespace, namespace) or name not in (group.name, group.owner.name if group.owner else ""):
             continue
-        queue = next((q for q in world.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
-        wanted = world.resource, group.min_resources.get(world.resource, 0.0)
-        answer = volcano.queue_refuses(queue, wanted, world) if queue else None
-        answer = answer or volcano.members_missing(group, world)
-        if answer is not None:
-            return _explanation(name, group.namespace, answer)
+        queue = next((q for q in facts.queues if q.kind == "VolcanoQueue" and q.name == group.queue), None)
+        needed = facts.resource, group.min_resources.get(facts.resource, 0.0)
+        diagnosis = volcano.queue_refuses(queue, needed, facts) if queue else None
+        diagnosis = diagnosis or volcano.members_missing(group, facts)
+        if diagnosis is not None:
+            return _explanation(name, group.namespace, diagnosis)
     return None
 
 
 def _unknown(name: str, namespace: str | None) -> Explanation:
-    values = {"name": name, "namespace": namespace or "*"}
-    answer = Answer(
-        Status.NOT_CREATED,
-        "unknown-name",
-        Text(Key.UNKNOWN_NAME, {**values}),
-        advice=(Text(Key.UNKNOWN_NAME_ADVICE, {**values}),),
-    )
-    return _explanation(name, namespace, answer)
+    values: dict[str, Value] = {"name": name, "namespace": namespace or "*"}
+    advice = Text(Key.UNKNOWN_NAME_ADVICE, values)
+    diagnosis = PodDiagnosis(PodStatus.NOT_CREATED, "unknown-name", Text(Key.UNKNOWN_NAME, values), advice=(advice,))
+    return _explanation(name, namespace, diagnosis)

@@ -1,52 +1,53 @@
-"""A pod that has no node yet: who or what keeps it waiting."""
+"""Pending pods: why they have no node yet."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from monitor.explain import blocked, claims, gpu_shortage, has_room, overtaken, queueing
-from monitor.explain.fit import Kind, NodeFit, fit_all, gpus_asked
+from monitor.explain.fit import NodeFit, ObstacleKind, fit_all, requested_gpus
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.explain.scheduler_message import Verdict, verdict
-from monitor.facts.cluster_facts import World
+from monitor.explain.scheduler_message import SchedulerVerdict, scheduler_verdict
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 
-def pending(pod: PodFact, world: World, now: float) -> Answer:
-    """Given a pod without a node, return why it waits.
+def pending(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
+    """Diagnosis of a pod without a node.
 
-    What cannot be argued with comes first: a queue, a group or a volume that is not ready. Then the nodes, one by one.
+    Queues, pod groups and volumes that are not ready come first, then each node is examined.
     """
-    says = verdict(pod, world)
-    answer = queueing.held_back(pod, world) or claims.missing(pod, says) or _by_nodes(pod, world, says, now)
-    answer = overtaken.add(answer, pod, world)
-    if says is None or any(each.key is Key.SCHEDULER_SAYS for each in (answer.headline, *answer.evidence)):
-        return answer
-    return replace(answer, evidence=(*answer.evidence, Text(Key.SCHEDULER_SAYS, {"message": quote(says.message)})))
+    verdict = scheduler_verdict(pod, facts)
+    diagnosis = queueing.held_back(pod, facts) or claims.missing_or_unbound(pod, verdict)
+    diagnosis = overtaken.add_overtakers(diagnosis or _by_nodes(pod, facts, verdict, now), pod, facts)
+    if verdict is None or any(text.key is Key.SCHEDULER_SAYS for text in (diagnosis.headline, *diagnosis.evidence)):
+        return diagnosis
+    message = Text(Key.SCHEDULER_SAYS, {"message": quote(verdict.message)})
+    return replace(diagnosis, evidence=(*diagnosis.evidence, message))
 
 
-def _by_nodes(pod: PodFact, world: World, says: Verdict | None, now: float) -> Answer:
-    fits = fit_all(pod, world)
+def _by_nodes(pod: PodFact, facts: ClusterFacts, verdict: SchedulerVerdict | None, now: float) -> PodDiagnosis:
+    fits = fit_all(pod, facts)
     if not fits:
-        return Answer(Status.PENDING, PendingCause.OTHER, Text(Key.NO_NODES), advice=(Text(Key.NO_NODES_ADVICE),))
-    if answer := has_room.makes_room(pod):
-        return answer
-    if any(each.fits for each in fits):
-        return has_room.explain(pod, fits, world, says, now)
-    return _nothing_fits(pod, fits, world)
+        return pending_diagnosis(PendingCause.OTHER, Key.NO_NODES, Key.NO_NODES_ADVICE, {})
+    if diagnosis := has_room.awaiting_preemption(pod):
+        return diagnosis
+    if any(fit.fits for fit in fits):
+        return has_room.explain(pod, fits, facts, verdict, now)
+    return _nothing_fits(pod, fits, facts)
 
 
-def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], world: World) -> Answer:
-    """No node takes the pod: because none may, because none has the GPUs, or because none has the rest."""
-    asked = gpus_asked(pod, world)
-    if asked and not any(each.total >= asked for each in fits):
-        return gpu_shortage.too_large(pod, fits, world)
-    able = [each for each in fits if each.usable and each.total >= asked]
+def _nothing_fits(pod: PodFact, fits: tuple[NodeFit, ...], facts: ClusterFacts) -> PodDiagnosis:
+    """No node fits: the pod may use none, GPUs are short, or another resource is."""
+    needs = requested_gpus(pod, facts)
+    if needs and not any(fit.total >= needs for fit in fits):
+        return gpu_shortage.too_large(pod, fits, facts)
+    able = [fit for fit in fits if fit.usable and fit.total >= needs]
     if not able:
-        return blocked.explain(pod, [each for each in fits if each.total >= asked])
-    if any(all(obstacle.kind is not Kind.GPU for obstacle in each.obstacles) for each in able):
-        return blocked.short_of_other(able, asked)
-    return gpu_shortage.explain(pod, fits, world)
+        return blocked.explain(pod, [fit for fit in fits if fit.total >= needs])
+    if any(all(obstacle.kind is not ObstacleKind.GPU for obstacle in fit.obstacles) for fit in able):
+        return blocked.lacks_other_resource(able, needs)
+    return gpu_shortage.explain(pod, fits, facts)

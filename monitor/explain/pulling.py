@@ -1,20 +1,27 @@
-"""A pod whose image is not there: why the pull fails, whose fault that is, or how long it already takes."""
+"""Pods waiting for an image: why the pull fails and what is at fault, or how long it has taken."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
 from monitor.explain.keys import Key
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-NAMING = (Pull.WRONG_ARCHITECTURE, Pull.UNAUTHORIZED, Pull.NOT_FOUND, Pull.BAD_NAME, Pull.NEVER_PULL)
-SLOW = 300.0
-_TELLING = (
+IMAGE_SPECIFIC_CAUSES = (
+    PullFailureCause.WRONG_ARCHITECTURE,
+    PullFailureCause.UNAUTHORIZED,
+    PullFailureCause.NOT_FOUND,
+    PullFailureCause.BAD_NAME,
+    PullFailureCause.NEVER_PULL,
+)
+SLOW_PULL_SECONDS = 300.0
+_CONCLUSIVE_FRAGMENTS = (
     "failed to pull image",
     "failed to inspect image",
     "failed to apply default image tag",
@@ -22,81 +29,82 @@ _TELLING = (
 )
 
 
-def failing(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
-    """Given a container that waits for its image, return why the pull fails, and whose fault it is."""
-    image = next((each.image for each in pod.containers if each.name == status.name), None)
-    found, event = _newest_word(pod, status, image, world)
+def failing(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a container whose image pull fails, and what is at fault."""
+    image = _image_of(pod, status)
+    failure, event = _newest_failure(pod, status, image, facts)
     values: dict[str, Value] = {
-        "image": found.image or image or "?",
-        "registry": found.registry or "?",
-        "host": found.host or found.registry or "?",
+        "image": failure.image or image or "?",
+        "registry": failure.registry or "?",
+        "host": failure.host or failure.registry or "?",
         "node": pod.node or "?",
         "container": status.name,
     }
-    headline = Key.PULL_RUNTIME_DOWN if found.runtime_down else Key[f"PULL_{found.cause.name}"]
-    advice = Key.PULL_RUNTIME_DOWN_ADVICE if found.runtime_down else Key[f"PULL_{found.cause.name}_ADVICE"]
-    evidence = [*_blame(pod, found, world), *_secrets(pod, found, world)]
-    if found.message:
-        evidence.append(Text(Key.PULL_SAYS, {"message": quote(found.message)}))
+
+    evidence = [*_blame(pod, failure, facts), *_secrets(pod, failure, facts)]
+    if failure.message:
+        evidence.append(Text(Key.PULL_SAYS, {"message": quote(failure.message)}))
     if event is not None and event.count > 1:
         evidence.append(Text(Key.PULL_ATTEMPTS, {"count": event.count}))
-    return Answer(
-        Status.PULLING,
-        f"pull-{found.cause.value}",
-        Text(headline, values),
-        tuple(evidence),
-        (Text(advice, values),),
-    )
+    headline, advice = Text(Key.PULL_RUNTIME_DOWN, values), Text(Key.PULL_RUNTIME_DOWN_ADVICE, values)
+    diagnosis = family_diagnosis(PodStatus.PULLING, "PULL", failure.cause.name, values, evidence)
+    return replace(diagnosis, headline=headline, advice=(advice,)) if failure.runtime_down else diagnosis
 
 
-def _newest_word(
-    pod: PodFact, status: ContainerStatusFact, image: str | None, world: World
-) -> tuple[PullCause, EventFact | None]:
-    """Return what is known of the failure: the container's message, if it tells, else the newest event that does."""
-    own = classify(status.reason, status.message, image)
+def _image_of(pod: PodFact, status: ContainerStatusFact) -> str | None:
+    return next((container.image for container in pod.containers if container.name == status.name), None)
+
+
+def _newest_failure(
+    pod: PodFact, status: ContainerStatusFact, image: str | None, facts: ClusterFacts
+) -> tuple[PullFailure, EventFact | None]:
+    """The failure by the container's own message if conclusive, else by the newest conclusive event."""
+    from_status = classify(status.reason, status.message, image)
     events = [
         event
-        for event in world.events_of(pod)
-        if event.container in (None, status.name) and any(word in (event.message or "").lower() for word in _TELLING)
+        for event in facts.events_of(pod)
+        if event.container in (None, status.name)
+        and any(fragment in (event.message or "").lower() for fragment in _CONCLUSIVE_FRAGMENTS)
     ]
-    if own.cause is not Pull.UNKNOWN or own.runtime_down or not events:
-        return own, events[-1] if events else None
+    if from_status.cause is not PullFailureCause.UNKNOWN or from_status.runtime_down or not events:
+        return from_status, events[-1] if events else None
     return classify(status.reason, events[-1].message, image), events[-1]
 
 
-def _blame(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
-    """Yield what tells the culprit: the node, the registry, or the name. Breadth shows it, and so do the probes."""
-    yield from _probes(pod, found, world)
-    others = [(other, image) for other, image in _failing_pods(world) if other.uid != pod.uid]
-    here = {image for other, image in others if other.node == pod.node and image != found.image}
-    there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == found.registry}
-    same = {other.node for other, image in others if other.node != pod.node and image == found.image}
-    # A wrong name fails wherever it is asked for; a registry that is out of order fails for every name.
-    if same and (found.cause in NAMING or (found.cause is Pull.UNKNOWN and same == there)):
-        yield Text(Key.PULL_IMAGE_SUSPECT, {"image": found.image or "?", "count": len(same) + 1})
-    elif there and found.cause not in NAMING:
-        yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": found.registry or "?", "count": len(there) + 1})
-    elif here and found.cause not in NAMING:
+def _blame(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """Evidence for the culprit (node, registry or image name): other failing pulls, and registry probes."""
+    yield from _probes(pod, failure, facts)
+    others = [(other, image) for other, image in _failing_pods(facts) if other.uid != pod.uid]
+    here = {image for other, image in others if other.node == pod.node and image != failure.image}
+    there = {other.node for other, image in others if other.node != pod.node and registry_of(image) == failure.registry}
+    same = {other.node for other, image in others if other.node != pod.node and image == failure.image}
+    # A wrong image name fails on every node; a broken registry fails for every image.
+    if same and (
+        failure.cause in IMAGE_SPECIFIC_CAUSES or (failure.cause is PullFailureCause.UNKNOWN and same == there)
+    ):
+        yield Text(Key.PULL_IMAGE_SUSPECT, {"image": failure.image or "?", "count": len(same) + 1})
+    elif there and failure.cause not in IMAGE_SPECIFIC_CAUSES:
+        yield Text(Key.PULL_REGISTRY_SUSPECT, {"registry": failure.registry or "?", "count": len(there) + 1})
+    elif here and failure.cause not in IMAGE_SPECIFIC_CAUSES:
         yield Text(Key.PULL_NODE_SUSPECT, {"node": pod.node or "?", "count": len(here) + 1})
-    yield from _works_elsewhere(pod, found, world)
+    yield from _works_elsewhere(pod, failure, facts)
 
 
-def _failing_pods(world: World) -> Iterable[tuple[PodFact, str]]:
-    for pods in world.bound.values():
+def _failing_pods(facts: ClusterFacts) -> Iterable[tuple[PodFact, str]]:
+    for pods in facts.bound.values():
         for pod in pods:
             for status in pod.statuses:
-                if status.state == "waiting" and status.reason in REASONS:
-                    image = next((each.image for each in pod.containers if each.name == status.name), None)
-                    if image:
-                        yield pod, image
+                failing = status.state == "waiting" and status.reason in PULL_REASONS
+                if failing and (image := _image_of(pod, status)):
+                    yield pod, image
 
 
-def _probes(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
-    """Yield whether this node's own probe reaches the registry, and how many other nodes' probes do."""
-    hosts = {found.registry, found.host} - {None}
+def _probes(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """Whether this node's probe reaches the registry, and how many other nodes' probes do."""
+    hosts = {failure.registry, failure.host} - {None}
     results = {
         node: probe
-        for node, snapshot in world.snapshots.items()
+        for node, snapshot in facts.snapshots.items()
         for probe in snapshot.probes or ()
         if _host(probe.target) in hosts
     }
@@ -117,46 +125,46 @@ def _host(target: str) -> str:
     return target.partition("://")[2].partition("/")[0] if "://" in target else target.partition("/")[0]
 
 
-def _works_elsewhere(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
-    """Yield the nodes that have the image already: the name is right, and the pod could run there."""
+def _works_elsewhere(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """Nodes that already have the image: the name is correct, and the pod could run there."""
     nodes = sorted(
         node
-        for node, snapshot in world.snapshots.items()
+        for node, snapshot in facts.snapshots.items()
         if node != pod.node
-        and any(found.image in image.names for cache in snapshot.images or () for image in cache.images)
+        and any(failure.image in image.names for cache in snapshot.images or () for image in cache.images)
     )
     if nodes:
         yield Text(Key.IMAGE_ELSEWHERE, {"count": len(nodes), "nodes": ", ".join(nodes[:3])})
 
 
-def _secrets(pod: PodFact, found: PullCause, world: World) -> Iterable[Text]:
-    """Yield that the pod names credentials which do not exist."""
-    for event in reversed(world.events_of(pod)):
-        if event.reason == "FailedToRetrieveImagePullSecret" and found.cause is Pull.UNAUTHORIZED:
+def _secrets(pod: PodFact, failure: PullFailure, facts: ClusterFacts) -> Iterable[Text]:
+    """Pull secrets that the pod references but that do not exist."""
+    for event in reversed(facts.events_of(pod)):
+        if event.reason == "FailedToRetrieveImagePullSecret" and failure.cause is PullFailureCause.UNAUTHORIZED:
             yield Text(Key.PULL_SECRET_MISSING, {"message": quote(event.message), "namespace": pod.namespace})
             return
 
 
-def in_progress(pod: PodFact, world: World, now: float) -> Answer | None:
-    """Given a pod whose containers are not created yet, return that an image is being pulled, or None."""
-    events = [event for event in world.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
+def in_progress(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis | None:
+    """Diagnosis of a pod whose image is being pulled, or None."""
+    events = [event for event in facts.events_of(pod) if event.reason in ("Pulling", "Pulled", "Failed")]
     if not events or events[-1].reason != "Pulling" or events[-1].last_at is None:
         return None
     image = (events[-1].message or "").partition('"')[2].partition('"')[0]
     seconds = max(0.0, now - events[-1].last_at)
-    size = _size(image, world)
+    size = _size(image, facts)
     values: dict[str, Value] = {"image": image or "?", "node": pod.node or "?", "seconds": seconds}
     evidence = (Text(Key.IMAGE_SIZE, {"image": image, "size": size}),) if size else ()
-    advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW else ()
-    cause = "pull-slow" if seconds >= SLOW else "pulling"
-    return Answer(Status.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
+    advice = (Text(Key.PULL_SLOW_ADVICE, values),) if seconds >= SLOW_PULL_SECONDS else ()
+    cause = "pull-slow" if seconds >= SLOW_PULL_SECONDS else "pulling"
+    return PodDiagnosis(PodStatus.PULLING, cause, Text(Key.PULL_IN_PROGRESS, values), evidence, advice)
 
 
-def _size(image: str, world: World) -> int | None:
-    """Return how big an image is, as the nodes say that have it."""
-    for snapshot in world.snapshots.values():
+def _size(image: str, facts: ClusterFacts) -> int | None:
+    """Size of an image according to a node that has it."""
+    for snapshot in facts.snapshots.values():
         for cache in snapshot.images or ():
-            for each in cache.images:
-                if image in each.names and each.size_bytes:
-                    return each.size_bytes
+            for cached in cache.images:
+                if image in cached.names and cached.size_bytes:
+                    return cached.size_bytes
     return None

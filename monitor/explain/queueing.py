@@ -1,28 +1,22 @@
-"""Pods that a queue holds back: which PodGroup, Workload and queue a pod belongs to, and what these say."""
+"""Pods held back by a queue, a pod group or a scheduling gate."""
 
 from __future__ import annotations
 
 from monitor.explain import kueue, volcano
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer, PendingCause, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PendingCause, PodDiagnosis, pending_diagnosis
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
-from monitor.facts.text import Text
 
 
-def held_back(pod: PodFact, world: World) -> Answer | None:
-    """Given a pending pod, return why a queue, a group or a gate keeps it from the scheduler, or None."""
-    return kueue.held_back(pod, world) or volcano.held_back(pod, world) or _gated(pod)
+def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Why a queue, pod group or gate keeps a pending pod from the scheduler, or None."""
+    return kueue.held_back(pod, facts) or volcano.held_back(pod, facts) or _gated(pod)
 
 
-def _gated(pod: PodFact) -> Answer | None:
-    """A gate keeps the scheduler from even looking at a pod until whoever put it there takes it away."""
+def _gated(pod: PodFact) -> PodDiagnosis | None:
+    """The scheduler ignores a pod until its scheduling gates are removed."""
     if not pod.scheduling_gates:
         return None
     gates = ", ".join(pod.scheduling_gates)
-    return Answer(
-        Status.PENDING,
-        PendingCause.OTHER,
-        Text(Key.GATED, {"gates": gates}),
-        advice=(Text(Key.GATED_ADVICE, {"gates": gates}),),
-    )
+    return pending_diagnosis(PendingCause.OTHER, Key.GATED, Key.GATED_ADVICE, {"gates": gates})

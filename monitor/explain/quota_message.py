@@ -1,4 +1,4 @@
-"""Why a controller could not create pods: what the API server answered it, as sentences."""
+"""Why a controller could not create pods, from the API server's rejection."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from monitor.explain.keys import Key
 from monitor.explain.quote import quote
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact
 from monitor.facts.text import Text, Value
 
-REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
+DENIAL_REASONS = ("FailedCreate", "FailedCreatePod", "CreatePodFailed", "FailedPodCreate", "ReplicaSetCreateError")
 _QUOTA = re.compile(r"exceeded quota: ([^,]+), requested: (.+?), used: (.+?), limited: (.+?)(?:$|[;\n])")
 _UNSPECIFIED = re.compile(r"failed quota: ([^:]+): must specify ([\w.,/ -]+)")
 _LIMIT_RANGE = re.compile(r"((?:maximum|minimum) \S+ usage per \w+ is [^,]+, but \w+ is [^.,;]+)")
@@ -23,8 +23,8 @@ _PRIORITY_CLASS = re.compile(r"no PriorityClass with name (\S+) was found")
 
 
 @dataclass(frozen=True)
-class Denial:
-    """Why pods are not created. `cause` is an enumerated word."""
+class AdmissionDenial:
+    """Why pods are not created. `cause` is a code."""
 
     cause: str
     headline: Text
@@ -32,107 +32,111 @@ class Denial:
     values: dict[str, Value] = field(default_factory=dict)
 
 
-def denial(message: str) -> Denial:
-    """Given what the API server answered, return why it refuses. Never raise: what is not understood is quoted."""
+def parse_denial(message: str) -> AdmissionDenial:
+    """Reason for the API server's rejection; an unrecognised message is quoted."""
     for read in (_quota, _unspecified, _limit_range, _webhook, _pod_security, _missing_object, _namespace):
-        if found := read(message):
-            return found
+        if denial := read(message):
+            return denial
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
+    return AdmissionDenial("other", Text(Key.DENIED_OTHER, values), Text(Key.DENIED_OTHER_ADVICE))
 
 
-def denial_evidence(name: str, namespace: str | None, world: World) -> Iterable[Text]:
-    """Given an object's name, yield the newest reason why its pods could not be created, if there is one."""
-    if event := newest_denial(name, namespace, world):
-        yield denial(event.message or "").headline
+def denial_evidence(name: str, namespace: str | None, facts: ClusterFacts) -> Iterable[Text]:
+    """The newest reason why pods of the named object could not be created, if any."""
+    if event := newest_denial(name, namespace, facts):
+        yield parse_denial(event.message or "").headline
 
 
-def newest_denial(name: str, namespace: str | None, world: World) -> EventFact | None:
-    """Given an object's name, return the newest event by which its controller says that it cannot create pods."""
-    found = [
+def newest_denial(name: str, namespace: str | None, facts: ClusterFacts) -> EventFact | None:
+    """The newest event in which the controller of the named object reports failed pod creation."""
+    denials = [
         event
-        for (_, where, what), events in world.events_by_name.items()
+        for (_, where, what), events in facts.events_by_name.items()
         if where == namespace and _belongs(what, name)
         for event in events
-        if event.reason in REASONS and event.message
+        if event.reason in DENIAL_REASONS and event.message
     ]
-    return max(found, key=lambda event: event.last_at or 0.0, default=None)
+    return max(denials, key=lambda event: event.last_at or 0.0, default=None)
 
 
 def _belongs(what: str, name: str) -> bool:
-    """A Deployment's pods are created by its ReplicaSet, which has its name and a hash; a CronJob's by its Jobs."""
+    """ReplicaSets have the name of their Deployment plus a hash, Jobs that of their CronJob plus a number."""
     if what == name:
         return True
     head, dash, tail = what.rpartition("-")
     return bool(dash) and head == name and tail.isalnum()
 
 
-def _quota(message: str) -> Denial | None:
-    found = _QUOTA.search(message)
-    if found is None:
+def _quota(message: str) -> AdmissionDenial | None:
+    match = _QUOTA.search(message)
+    if match is None:
         return None
-    asked, used, limits = (_amounts(found[group]) for group in (2, 3, 4))
-    resource = next((name for name in asked if "gpu" in name), next(iter(asked), "?"))
+    requested, used, limits = (_amounts(match[group]) for group in (2, 3, 4))
+    resource = next((name for name in requested if "gpu" in name), next(iter(requested), "?"))
     values: dict[str, Value] = {
-        "quota": found[1].strip(),
+        "quota": match[1].strip(),
         "resource": resource,
-        "needs": asked.get(resource, "?"),
+        "needs": requested.get(resource, "?"),
         "used": used.get(resource, "?"),
         "limit": limits.get(resource, "?"),
     }
-    return Denial("quota", Text(Key.QUOTA_EXCEEDED, values), Text(Key.QUOTA_EXCEEDED_ADVICE, values), values)
+    return _denial("quota", Key.QUOTA_EXCEEDED, Key.QUOTA_EXCEEDED_ADVICE, values)
+
+
+def _denial(cause: str, headline: Key, advice: Key, values: dict[str, Value]) -> AdmissionDenial:
+    return AdmissionDenial(cause, Text(headline, values), Text(advice, values), values)
 
 
 def _amounts(text: str) -> dict[str, str]:
-    """Given `requests.nvidia.com/gpu=8,pods=1`, return it as a mapping."""
+    """`requests.nvidia.com/gpu=8,pods=1` as a mapping."""
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): amount.strip() for name, _, amount in pairs}
 
 
-def _unspecified(message: str) -> Denial | None:
-    found = _UNSPECIFIED.search(message)
-    if found is None:
+def _unspecified(message: str) -> AdmissionDenial | None:
+    match = _UNSPECIFIED.search(message)
+    if match is None:
         return None
-    values: dict[str, Value] = {"quota": found[1].strip(), "fields": found[2].strip().replace(",", ", ")}
-    return Denial("quota", Text(Key.QUOTA_UNSPECIFIED, values), Text(Key.QUOTA_UNSPECIFIED_ADVICE, values), values)
+    values: dict[str, Value] = {"quota": match[1].strip(), "fields": match[2].strip().replace(",", ", ")}
+    return _denial("quota", Key.QUOTA_UNSPECIFIED, Key.QUOTA_UNSPECIFIED_ADVICE, values)
 
 
-def _limit_range(message: str) -> Denial | None:
-    found = _LIMIT_RANGE.search(message)
-    if found is None:
+def _limit_range(message: str) -> AdmissionDenial | None:
+    match = _LIMIT_RANGE.search(message)
+    if match is None:
         return None
-    values: dict[str, Value] = {"rule": quote(found[1])}
-    return Denial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
+    values: dict[str, Value] = {"rule": quote(match[1])}
+    return AdmissionDenial("limit-range", Text(Key.LIMIT_RANGE, values), Text(Key.LIMIT_RANGE_ADVICE), values)
 
 
-def _webhook(message: str) -> Denial | None:
-    if found := _DENIED.search(message):
-        values: dict[str, Value] = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Text(Key.WEBHOOK_DENIED, values), Text(Key.WEBHOOK_DENIED_ADVICE, values), values)
-    if found := _WEBHOOK_DOWN.search(message):
-        values = {"webhook": found[1], "message": quote(found[2])}
-        return Denial("webhook", Text(Key.WEBHOOK_DOWN, values), Text(Key.WEBHOOK_DOWN_ADVICE, values), values)
+def _webhook(message: str) -> AdmissionDenial | None:
+    if match := _DENIED.search(message):
+        values: dict[str, Value] = {"webhook": match[1], "message": quote(match[2])}
+        return _denial("webhook", Key.WEBHOOK_DENIED, Key.WEBHOOK_DENIED_ADVICE, values)
+    if match := _WEBHOOK_DOWN.search(message):
+        values = {"webhook": match[1], "message": quote(match[2])}
+        return _denial("webhook", Key.WEBHOOK_DOWN, Key.WEBHOOK_DOWN_ADVICE, values)
     return None
 
 
-def _pod_security(message: str) -> Denial | None:
+def _pod_security(message: str) -> AdmissionDenial | None:
     if "violates PodSecurity" not in message and "pod security policy" not in message.lower():
         return None
     values: dict[str, Value] = {"message": quote(message)}
-    return Denial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)
+    return AdmissionDenial("pod-security", Text(Key.POD_SECURITY, values), Text(Key.POD_SECURITY_ADVICE), values)
 
 
-def _missing_object(message: str) -> Denial | None:
-    if found := _ACCOUNT.search(message):
-        values: dict[str, Value] = {"kind": "ServiceAccount", "name": found[1]}
-    elif found := _PRIORITY_CLASS.search(message):
-        values = {"kind": "PriorityClass", "name": found[1]}
+def _missing_object(message: str) -> AdmissionDenial | None:
+    if match := _ACCOUNT.search(message):
+        values: dict[str, Value] = {"kind": "ServiceAccount", "name": match[1]}
+    elif match := _PRIORITY_CLASS.search(message):
+        values = {"kind": "PriorityClass", "name": match[1]}
     else:
         return None
-    return Denial("missing-object", Text(Key.OBJECT_MISSING, values), Text(Key.OBJECT_MISSING_ADVICE, values), values)
+    return _denial("missing-object", Key.OBJECT_MISSING, Key.OBJECT_MISSING_ADVICE, values)
 
 
-def _namespace(message: str) -> Denial | None:
+def _namespace(message: str) -> AdmissionDenial | None:
     if "because it is being terminated" not in message:
         return None
-    return Denial("namespace", Text(Key.NAMESPACE_ENDING), Text(Key.NAMESPACE_ENDING_ADVICE))
+    return AdmissionDenial("namespace", Text(Key.NAMESPACE_ENDING), Text(Key.NAMESPACE_ENDING_ADVICE))

@@ -1,13 +1,18 @@
-"""Other programs' messages, fit to be shown: on one line, not too long, and without the secrets that they may hold."""
+"""Messages of other programs made safe to show: one line, limited length, secrets redacted."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import TypeVar
 
-LIMIT = 300
-HIDDEN = "***"
+T = TypeVar("T")
+Fragments = tuple[tuple[T, tuple[str, ...]], ...]  # results, each with the message fragments that imply it
 
-# A blob's address is signed: whoever has it may read the blob. An address may also hold a name and password.
+MAX_QUOTE_CHARS = 300
+REDACTED = "***"
+
+# Blob URLs are signed and grant access to the blob; URLs may also contain a username and password.
 _USER_IN_URL = re.compile(r"(://)[^\s/@\"']+@")
 _QUERY_OF_URL = re.compile(r"(\bhttps?://[^\s?\"']+)\?[^\s\"']+")
 _TOKEN = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*")
@@ -19,21 +24,27 @@ _NAMED = re.compile(
 )
 
 
-def clean(message: str | None) -> str:
-    """Given a message, return it as one printable line in which no secret is left."""
+def redact(message: str | None) -> str:
+    """The message as one printable line with secrets redacted."""
     line = " ".join((message or "").split())
     line = "".join(letter if letter.isprintable() else "?" for letter in line)
-    line = _USER_IN_URL.sub(rf"\1{HIDDEN}@", line)
-    line = _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", line)
-    line = _TOKEN.sub(HIDDEN, line)
-    line = _AUTHORIZATION.sub(rf"\1 {HIDDEN}", line)
-    line = _PASSWORD.sub(rf"\1\2{HIDDEN}", line)
-    return _NAMED.sub(rf"\1\2{HIDDEN}", line)
+    line = _USER_IN_URL.sub(rf"\1{REDACTED}@", line)
+    line = _QUERY_OF_URL.sub(rf"\1?{REDACTED}", line)
+    line = _TOKEN.sub(REDACTED, line)
+    line = _AUTHORIZATION.sub(rf"\1 {REDACTED}", line)
+    line = _PASSWORD.sub(rf"\1\2{REDACTED}", line)
+    return _NAMED.sub(rf"\1\2{REDACTED}", line)
 
 
-def quote(message: str | None, limit: int = LIMIT) -> str:
-    """Given a message, return it cleaned and shortened: the beginning says what failed, the end says why."""
-    line = clean(message)
+def match_fragments(message: str | None, table: Iterable[tuple[T, tuple[str, ...]]]) -> T | None:
+    """The first result in `table` with a fragment that occurs in the lower-cased message."""
+    lower = (message or "").lower()
+    return next((result for result, fragments in table if any(fragment in lower for fragment in fragments)), None)
+
+
+def quote(message: str | None, limit: int = MAX_QUOTE_CHARS) -> str:
+    """The redacted message, shortened in the middle: its start names what failed, its end the reason."""
+    line = redact(message)
     if len(line) <= limit:
         return line
     head = limit // 2

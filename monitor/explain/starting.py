@@ -1,24 +1,24 @@
-"""A pod that has its node and does not start: sandbox, configuration, init containers, or just not yet."""
+"""Scheduled pods that have not started: sandbox, configuration, init containers, or simply not yet."""
 
 from __future__ import annotations
 
 import re
 
-from monitor.explain import pulling, volumes
-from monitor.explain.image_pull import Pull, classify
+from monitor.explain import crash, pulling, volumes
+from monitor.explain.image_pull import PullFailureCause, classify
 from monitor.explain.keys import Key
-from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
+from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-LONG = 120.0
+LONG_START_SECONDS = 120.0
 _MISSING = re.compile(r"\b(secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE)
 _KEY = re.compile(r"couldn't find key (\S+) in (Secret|ConfigMap) (\S+)")
 
-# What a failed sandbox is about; first match wins, on lower case.
-_SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
+# Sandbox failure messages; the first match in the lower-cased message wins.
+_SANDBOX_FRAGMENTS: Fragments[str] = (
     ("DISK_FULL", ("no space left on device",)),
     (
         "NO_ADDRESS",
@@ -31,76 +31,66 @@ _SANDBOX: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def starting(pod: PodFact, world: World, now: float) -> Answer:
-    """Given a pod on a node none of whose containers runs or fails yet, return what it waits for."""
-    node = world.node_by_name.get(pod.node or "")
+def starting(pod: PodFact, facts: ClusterFacts, now: float) -> PodDiagnosis:
+    """Diagnosis of a scheduled pod without running containers."""
+    node = facts.node_by_name.get(pod.node or "")
     if node is not None and node.ready is not True:
         values: dict[str, Value] = {"node": node.name}
         return _creating("node-not-ready", Key.START_NODE_NOT_READY, values, Key.NODE_BACK_ADVICE, {"nodes": node.name})
-    newest = _newest_trouble(pod, world)
+    newest = _newest_trouble(pod, facts)
     if newest is not None and newest.reason == "FailedCreatePodSandBox":
         return _sandbox(newest, pod)
-    answer = (volumes.not_mounted(pod, world) if newest is not None else None) or pulling.in_progress(pod, world, now)
-    return answer or _initializing(pod, now) or _nothing_known(pod, now)
+    diagnosis = volumes.not_mounted(pod, facts) if newest is not None else None
+    return diagnosis or pulling.in_progress(pod, facts, now) or _initializing(pod, now) or _nothing_known(pod, now)
 
 
-def _newest_trouble(pod: PodFact, world: World) -> EventFact | None:
-    """Return the newest event of a failed volume or sandbox that nothing later has made past."""
-    for event in reversed(world.events_of(pod)):
+def _newest_trouble(pod: PodFact, facts: ClusterFacts) -> EventFact | None:
+    """The newest failed volume or sandbox event that no later event supersedes."""
+    for event in reversed(facts.events_of(pod)):
         if event.reason in ("Pulling", "Pulled", "Created", "Started"):
             return None
-        if event.reason in (*volumes.REASONS, "FailedCreatePodSandBox"):
+        if event.reason in (*volumes.MOUNT_EVENT_REASONS, "FailedCreatePodSandBox"):
             return event
     return None
 
 
-def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> Answer:
-    return Answer(Status.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
+def _creating(cause: str, headline: Key, values: dict[str, Value], advice: Key, more: dict[str, Value]) -> PodDiagnosis:
+    return PodDiagnosis(PodStatus.CREATING, cause, Text(headline, values), advice=(Text(advice, more),))
 
 
-def _sandbox(event: EventFact, pod: PodFact) -> Answer:
-    lower = (event.message or "").lower()
-    word = next((word for word, fragments in _SANDBOX if any(each in lower for each in fragments)), "OTHER")
+def _sandbox(event: EventFact, pod: PodFact) -> PodDiagnosis:
+    cause = match_fragments(event.message, _SANDBOX_FRAGMENTS) or "OTHER"
     values: dict[str, Value] = {"node": pod.node or "?"}
     evidence = [Text(Key.RUNTIME_SAYS, {"message": quote(event.message)})]
-    if word == "PAUSE_IMAGE":
+    if cause == "PAUSE_IMAGE":
         pull = classify(None, event.message).cause
-        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not Pull.UNKNOWN else []
-    return Answer(
-        Status.CREATING,
-        f"sandbox-{word.lower().replace('_', '-')}",
-        Text(Key[f"SANDBOX_{word}"], values),
-        tuple(evidence),
-        (Text(Key[f"SANDBOX_{word}_ADVICE"], values),),
-    )
+        evidence += [Text(Key.PAUSE_PULL, {"cause": pull.value})] if pull is not PullFailureCause.UNKNOWN else []
+    return family_diagnosis(PodStatus.CREATING, "SANDBOX", cause, values, evidence)
 
 
-def bad_configuration(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
-    """Given a container that cannot be made for its configuration, return what is missing or wrong."""
-    message = status.message or _event_message(pod, status, world)
+def bad_configuration(pod: PodFact, status: ContainerStatusFact, facts: ClusterFacts) -> PodDiagnosis:
+    """Diagnosis of a container that cannot be created because of its configuration."""
+    message = status.message or crash.event_message(pod, status, facts, ("Failed",))
     values: dict[str, Value] = {"container": status.name, "namespace": pod.namespace, "pod": pod.name}
     evidence = (Text(Key.RUNTIME_SAYS, {"message": quote(message)}),) if message else ()
-    if found := _MISSING.search(message):
-        values |= {"kind": "Secret" if found[1].lower() == "secret" else "ConfigMap", "name": found[2]}
+    if match := _MISSING.search(message):
+        values |= {"kind": "Secret" if match[1].lower() == "secret" else "ConfigMap", "name": match[2]}
         keys = Key.CONFIG_OBJECT_MISSING, Key.CONFIG_OBJECT_MISSING_ADVICE
-    elif found := _KEY.search(message):
-        values |= {"key": found[1], "kind": found[2], "name": found[3].rpartition("/")[2].rstrip(".,")}
+    elif match := _KEY.search(message):
+        values |= {"key": match[1], "kind": match[2], "name": match[3].rpartition("/")[2].rstrip(".,")}
         keys = Key.CONFIG_KEY_MISSING, Key.CONFIG_KEY_MISSING_ADVICE
     elif "runAsNonRoot" in message:
         keys = Key.CONFIG_ROOT, Key.CONFIG_ROOT_ADVICE
     else:
         keys = Key.CONFIG_OTHER, Key.CONFIG_OTHER_ADVICE
-    return Answer(Status.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),))
+    return PodDiagnosis(
+        PodStatus.CREATING, "bad-configuration", Text(keys[0], values), evidence, (Text(keys[1], values),)
+    )
 
 
-def _event_message(pod: PodFact, status: ContainerStatusFact, world: World) -> str:
-    events = [e for e in world.events_of(pod) if e.reason == "Failed" and e.container in (None, status.name)]
-    return (events[-1].message or "") if events else ""
-
-
-def _initializing(pod: PodFact, now: float) -> Answer | None:
-    """Return which init container is still at work, or None."""
-    running = next((each for each in pod.statuses if each.init and each.state == "running"), None)
+def _initializing(pod: PodFact, now: float) -> PodDiagnosis | None:
+    """Diagnosis naming the init container that is still running, or None."""
+    running = next((status for status in pod.statuses if status.init and status.state == "running"), None)
     if running is None:
         return None
     seconds = max(0.0, now - (running.started_at or now))
@@ -113,14 +103,10 @@ def _initializing(pod: PodFact, now: float) -> Answer | None:
     return _creating("init-running", Key.INIT_RUNNING, values, Key.INIT_RUNNING_ADVICE, values)
 
 
-def _nothing_known(pod: PodFact, now: float) -> Answer:
+def _nothing_known(pod: PodFact, now: float) -> PodDiagnosis:
     seconds = max(0.0, now - (pod.started_at or pod.created_at or now))
-    values: dict[str, Value] = {
-        "node": pod.node or "?",
-        "seconds": seconds,
-        "pod": pod.name,
-        "namespace": pod.namespace,
-    }
-    if seconds < LONG:
+    values: dict[str, Value] = {"node": pod.node or "?", "seconds": seconds, "pod": pod.name}
+    values |= {"namespace": pod.namespace}
+    if seconds < LONG_START_SECONDS:
         return _creating("starting", Key.START_NORMAL, values, Key.START_NORMAL_ADVICE, values)
     return _creating("starting-long", Key.START_LONG, values, Key.START_LONG_ADVICE, values)

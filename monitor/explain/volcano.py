@@ -1,176 +1,177 @@
-"""Volcano: closed queues, queues over their capability, and groups of pods that start together or not at all."""
+"""Volcano: closed queues, queues over their capability, and gang-scheduled pod groups."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from monitor.explain.fit import fit_all, gpu_resource, gpus_asked
+from monitor.explain.fit import MAX_ROUNDING_ERROR, fit_all, gpu_resource, requested_gpus
 from monitor.explain.keys import Key
+from monitor.explain.model import PendingCause, PodDiagnosis, PodStatus, compact_number, pending_diagnosis
 from monitor.explain.quota_message import denial_evidence
 from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, PendingCause, Status, whole
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import Amounts, NodeFact, PodFact, PodGroupFact, QueueFact
 from monitor.facts.text import Text, Value
 
 QUEUE_NAMES = ("volcano.sh/queue-name", "scheduling.volcano.sh/queue-name")
 
 
-def queue_of(pod: PodFact, group: PodGroupFact | None, world: World) -> QueueFact | None:
-    """Given a pod and its group, return the Volcano queue that it waits in."""
+def queue_of(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> QueueFact | None:
+    """The Volcano queue in which the pod waits."""
     named = next((pod.labels.get(key) or pod.annotations.get(key) for key in QUEUE_NAMES), None)
-    name = (group.queue if group else None) or named or world.identity(pod).queue
-    return next((each for each in world.queues if each.kind == "VolcanoQueue" and each.name == name), None)
+    name = (group.queue if group else None) or named or facts.identity(pod).queue
+    return next((queue for queue in facts.queues if queue.kind == "VolcanoQueue" and queue.name == name), None)
 
 
-def held_back(pod: PodFact, world: World) -> Answer | None:
-    """Given a pending pod, return why its Volcano queue or group holds it back, or None."""
-    group = world.group_of(pod)
+def held_back(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Why the Volcano queue or pod group of a pending pod holds it back, or None."""
+    group = facts.group_of(pod)
     if group is None and pod.scheduler != "volcano":
         return None
-    queue = queue_of(pod, group, world)
-    if queue is not None and (answer := queue_refuses(queue, _wanted(pod, group, world), world)):
-        return answer
-    return members_missing(group, world) if group is not None else None
+    queue = queue_of(pod, group, facts)
+    if queue is not None and (diagnosis := queue_refuses(queue, _needed_amount(pod, group, facts), facts)):
+        return diagnosis
+    return members_missing(group, facts) if group is not None else None
 
 
-def _wanted(pod: PodFact, group: PodGroupFact | None, world: World) -> tuple[str, float]:
-    """Return the resource and how much of it the queue has to have left: for the whole group, if it starts as one.
+def _needed_amount(pod: PodFact, group: PodGroupFact | None, facts: ClusterFacts) -> tuple[str, float]:
+    """Resource and amount that the queue must have left: for the whole group if none of it runs yet.
 
-    What already runs of the group is in the queue's books.
+    Running members are already part of the queue's allocation.
     """
-    resource, own = gpu_resource(pod, world), float(gpus_asked(pod, world))
+    resource, own_request = gpu_resource(pod, facts), float(requested_gpus(pod, facts))
     if group is None or (group.running or 0) > 0:
-        return resource, own
-    return resource, max(own, group.min_resources.get(resource, 0.0))
+        return resource, own_request
+    return resource, max(own_request, group.min_resources.get(resource, 0.0))
 
 
-def queue_refuses(queue: QueueFact, wanted: tuple[str, float], world: World) -> Answer | None:
-    """Given a queue and what is wanted of it, return why it gives nothing, or None."""
+def queue_refuses(queue: QueueFact, needed: tuple[str, float], facts: ClusterFacts) -> PodDiagnosis | None:
+    """Why the queue does not admit the needed (resource, amount), or None."""
     if queue.state in ("closed", "closing"):
         values: dict[str, Value] = {"queue": queue.name, "state": queue.state}
-        return Answer(
-            Status.PENDING,
+        return PodDiagnosis(
+            PodStatus.PENDING,
             PendingCause.QUEUE_CLOSED,
             Text(Key.QUEUE_CLOSED, values),
             advice=(Text(Key.QUEUE_CLOSED_VOLCANO_ADVICE, {"queue": queue.name}),),
         )
-    resource, amount = wanted
+    resource, amount = needed
     limit = queue.capacity.get(resource)
     used = queue.allocated.get(resource, 0.0)
     if limit is None or not amount or used + amount <= limit:
         return None
-    return over_limit(queue, resource, amount, used, limit, world)
+    return over_limit(queue, resource, amount, used, limit, facts)
 
 
-def over_limit(queue: QueueFact, resource: str, amount: float, used: float, limit: float, world: World) -> Answer:
-    """Given a queue whose limit is reached, return that, and who has what it has."""
+def over_limit(
+    queue: QueueFact, resource: str, amount: float, used: float, limit: float, facts: ClusterFacts
+) -> PodDiagnosis:
+    """Diagnosis of a queue at its limit, with its main users."""
     values: dict[str, Value] = {
         "queue": queue.name,
         "resource": resource,
-        "needs": whole(amount),
-        "used": whole(used),
-        "limit": whole(limit),
+        "needs": compact_number(amount),
+        "used": compact_number(used),
+        "limit": compact_number(limit),
     }
-    never = amount > limit
-    return Answer(
-        Status.PENDING,
-        PendingCause.QUOTA,
-        Text(Key.QUEUE_NEVER if never else Key.QUEUE_FULL, values),
-        evidence=tuple(queue_users(queue, resource, world)),
-        advice=(Text(Key.QUEUE_NEVER_ADVICE if never else Key.QUEUE_FULL_ADVICE, values),),
-    )
+    users = queue_users(queue, resource, facts)
+    if amount > limit:
+        return pending_diagnosis(PendingCause.QUOTA, Key.QUEUE_NEVER, Key.QUEUE_NEVER_ADVICE, values, users)
+    return pending_diagnosis(PendingCause.QUOTA, Key.QUEUE_FULL, Key.QUEUE_FULL_ADVICE, values, users)
 
 
-def queue_users(queue: QueueFact, resource: str, world: World) -> Iterable[Text]:
-    """Given a queue, yield who holds most of it."""
+def queue_users(queue: QueueFact, resource: str, facts: ClusterFacts) -> Iterable[Text]:
+    """Users holding most of the queue."""
     held: dict[str, float] = {}
-    for pods in world.bound.values():
+    for pods in facts.bound.values():
         for pod in pods:
-            if world.identity(pod).queue == queue.name and (amount := pod.requests.get(resource)):
-                held[world.user(pod)] = held.get(world.user(pod), 0.0) + amount
+            if facts.identity(pod).queue == queue.name and (amount := pod.requests.get(resource)):
+                held[facts.user(pod)] = held.get(facts.user(pod), 0.0) + amount
     if held:
         top = sorted(held.items(), key=lambda item: (-item[1], item[0]))[:3]
-        yield Text(
-            Key.QUEUE_HOLDERS,
-            {"queue": queue.name, "holders": ", ".join(f"{user} ({whole(amount)})" for user, amount in top)},
-        )
+        holders = ", ".join(f"{user} ({compact_number(amount)})" for user, amount in top)
+        yield Text(Key.QUEUE_HOLDERS, {"queue": queue.name, "holders": holders})
 
 
-def members_missing(group: PodGroupFact, world: World) -> Answer | None:
-    """Given a group, return that it waits for pods that do not exist, or None. A pod that failed is no member."""
+def members_missing(group: PodGroupFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Diagnosis of a group that waits for pods that do not exist, or None. Failed pods are not members."""
     needed = group.min_member or 0
-    present = sum(pod.phase != "Failed" for pod in world.members(group))
+    present = sum(pod.phase != "Failed" for pod in facts.members(group))
     if present >= needed:
         return None
     values: dict[str, Value] = {"group": group.name, "present": present, "needed": needed, "missing": needed - present}
-    why = tuple(denial_evidence(group.owner.name, group.namespace, world)) if group.owner else ()
-    return Answer(
-        Status.PENDING,
+    why = tuple(denial_evidence(group.owner.name, group.namespace, facts)) if group.owner else ()
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_MISSING, values),
-        evidence=(*why, *_says(group, world)),
+        evidence=(*why, *_scheduler_message(group, facts)),
         advice=(Text(Key.GANG_MISSING_ADVICE, {"group": group.name, "namespace": group.namespace}),),
     )
 
 
-def _says(group: PodGroupFact, world: World) -> Iterable[Text]:
-    messages = [each.message for each in group.conditions if each.type == "Unschedulable" and each.status]
-    messages += [each.message for each in world.events_named("PodGroup", group.namespace, group.name)]
-    if message := next((each for each in reversed(messages) if each), None):
+def _scheduler_message(group: PodGroupFact, facts: ClusterFacts) -> Iterable[Text]:
+    messages = [
+        condition.message for condition in group.conditions if condition.type == "Unschedulable" and condition.status
+    ]
+    messages += [event.message for event in facts.events_named("PodGroup", group.namespace, group.name)]
+    if message := next((text for text in reversed(messages) if text), None):
         yield Text(Key.SCHEDULER_SAYS, {"message": quote(message)})
 
 
-def too_large_together(pod: PodFact, world: World) -> Answer | None:
-    """Given a pod that would fit by itself, return that its group does not fit as a whole, or None.
+def too_large_together(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Diagnosis if the pod fits on its own but its group does not fit as a whole, or None.
 
-    Members are placed one after the other, the largest first, each on the fullest node that still takes it.
+    Members are placed largest first, each on the fullest node that still has room.
     """
-    group = world.group_of(pod)
+    group = facts.group_of(pod)
     if group is None or not group.min_member:
         return None
-    present = world.members(group)
-    settled = sum(each.node is not None and each.phase != "Failed" for each in present)
-    waiting = [each for each in present if each.node is None and each.phase not in FINISHED]
-    placed = _place(waiting, world)
+    present = facts.members(group)
+    settled = sum(member.node is not None and member.phase != "Failed" for member in present)
+    waiting = [member for member in present if member.node is None and not member.finished]
+    placed = _place(waiting, facts)
     if settled + placed >= group.min_member:
         return None
-    asked = sum(gpus_asked(each, world) for each in waiting)
+    needs = sum(requested_gpus(member, facts) for member in waiting)
     values: dict[str, Value] = {
         "group": group.name,
         "fit": placed,
         "waiting": len(waiting),
         "needed": group.min_member,
-        "gpus": asked,
+        "gpus": needs,
     }
-    return Answer(
-        Status.PENDING,
+    return PodDiagnosis(
+        PodStatus.PENDING,
         PendingCause.GANG_INCOMPLETE,
         Text(Key.GANG_TOO_LARGE, values),
-        evidence=tuple(_says(group, world)),
+        evidence=tuple(_scheduler_message(group, facts)),
         advice=(Text(Key.GANG_TOO_LARGE_ADVICE, {"fit": placed}),),
     )
 
 
-def _place(pods: list[PodFact], world: World) -> int:
-    """Given waiting pods, return how many of them have room at the same time."""
+def _place(pods: list[PodFact], facts: ClusterFacts) -> int:
+    """Number of pods for which there is room at the same time."""
     taken: defaultdict[str, Amounts] = defaultdict(dict)
     candidates: dict[object, list[NodeFact]] = {}
     placed = 0
-    for pod in sorted(pods, key=lambda each: -gpus_asked(each, world)):
-        # The pods of a group are mostly alike: where one could go, so could the next.
+    for pod in sorted(pods, key=lambda member: -requested_gpus(member, facts)):
+        # Pods of a group are mostly identical and have the same candidate nodes.
         alike = (str(pod.requests), str(pod.node_selector), pod.node_affinity, pod.tolerations)
         if alike not in candidates:
-            fits = sorted((each for each in fit_all(pod, world) if each.fits), key=lambda each: each.free)
-            candidates[alike] = [each.node for each in fits]
-        placed += any(_take(pod, node, taken[node.name], world) for node in candidates[alike])
+            fits = sorted((fit for fit in fit_all(pod, facts) if fit.fits), key=lambda fit: fit.free)
+            candidates[alike] = [fit.node for fit in fits]
+        placed += any(_take(pod, node, taken[node.name], facts) for node in candidates[alike])
     return placed
 
 
-def _take(pod: PodFact, node: NodeFact, used: Amounts, world: World) -> bool:
-    """Given a node and what is already used up there, use it up for this pod as well, if there is room."""
-    if any(amount > world.free(node, name) - used.get(name, 0.0) + 1e-6 for name, amount in pod.requests.items()):
+def _take(pod: PodFact, node: NodeFact, used: Amounts, facts: ClusterFacts) -> bool:
+    """Reserve the pod's requests on the node in `used` if there is room; return whether there was."""
+    if any(
+        amount > facts.free(node, name) - used.get(name, 0.0) + MAX_ROUNDING_ERROR
+        for name, amount in pod.requests.items()
+    ):
         return False
     for name, amount in pod.requests.items():
         used[name] = used.get(name, 0.0) + amount

@@ -1,4 +1,4 @@
-"""Volumes that could not be attached or mounted, from the words of kubelet, mount(8) and CSI drivers to one cause."""
+"""Volumes that could not be attached or mounted, classified from messages of the kubelet, mount(8) and CSI drivers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.explain.keys import Key
-from monitor.explain.quote import quote
-from monitor.explain.reasons import Answer, Status
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PodDiagnosis, PodStatus, family_diagnosis
+from monitor.explain.quote import Fragments, match_fragments, quote
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.text import Text, Value
 
-REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
+MOUNT_EVENT_REASONS = ("FailedMount", "FailedAttachVolume", "FailedMapVolume")
 
 
-class Mount(StrEnum):
-    """Why a volume is not there. The order is that of the decision: the specific before the general."""
+class MountFailureCause(StrEnum):
+    """Cause of a failed mount, specific causes first."""
 
     ACCESS_DENIED = "access-denied"
     NO_SUCH_EXPORT = "no-such-export"
@@ -38,19 +38,19 @@ class Mount(StrEnum):
     UNKNOWN = "unknown"
 
 
-# First match wins, on lower case.
-_FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
-    (Mount.ACCESS_DENIED, ("access denied by server",)),
-    (Mount.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
-    (Mount.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
-    (Mount.MULTI_ATTACH, ("multi-attach error",)),
-    (Mount.KEY_MISSING, ("references non-existent",)),
-    (Mount.HOST_PATH, ("hostpath type check failed",)),
-    (Mount.DISK_FULL, ("no space left on device",)),
-    (Mount.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
-    (Mount.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
+# The first match in the lower-cased message wins.
+_FRAGMENTS: Fragments[MountFailureCause] = (
+    (MountFailureCause.ACCESS_DENIED, ("access denied by server",)),
+    (MountFailureCause.HELPER_MISSING, ("/sbin/mount.", "unknown filesystem type", "mount.nfs: not found")),
+    (MountFailureCause.DRIVER_MISSING, ("not found in the list of registered csi drivers", "no volume plugin matched")),
+    (MountFailureCause.MULTI_ATTACH, ("multi-attach error",)),
+    (MountFailureCause.KEY_MISSING, ("references non-existent",)),
+    (MountFailureCause.HOST_PATH, ("hostpath type check failed",)),
+    (MountFailureCause.DISK_FULL, ("no space left on device",)),
+    (MountFailureCause.STALE, ("stale file handle", "stale nfs", "transport endpoint is not connected")),
+    (MountFailureCause.NO_SUCH_EXPORT, ("reason given by server: no such file", "no such file or directory")),
     (
-        Mount.UNREACHABLE,
+        MountFailureCause.UNREACHABLE,
         (
             "connection timed out",
             "connection refused",
@@ -64,17 +64,20 @@ _FRAGMENTS: tuple[tuple[Mount, tuple[str, ...]], ...] = (
             "mount.nfs: timed out",
         ),
     ),
-    (Mount.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
-    (Mount.PERMISSION, ("permission denied", "operation not permitted")),
-    (Mount.TIMED_OUT, ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded")),
+    (MountFailureCause.BAD_FILESYSTEM, ("bad superblock", "fsck", "structure needs cleaning", "wrong fs type")),
+    (MountFailureCause.PERMISSION, ("permission denied", "operation not permitted")),
+    (
+        MountFailureCause.TIMED_OUT,
+        ("timed out waiting for the condition", "context deadline exceeded", "deadlineexceeded"),
+    ),
 )
 _OBJECTS = re.compile(
     r"\b(persistentvolumeclaim|secret|configmap)s? \\?\"([^\"\\]+)\\?\" (?:is )?not found", re.IGNORECASE
 )
 _OBJECT_CAUSE = {
-    "persistentvolumeclaim": Mount.CLAIM_MISSING,
-    "secret": Mount.SECRET_MISSING,
-    "configmap": Mount.CONFIG_MISSING,
+    "persistentvolumeclaim": MountFailureCause.CLAIM_MISSING,
+    "secret": MountFailureCause.SECRET_MISSING,
+    "configmap": MountFailureCause.CONFIG_MISSING,
 }
 _VOLUME = re.compile(r"for volume \\?\"([^\"\\]+)\\?\"")
 _UNMOUNTED = re.compile(r"unmounted volumes=\[([^\]]*)\]")
@@ -82,63 +85,58 @@ _NFS_SOURCE = re.compile(r"(?:while mounting|mounting) (\S+:/\S*)")
 
 
 @dataclass(frozen=True)
-class MountCause:
-    """A classified message: the cause, and which volume, and which object, as far as it says."""
+class MountFailure:
+    """A classified message: cause, and the volume, object and source it names."""
 
-    cause: Mount
+    cause: MountFailureCause
     volume: str | None = None
     name: str | None = None
     source: str | None = None
 
 
-def classify(message: str | None) -> MountCause:
-    """Given an event's message, return why the volume is not there. Never raise: unknown is a cause too."""
+def classify(message: str | None) -> MountFailure:
+    """Cause of a failed mount from an event message; unknown messages yield UNKNOWN."""
     text = message or ""
     volume, unmounted, source = _VOLUME.search(text), _UNMOUNTED.search(text), _NFS_SOURCE.search(text)
     where = volume[1] if volume else unmounted[1] if unmounted else None
-    if found := _OBJECTS.search(text):
-        return MountCause(_OBJECT_CAUSE[found[1].lower()], where, found[2])
-    lower = text.lower()
-    cause = next((cause for cause, words in _FRAGMENTS if any(word in lower for word in words)), Mount.UNKNOWN)
-    return MountCause(cause, where, None, source[1].rstrip(",") if source else None)
+    if match := _OBJECTS.search(text):
+        return MountFailure(_OBJECT_CAUSE[match[1].lower()], where, match[2])
+    cause = match_fragments(text, _FRAGMENTS) or MountFailureCause.UNKNOWN
+    return MountFailure(cause, where, None, source[1].rstrip(",") if source else None)
 
 
-def not_mounted(pod: PodFact, world: World) -> Answer | None:
-    """Given a pod whose containers are not created yet, return which volume it waits for and why, or None."""
-    events = [event for event in world.events_of(pod) if event.reason in REASONS]
+def not_mounted(pod: PodFact, facts: ClusterFacts) -> PodDiagnosis | None:
+    """Diagnosis naming the volume that a pod waits for before its containers are created, or None."""
+    events = [event for event in facts.events_of(pod) if event.reason in MOUNT_EVENT_REASONS]
     if not events:
         return None
-    # "Timed out" follows every specific failure a minute later: the specific one tells.
-    order = list(Mount)
+    # A generic "timed out" follows every specific failure a minute later: prefer the specific one.
+    order = list(MountFailureCause)
     event = min(
-        reversed(events), key=lambda each: order.index(classify(each.message).cause) >= order.index(Mount.TIMED_OUT)
+        reversed(events),
+        key=lambda candidate: (
+            order.index(classify(candidate.message).cause) >= order.index(MountFailureCause.TIMED_OUT)
+        ),
     )
-    return _answer(event, pod)
+    return _diagnosis(event, pod)
 
 
-def _answer(event: EventFact, pod: PodFact) -> Answer:
-    found = classify(event.message)
+def _diagnosis(event: EventFact, pod: PodFact) -> PodDiagnosis:
+    failure = classify(event.message)
     values: dict[str, Value] = {
-        "volume": found.volume or "?",
-        "name": found.name or "?",
-        "source": found.source or _source(pod, found.volume) or found.volume or "?",
+        "volume": failure.volume or "?",
+        "name": failure.name or "?",
+        "source": failure.source or _source(pod, failure.volume) or failure.volume or "?",
         "node": pod.node or "?",
         "namespace": pod.namespace,
     }
-    word = found.cause.name
-    evidence = [Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count})]
-    return Answer(
-        Status.CREATING,
-        f"mount-{found.cause.value}",
-        Text(Key[f"MOUNT_{word}"], values),
-        tuple(evidence),
-        (Text(Key[f"MOUNT_{word}_ADVICE"], values),),
-    )
+    evidence = (Text(Key.MOUNT_SAYS, {"message": quote(event.message), "count": event.count}),)
+    return family_diagnosis(PodStatus.CREATING, "MOUNT", failure.cause.name, values, evidence)
 
 
 def _source(pod: PodFact, name: str | None) -> str | None:
-    """Given a volume's name, return where it comes from: `server:/path`, a path of the node, or a claim."""
-    volume = next((each for each in pod.volumes if each.name == name), None)
+    """Source of a volume: `server:/path`, a host path, or a claim."""
+    volume = next((candidate for candidate in pod.volumes if candidate.name == name), None)
     if volume is None:
         return None
     if volume.server and volume.path:

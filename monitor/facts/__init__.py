@@ -1,6 +1,6 @@
-"""Facts: small frozen values that travel between the parts. This package imports nothing but msgspec.
+"""Facts: small immutable values shared by all packages, including the wire format of agents.
 
-Reading produces facts, deciding consumes them. Nothing here knows where a fact came from or what it means.
+Collectors and decoders produce facts, decision code consumes them; facts carry no logic of either.
 """
 
 from monitor.facts.base import Fact
@@ -18,7 +18,7 @@ from monitor.facts.gpu import (
     XidEvent,
     XidFacts,
 )
-from monitor.facts.node import SCHEMA, CollectorFact, NodeSnapshot
+from monitor.facts.node import SCHEMA_VERSION, CollectorFact, NodeSnapshot
 from monitor.facts.storage import (
     DiskFact,
     DiskIoFact,
@@ -34,7 +34,7 @@ from monitor.facts.storage import (
 from monitor.facts.workload import ContainerFact, ContainerUsageFact, HostFact, LogFact, ShmFact
 
 __all__ = [
-    "SCHEMA",
+    "SCHEMA_VERSION",
     "CollectorFact",
     "ContainerFact",
     "ContainerUsageFact",

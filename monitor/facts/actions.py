@@ -1,7 +1,7 @@
-"""What the daemon asks an agent to do, and what became of it: the wire format of the agent's guarded actions.
+"""Wire format of the guarded actions that the daemon requests from an agent, and of their results.
 
-Each action carries what the plan knew of its target, so that the agent can see that it still is so. What an action
-does not name is never touched.
+An action carries the state of its target at planning time so that the agent can re-check it. An agent never touches
+anything that the action does not name.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.facts.base import Fact, Figure, Whole
+from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
 
 class Action(Fact, frozen=True, kw_only=True, tag_field="kind"):
-    """Base of the actions; on the wire, `kind` says which one it is."""
+    """Base of the actions; `kind` on the wire identifies the type."""
 
 
 class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
-    """Remove an image from a runtime's cache, all its names, if nobody needs it at that moment.
+    """Remove an unused image from a runtime's cache, with all its names.
 
-    `names` are those that the plan knew: an image that has got another one meanwhile is kept. `keep_names` are those
-    that pods or templates of the cluster name. `protect_stopped` keeps images of containers that do not run,
-    `protect_local` those that no registry is known to have.
+    `names` are the names at planning time: an image that has gained another name since is kept. `keep_names` are those
+    that pods or templates of the cluster reference. `protect_stopped` keeps images of stopped containers,
+    `protect_local` those not known to be in any registry.
     """
 
     runtime: str
@@ -30,25 +30,25 @@ class RemoveImage(Action, frozen=True, kw_only=True, tag="remove-image"):
     names: tuple[str, ...] = ()
     keep_names: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
-    min_age_seconds: Figure
+    min_age_seconds: BoundedFloat
     protect_stopped: bool = True
     protect_local: bool = True
 
 
 class PruneBuildCache(Action, frozen=True, kw_only=True, tag="prune-build-cache"):
-    """Remove what builds left behind and nobody used for so long."""
+    """Remove build cache that has been unused for `unused_seconds`."""
 
     runtime: str
-    unused_seconds: Figure
+    unused_seconds: BoundedFloat
 
 
 class KillProcess(Action, frozen=True, kw_only=True, tag="kill-process"):
-    """End a process that holds a card and belongs to no pod: TERM, then KILL. Another start time is another process."""
+    """End a process that holds a GPU and belongs to no pod: TERM, then KILL. `started_at` guards against pid reuse."""
 
-    pid: Whole
-    started_at: Figure
+    pid: BoundedInt
+    started_at: BoundedFloat
     gpu: str
-    grace_seconds: Figure = 10.0
+    grace_seconds: BoundedFloat = 10.0
 
 
 class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
@@ -57,50 +57,50 @@ class ScanDatasets(Action, frozen=True, kw_only=True, tag="scan-datasets"):
     root: str
     pattern: str
     files: bool = False
-    entries_per_second: Whole | None = None
+    entries_per_second: BoundedInt | None = None
 
 
 class TrashUnit(Action, frozen=True, kw_only=True, tag="trash-unit"):
-    """Move a unit into the trash of its root, if it still is what the scan saw: same inode, nothing newer, unused."""
+    """Move a unit to the trash of its root if it is unchanged since the scan: same inode, nothing newer, unused."""
 
     root: str
     path: str
     device: int
     inode: int
-    newest: Figure
+    newest: BoundedFloat
     policy: str
 
 
 class RestoreUnit(Action, frozen=True, kw_only=True, tag="restore-unit"):
-    """Put a unit back from the trash to where it was."""
+    """Move a unit from the trash back to its original path."""
 
     root: str
     trash_id: str
 
 
 class PurgeTrash(Action, frozen=True, kw_only=True, tag="purge-trash"):
-    """Delete for good what has been in the trash of a root for so long."""
+    """Permanently delete trash entries of a root that are older than `older_than_seconds`."""
 
     root: str
-    older_than_seconds: Figure
+    older_than_seconds: BoundedFloat
 
 
 AnyAction = RemoveImage | PruneBuildCache | KillProcess | ScanDatasets | TrashUnit | RestoreUnit | PurgeTrash
 
 
 class ActionRequest(Fact, frozen=True, kw_only=True):
-    """One action. `id` is used once; before `issued_at` and after `expires_at` it is refused."""
+    """One action. `id` is valid once, and only between `issued_at` and `expires_at`."""
 
     id: str
-    issued_at: Figure
-    expires_at: Figure
+    issued_at: BoundedFloat
+    expires_at: BoundedFloat
     policy: str
     plan: str
     action: AnyAction
 
 
 class ActionState(StrEnum):
-    """How far an action is."""
+    """Progress of an action."""
 
     RUNNING = "running"
     DONE = "done"
@@ -109,30 +109,30 @@ class ActionState(StrEnum):
 
 
 class ActionFact(Fact, frozen=True, kw_only=True):
-    """What became of an action. `outcome` is a word: removed, killed, trashed, in-use, pinned, changed, gone, ..."""
+    """Result of an action. `outcome` is a code: removed, killed, trashed, in-use, pinned, changed, gone, ..."""
 
     id: str
     kind: str
     state: ActionState
-    started_at: Figure
-    finished_at: Figure | None = None
+    started_at: BoundedFloat
+    finished_at: BoundedFloat | None = None
     outcome: str | None = None
     message: str | None = None
-    freed_bytes: Whole | None = None
-    progress: dict[str, Whole] = msgspec.field(default_factory=dict)
+    freed_bytes: BoundedInt | None = None
+    progress: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
     result: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict)
 
 
 class ActionsFact(Fact, frozen=True, kw_only=True):
-    """Whether an agent acts at all, and what it was asked for since it started. In the snapshot.
+    """Whether an agent executes actions, and counts of those requested since it started. In the snapshot.
 
-    `done` and `failed` count by `kind/outcome`, what was refused by the re-check among the done; `refused` what was
-    turned away, by reason: token, replayed, expired, too-many, malformed, disabled.
+    `done` and `failed` count by `kind/outcome`; actions that the re-check declined are in `done`. `refused` counts
+    rejected requests by reason: token, replayed, expired, too-many, malformed, disabled.
     """
 
     enabled: bool
-    done: dict[str, Whole] = msgspec.field(default_factory=dict)
-    failed: dict[str, Whole] = msgspec.field(default_factory=dict)
-    refused: dict[str, Whole] = msgspec.field(default_factory=dict)
-    refused_at: Figure | None = None
+    done: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    failed: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    refused: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    refused_at: BoundedFloat | None = None
     running: tuple[str, ...] = ()

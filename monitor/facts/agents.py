@@ -1,4 +1,4 @@
-"""What the daemon knows of each agent: its last word, and since when it is silent."""
+"""Agents as the daemon sees them: the last snapshot, and since when the agent has been silent."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from monitor.facts.node import NodeSnapshot
 
 
 class AgentFact(Fact, frozen=True, kw_only=True):
-    """One agent. `snapshot` is the last one received, however old: `received_at` says when that was.
+    """One agent. `snapshot` is the last one received, however old; `received_at` is when.
 
-    `silent_since` is when the first of the failed attempts after the last answer was made; None while it answers.
-    `node` is what Kubernetes or the agent itself calls the node; None until one of them has spoken.
+    `silent_since` is the first failed poll after the last success; None while the agent answers. `node` is its name
+    according to Kubernetes or the agent; None until either is known.
     """
 
     target: str

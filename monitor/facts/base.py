@@ -1,4 +1,4 @@
-"""What every fact has in common."""
+"""Base class and bounded types of facts."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import Annotated
 
 import msgspec
 
-# What an agent may say: more than any node has, and little enough to be added up, multiplied and divided. A snapshot
-# that says more is none; were it believed, one liar's sum would be too large for everybody. Devices and inodes, which
-# are only compared, may be any number of 64 bits.
-Whole = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-Figure = Annotated[float, msgspec.Meta(ge=-1e20, le=1e20)]
-# How many of something a node may have: of what each is shown and judged by itself, and of all else.
-Few = msgspec.Meta(max_length=256)
-Many = msgspec.Meta(max_length=50_000)
+# Limits of numbers from agents: above any real value, and small enough for sums and products. A snapshot that exceeds
+# them is rejected, so that one faulty agent cannot overflow cluster-wide sums. Device and inode numbers are only
+# compared and may be any 64-bit number.
+BoundedInt = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+BoundedFloat = Annotated[float, msgspec.Meta(ge=-1e20, le=1e20)]
+# Maximum lengths: of lists whose items are shown and evaluated individually, and of all other lists.
+SHORT_LIST = msgspec.Meta(max_length=256)
+LONG_LIST = msgspec.Meta(max_length=50_000)
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An immutable observation. A field that is None was not observed: it is never 0 and never "fine".
+    """An immutable observation. None means not observed, never 0 or "fine".
 
     Unknown fields are ignored on decoding, so a newer agent can talk to an older daemon.
-    `gc=False` because facts are trees and never refer back to themselves: it spares the collector 10,000 objects.
+    `gc=False`: facts are trees without cycles, which spares the garbage collector 10,000 objects.
     """

@@ -1,4 +1,4 @@
-"""The cluster as one consistent view: every card with exactly one state, every pod with an owner."""
+"""The cluster as one consistent view: every GPU has exactly one state, every pod an owner."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from monitor.facts.text import Evidence
 
 
 class GpuState(StrEnum):
-    """What a card is doing, decided from all that is known of it. The order is that of the decision."""
+    """State of a GPU, derived from all facts about it. Members are in decision order."""
 
     UNKNOWN = "unknown"  # no fresh facts
-    FAULTY = "faulty"  # lost, XID, ECC, a remap or a reset that is due
-    WEDGED = "wedged"  # a holder in D or Z, or gone from /proc
-    ZOMBIE = "zombie"  # a process whose pod is finished, deleted or overdue in terminating
-    ORPHAN = "orphan"  # a process that belongs to no pod
-    GHOST = "ghost"  # memory or utilisation without a process
-    IDLE_HELD = "idle-held"  # a live pod has it and has not used it for a while
-    BUSY = "busy"  # a live pod has it
-    PHANTOM = "phantom"  # the kubelet has it down for a pod that does not exist
+    FAULTY = "faulty"  # lost, XID, ECC, pending row remap or reset
+    WEDGED = "wedged"  # a holding process in state D or Z, or gone from /proc
+    ZOMBIE = "zombie"  # held by a process whose pod is finished, deleted or overdue in terminating
+    ORPHAN = "orphan"  # held by a process that belongs to no pod
+    GHOST = "ghost"  # memory or utilization without a process
+    IDLE_HELD = "idle-held"  # held by a live pod that has not used it for a while
+    BUSY = "busy"  # held by a live pod
+    PHANTOM = "phantom"  # allocated by the kubelet to a pod that does not exist
     FREE = "free"
 
 
 class Identity(Fact, frozen=True, kw_only=True):
-    """Whose a pod is. None where nothing says."""
+    """Owner of a pod. None where unknown."""
 
     user: str | None = None
     job: str | None = None
@@ -39,21 +39,21 @@ class Identity(Fact, frozen=True, kw_only=True):
 
 
 class Holder(Fact, frozen=True, kw_only=True):
-    """A pod that has, or had, a card. `by` says who says so: pod-resources, checkpoint, process."""
+    """A pod that holds, or held, a GPU. `by` lists the sources: pod-resources, checkpoint, process."""
 
     pod_uid: str | None = None
     pod: str | None = None
     namespace: str | None = None
     container: str | None = None
     by: tuple[str, ...] = ()
-    live: bool | None = None  # None: Kubernetes cannot be asked
+    live: bool | None = None  # None: Kubernetes is not visible
     user: str | None = None
     job: str | None = None
     queue: str | None = None
 
 
 class GpuView(Fact, frozen=True, kw_only=True):
-    """One card. `since` is when it was first seen in this state."""
+    """One GPU. `since` is when it was first seen in this state."""
 
     node: str
     state: GpuState
@@ -72,9 +72,9 @@ class GpuView(Fact, frozen=True, kw_only=True):
 
 
 class NodeView(Fact, frozen=True, kw_only=True):
-    """One node. `free` is what the scheduler could still give away and no card's state forbids.
+    """One node. `free` counts GPUs that the scheduler can still assign and whose state permits it.
 
-    `heard_at` is when its agent last answered; `silent_since` since when it does not.
+    `heard_at` is the agent's last answer; `silent_since` since when it has not answered.
     """
 
     name: str
@@ -89,13 +89,13 @@ class NodeView(Fact, frozen=True, kw_only=True):
     capacity: int | None = None
     allocatable: int | None = None
     requested: int = 0
-    cards: int | None = None  # as the driver counts them
+    cards: int | None = None  # GPUs according to the driver
     free: int | None = None
     disagreements: tuple[str, ...] = ()
 
 
 class UsageView(Fact, frozen=True, kw_only=True):
-    """What a pod, or all pods of a user, use. None: not known."""
+    """Resource usage of a pod, or of all pods of a user. None: unknown."""
 
     gpus: float = 0
     gpu_memory_bytes: int | None = None
@@ -107,7 +107,7 @@ class UsageView(Fact, frozen=True, kw_only=True):
 
 
 class PodView(Fact, frozen=True, kw_only=True):
-    """A live or waiting pod with its owner and what it uses."""
+    """A live or pending pod with its owner and usage."""
 
     uid: str
     name: str
@@ -121,7 +121,7 @@ class PodView(Fact, frozen=True, kw_only=True):
 
 
 class FreeView(Fact, frozen=True, kw_only=True):
-    """Free cards of one model: in total, and the largest job that fits on one node."""
+    """Free GPUs of one model: in total, and the most on one node."""
 
     model: str
     total: int
@@ -131,7 +131,7 @@ class FreeView(Fact, frozen=True, kw_only=True):
 
 
 class QueueView(Fact, frozen=True, kw_only=True):
-    """A queue or virtual cluster: what its pods have, what waits, and what it may still take where it says so."""
+    """A queue or virtual cluster: GPUs used, GPUs waiting, and remaining capacity where limited."""
 
     name: str
     used: float
@@ -142,7 +142,7 @@ class QueueView(Fact, frozen=True, kw_only=True):
 
 
 class SourceView(Fact, frozen=True, kw_only=True):
-    """Whether a part of the world can be seen: kubernetes, or one kind of its objects, or the agents."""
+    """Visibility of a data source: kubernetes, one of its resources, or the agents."""
 
     name: str
     ok: bool
@@ -151,7 +151,7 @@ class SourceView(Fact, frozen=True, kw_only=True):
 
 
 class ClusterView(Fact, frozen=True, kw_only=True):
-    """Everything, as of one moment. Equal inputs give an equal view, in whatever order they arrived."""
+    """The whole cluster at one moment. Equal inputs give an equal view, in whatever order they arrive."""
 
     at: float
     nodes: tuple[NodeView, ...] = ()

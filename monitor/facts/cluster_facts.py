@@ -1,4 +1,4 @@
-"""Everything an explanation may look at, indexed once."""
+"""Indexed cluster facts: everything that explanations and rules read."""
 
 from __future__ import annotations
 
@@ -9,28 +9,18 @@ from functools import cached_property
 
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuView, Identity, NodeView
-from monitor.facts.kube import (
-    Amounts,
-    EventFact,
-    NodeFact,
-    PodFact,
-    PodGroupFact,
-    QueueFact,
-    QuotaFact,
-    WorkloadFact,
-)
+from monitor.facts.kube import Amounts, EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 
-FINISHED = ("Succeeded", "Failed")
-NOBODY = Identity()
+NO_IDENTITY = Identity()
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 VOLCANO_JOB = "volcano.sh/job-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 
 
 @dataclass(frozen=True)
-class World:
-    """Facts of one moment, made by `make_world`. `view` and `agents` may be missing: explanations then say less."""
+class ClusterFacts:
+    """Facts of one moment, built by `make_cluster_facts`. Explanations have less detail without `view` or `agents`."""
 
     pods: tuple[PodFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()
@@ -47,63 +37,61 @@ class World:
 
     @cached_property
     def node_by_name(self) -> dict[str, NodeFact]:
-        """Nodes by name."""
         return {node.name: node for node in self.nodes}
 
     @cached_property
     def view_of_node(self) -> dict[str, NodeView]:
-        """What the view says of each node."""
         return {node.name: node for node in self.view.nodes} if self.view else {}
 
     @cached_property
     def agent_of_node(self) -> dict[str, AgentFact]:
-        """The agent that speaks for each node: of several, the one that was heard last."""
+        """Agent by node; of several, the one with the newest snapshot."""
         ordered = sorted(self.agents, key=lambda agent: (agent.received_at or 0.0, agent.target))
         return {agent.node or agent.target: agent for agent in ordered}
 
     @cached_property
     def bound(self) -> dict[str, tuple[PodFact, ...]]:
-        """The pods of each node that have not finished: the ones whose requests count."""
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        """Unfinished pods by node: those whose requests count."""
+        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
-            if pod.node is not None and pod.phase not in FINISHED:
-                found[pod.node].append(pod)
-        return {node: tuple(pods) for node, pods in found.items()}
+            if pod.node is not None and not pod.finished:
+                by_node[pod.node].append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
     def nominated(self) -> dict[str, tuple[PodFact, ...]]:
-        """The waiting pods for which each node makes room."""
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        """Pending pods by the node nominated for them."""
+        by_node: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods:
-            if pod.node is None and pod.nominated_node is not None and pod.phase not in FINISHED:
-                found[pod.nominated_node].append(pod)
-        return {node: tuple(pods) for node, pods in found.items()}
+            if pod.node is None and pod.nominated_node is not None and not pod.finished:
+                by_node[pod.nominated_node].append(pod)
+        return {node: tuple(pods) for node, pods in by_node.items()}
 
     @cached_property
     def used(self) -> dict[str, Amounts]:
-        """What the pods of each node ask for together, as the scheduler counts it."""
-        found: dict[str, Amounts] = {}
+        """Total requests by node, as the scheduler counts them."""
+        by_node: dict[str, Amounts] = {}
         for node, pods in self.bound.items():
             total: Amounts = {"pods": float(len(pods))}
             for pod in pods:
                 for name, amount in pod.requests.items():
                     total[name] = total.get(name, 0.0) + amount
-            found[node] = total
-        return found
+            by_node[node] = total
+        return by_node
 
     @cached_property
-    def cards(self) -> dict[str, tuple[GpuView, ...]]:
-        """The cards that each pod holds, by the pod's uid."""
-        found: defaultdict[str, list[GpuView]] = defaultdict(list)
+    def gpus_by_pod(self) -> dict[str, tuple[GpuView, ...]]:
+        """GPUs held by each pod, by pod uid."""
+        by_pod: defaultdict[str, list[GpuView]] = defaultdict(list)
         for gpu in self.view.gpus if self.view else ():
             for holder in gpu.holders:
                 if holder.pod_uid is not None:
-                    found[holder.pod_uid].append(gpu)
-        return {uid: tuple(gpus) for uid, gpus in found.items()}
+                    by_pod[holder.pod_uid].append(gpu)
+        return {uid: tuple(gpus) for uid, gpus in by_pod.items()}
 
     @cached_property
     def snapshots(self) -> dict[str, NodeSnapshot]:
-        """What each node's agent says now. What a silent one said earlier proves nothing."""
+        """Snapshots of the nodes whose agents answer. Older data of silent agents proves nothing."""
         return {
             agent.node or agent.snapshot.node: agent.snapshot
             for agent in self.agents
@@ -112,78 +100,81 @@ class World:
 
     @cached_property
     def _groups(self) -> dict[tuple[str, str], PodGroupFact]:
-        """PodGroups by namespace and each of the words by which their pods refer to them."""
-        found: dict[tuple[str, str], PodGroupFact] = {}
+        """PodGroups by namespace and each name that their pods may use to refer to them."""
+        groups: dict[tuple[str, str], PodGroupFact] = {}
         for group in self.pod_groups:
             owner = group.owner
-            for word in (owner.name if owner else None, owner.uid if owner else None, group.name):
-                if word:
-                    found[group.namespace, word] = group
-        return found
+            for reference in (owner.name if owner else None, owner.uid if owner else None, group.name):
+                if reference:
+                    groups[group.namespace, reference] = group
+        return groups
 
     @cached_property
     def _members(self) -> dict[str, tuple[PodFact, ...]]:
-        found: defaultdict[str, list[PodFact]] = defaultdict(list)
+        by_group: defaultdict[str, list[PodFact]] = defaultdict(list)
         for pod in self.pods if self.pod_groups else ():
             if group := self.group_of(pod):
-                found[group.uid].append(pod)
-        return {uid: tuple(pods) for uid, pods in found.items()}
+                by_group[group.uid].append(pod)
+        return {uid: tuple(pods) for uid, pods in by_group.items()}
 
     @cached_property
     def _workloads(self) -> dict[tuple[str, str], WorkloadFact]:
-        found: dict[tuple[str, str], WorkloadFact] = {}
+        workloads: dict[tuple[str, str], WorkloadFact] = {}
         for workload in self.workloads:
-            found[workload.namespace, workload.name] = workload
+            workloads[workload.namespace, workload.name] = workload
             if workload.owner and workload.owner.uid:
-                found[workload.namespace, workload.owner.uid] = workload
-        return found
+                workloads[workload.namespace, workload.owner.uid] = workload
+        return workloads
 
     def group_of(self, pod: PodFact) -> PodGroupFact | None:
-        """Given a pod, return the Volcano PodGroup that it is in: by name, else by common owner."""
+        """Volcano PodGroup of the pod: by name, else by common owner."""
         named = (*(pod.annotations.get(key) for key in GROUP_ANNOTATIONS), pod.labels.get(VOLCANO_JOB))
-        words = (*named, pod.owner.uid if pod.owner else None, pod.uid)
+        references = (*named, pod.owner.uid if pod.owner else None, pod.uid)
         groups = self._groups
-        return next((groups[pod.namespace, word] for word in words if word and (pod.namespace, word) in groups), None)
+        return next(
+            (groups[pod.namespace, name] for name in references if name and (pod.namespace, name) in groups), None
+        )
 
     def members(self, group: PodGroupFact) -> tuple[PodFact, ...]:
-        """Given a PodGroup, return its pods."""
+        """Pods of the PodGroup."""
         return self._members.get(group.uid, ())
 
     def workload_of(self, pod: PodFact) -> WorkloadFact | None:
-        """Given a pod, return the Kueue Workload that it belongs to: by group, else by owner."""
-        words = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
-        found = self._workloads
-        return next((found[pod.namespace, word] for word in words if word and (pod.namespace, word) in found), None)
+        """Kueue Workload of the pod: by group, else by owner."""
+        references = (pod.labels.get(KUEUE_GROUP), pod.owner.uid if pod.owner else None, pod.uid)
+        workloads = self._workloads
+        return next(
+            (workloads[pod.namespace, name] for name in references if name and (pod.namespace, name) in workloads), None
+        )
 
     def identity(self, pod: PodFact) -> Identity:
-        """Given a pod, return whose it is."""
-        return self.identities.get(pod.uid, NOBODY)
+        return self.identities.get(pod.uid, NO_IDENTITY)
 
     def user(self, pod: PodFact) -> str:
-        """Given a pod, return whom to ask: its user or, where nothing says, its namespace."""
+        """User of the pod, else its namespace."""
         return self.identity(pod).user or pod.namespace
 
     def events_of(self, pod: PodFact) -> tuple[EventFact, ...]:
-        """Given a pod, return what happened to it, oldest first. An earlier pod of the same name is another pod."""
+        """Events of the pod, oldest first. An earlier pod of the same name is a different pod."""
         return self.events_by_uid.get(pod.uid, ())
 
     def events_named(self, kind: str, namespace: str | None, name: str) -> tuple[EventFact, ...]:
-        """Given an object's kind and name, return what happened to it, oldest first."""
+        """Events of the object, oldest first."""
         return self.events_by_name.get((kind, namespace, name), ())
 
     def free(self, node: NodeFact, resource: str) -> float:
-        """Given a node, return how much of a resource the scheduler could still give away there."""
+        """Amount of a resource that the scheduler can still assign on the node."""
         return node.allocatable.get(resource, 0.0) - self.used.get(node.name, {}).get(resource, 0.0)
 
     def free_gpus(self, node: NodeFact, resource: str) -> int:
-        """Given a node, return its free GPUs: as the one view of the cluster has it, else by what pods ask for."""
+        """Free GPUs of the node according to the cluster view, else by requests."""
         seen = self.view_of_node.get(node.name)
         if seen is not None and seen.free is not None and resource == self.resource:
             return seen.free
         return max(0, int(self.free(node, resource) + 1e-6))
 
 
-def make_world(
+def make_cluster_facts(
     *,
     pods: Iterable[PodFact] = (),
     nodes: Iterable[NodeFact] = (),
@@ -196,19 +187,19 @@ def make_world(
     agents: Iterable[AgentFact] = (),
     view: ClusterView | None = None,
     resource: str = "nvidia.com/gpu",
-) -> World:
-    """Given the facts of one moment, in any order, return them indexed."""
+) -> ClusterFacts:
+    """Index the facts of one moment, given in any order."""
     by_uid: defaultdict[str, list[EventFact]] = defaultdict(list)
     by_name: defaultdict[tuple[str, str | None, str], list[EventFact]] = defaultdict(list)
-    for event in sorted(events, key=lambda each: (each.last_at or 0.0, each.uid)):
+    for event in sorted(events, key=lambda event: (event.last_at or 0.0, event.uid)):
         by_name[event.kind, event.namespace, event.name].append(event)
         if event.involved_uid is not None:
             by_uid[event.involved_uid].append(event)
-    return World(
+    return ClusterFacts(
         pods=tuple(pods),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        events_by_uid={uid: tuple(found) for uid, found in by_uid.items()},
-        events_by_name={name: tuple(found) for name, found in by_name.items()},
+        events_by_uid={uid: tuple(items) for uid, items in by_uid.items()},
+        events_by_name={name: tuple(items) for name, items in by_name.items()},
         quotas=tuple(quotas),
         queues=tuple(queues),
         pod_groups=tuple(pod_groups),

@@ -1,6 +1,6 @@
-"""Datasets below the roots of a node: what is there, how old, whose, in use by whom, and what lies in the trash.
+"""Datasets below the configured roots of a node: size, age, owner, use, and trash.
 
-Names on a disk are bytes. `path_text` is the one way they become text, and `path_bytes` the one way back.
+File names are bytes. `path_text` and `path_bytes` are the only conversions to and from text.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote_to_bytes
 
-from monitor.facts.base import Fact, Figure, Whole
+from monitor.facts.base import BoundedFloat, BoundedInt, Fact
 
-Kind = Literal["dir", "file"]
+UnitKind = Literal["dir", "file"]
 
 
 def path_text(raw: bytes) -> str:
-    """Given a path as the kernel has it, return it as text that JSON, a log line and a person can take.
+    """The path as text that is safe in JSON and log lines.
 
-    What is not UTF-8, cannot be printed, or is a percent sign is written as %XX. Each path has exactly one text.
+    Bytes that are not UTF-8, unprintable characters and percent signs become %XX. Each path has exactly one text.
     """
     text = raw.decode("utf-8", "surrogateescape")
     if text.isprintable() and "%" not in text:
@@ -25,7 +25,7 @@ def path_text(raw: bytes) -> str:
 
 
 def path_bytes(text: str) -> bytes:
-    """Given what `path_text` wrote, return the path. Raise ValueError if that never wrote it."""
+    """The path of a `path_text` result. Raise ValueError for any other text."""
     raw = unquote_to_bytes(text)
     if path_text(raw) != text:
         raise ValueError(f"not the text of a path: {text!r}")
@@ -37,72 +37,72 @@ def _escaped(char: str) -> str:
 
 
 class UseFact(Fact, frozen=True, kw_only=True):
-    """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown, when that cannot be told."""
+    """Why a unit counts as in use: open, cwd, root, exe, map, mount, loop; or unknown if that cannot be determined."""
 
     how: str
-    pid: Whole | None = None
+    pid: BoundedInt | None = None
 
 
 class UnitFact(Fact, frozen=True, kw_only=True):
-    """One unit: a directory with all that is in it, or a file. `path` is relative to `root`, as `path_text` has it.
+    """One unit: a directory with its contents, or a file. `path` is relative to `root`, as `path_text` writes it.
 
-    Bytes of a file with several names count once in a scan. `newest_atime` is that of files: reading a directory, as
-    this scan does, changes its own. `failures` counts what could not be read; `errors` are the first of them.
-    A unit with failures has at least these bytes and may be newer than it seems.
+    Hard-linked files count once per scan. `newest_atime` is that of files: the scan itself changes the atime of
+    directories. `failures` counts unreadable entries, `errors` lists the first of them. A unit with failures has at
+    least this size and may be newer than it appears.
     """
 
     root: str
     path: str
-    kind: Kind
+    kind: UnitKind
     device: int
     inode: int
-    owner_uid: Whole
+    owner_uid: BoundedInt
     owner: str | None = None
-    allocated_bytes: Whole
-    apparent_bytes: Whole
-    files: Whole
-    newest_atime: Figure | None = None
-    newest_mtime: Figure
-    newest_ctime: Figure
+    allocated_bytes: BoundedInt
+    apparent_bytes: BoundedInt
+    files: BoundedInt
+    newest_atime: BoundedFloat | None = None
+    newest_mtime: BoundedFloat
+    newest_ctime: BoundedFloat
     pinned: bool = False
-    in_use_by: tuple[UseFact, ...] | None = None  # None: nobody has looked
+    in_use_by: tuple[UseFact, ...] | None = None  # None: not checked
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0
 
 
 class ScanFact(Fact, frozen=True, kw_only=True):
-    """One look at a root. Only units that were read to their end are in it; `left_out` were over the cap.
+    """One scan of a root. It contains only completely read units; `left_out` counts those over the limit.
 
-    `atime_usable` is False where reading does not set it (noatime, read-only), None where a server decides.
+    `atime_usable` is False where reading does not update atime (noatime, read-only), None where a server decides.
     """
 
     root: str
-    started_at: Figure
-    finished_at: Figure
+    started_at: BoundedFloat
+    finished_at: BoundedFloat
     units: tuple[UnitFact, ...] = ()
-    left_out: Whole = 0
-    entries: Whole = 0
+    left_out: BoundedInt = 0
+    entries: BoundedInt = 0
     atime_usable: bool | None = None
     read_only: bool = False
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0
 
 
 class TrashFact(Fact, frozen=True, kw_only=True):
-    """One entry of a trash. `state`: trashed; purging (begun, can no longer be restored); empty (nothing was moved)."""
+    """One trash entry. `state`: trashed; purging (begun, no longer restorable); empty (nothing was moved)."""
 
     id: str
     root: str
     path: str
-    kind: Kind
+    kind: UnitKind
     device: int
     inode: int
-    owner_uid: Whole
+    owner_uid: BoundedInt
     owner: str | None = None
-    allocated_bytes: Whole
-    files: Whole
-    trashed_at: Figure
+    allocated_bytes: BoundedInt
+    files: BoundedInt
+    trashed_at: BoundedFloat
     policy: str
     state: str
 
@@ -111,8 +111,8 @@ class PurgeFact(Fact, frozen=True, kw_only=True):
     """One purge of an entry. `deleted` counts files and directories; `finished` is False while anything is left."""
 
     id: str
-    deleted: Whole
+    deleted: BoundedInt
     finished: bool
     stopped: bool = False
     errors: tuple[str, ...] = ()
-    failures: Whole = 0
+    failures: BoundedInt = 0

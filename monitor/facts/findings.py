@@ -1,4 +1,4 @@
-"""Findings: what is wrong, with whom, why, since when, and what to do about it."""
+"""Findings: what is wrong, for which subject, why, since when, and what to do."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import StrEnum
 from monitor.facts.base import Fact
 from monitor.facts.text import Text
 
-# Every label that a finding may carry, and so every label of an alert.
+# All labels of findings, and therefore of alerts.
 LABELS = (
     "cluster", "node", "gpu", "pod", "namespace", "container", "user", "job", "queue", "mount", "image", "service",
 )  # fmt: skip
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     INFO = "info"
     WARNING = "warning"
@@ -22,14 +22,13 @@ class Severity(StrEnum):
 
 
 class Scope(Fact, frozen=True, kw_only=True):
-    """Findings that have these labels, of these rules and with these causes (of any, if none is named)."""
+    """Findings with these labels, rules and causes; no rules or causes means any."""
 
     labels: dict[str, str]
     rules: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
 
     def covers(self, finding: Finding) -> bool:
-        """Return whether a finding is one of these."""
         if self.rules and finding.rule not in self.rules:
             return False
         if self.causes and finding.cause not in self.causes:
@@ -38,11 +37,11 @@ class Scope(Fact, frozen=True, kw_only=True):
 
 
 class Finding(Fact, frozen=True, kw_only=True):
-    """Something that is wrong. `labels` name the subject; together with the rule they are what a finding is known by.
+    """A detected problem. `labels` name the subject; rule and labels together identify the finding.
 
-    `headline` says it in one sentence, `evidence` gives the figures, `advice` what to do. `since` is when it began,
-    where that is known. `explains` are the findings that are only its symptoms; `explained_by` is set on those, to the
-    key of the cause. `held` is set while there are no fresh facts and the finding is what was last known.
+    `headline` is one sentence, `evidence` the figures, `advice` what to do. `since` is the start, if known. `explains`
+    selects findings that are only symptoms of this one; on those, `explained_by` is the key of this one. `held` is set
+    while there are no fresh facts and the finding is the last known one.
     """
 
     rule: str
@@ -60,5 +59,5 @@ class Finding(Fact, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Return what this finding is known by: a change of cause or severity is the same finding getting worse."""
+        """Identity of the finding: a change of cause or severity does not make it a new finding."""
         return self.rule + "".join(f"|{name}={self.labels[name]}" for name in sorted(self.labels))

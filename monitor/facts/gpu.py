@@ -1,121 +1,121 @@
-"""GPUs as one node's driver reports them: devices, processes, XIDs, and what the kubelet handed out."""
+"""GPUs of one node: devices, processes, XIDs, and devices allocated by the kubelet."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from monitor.facts.base import Fact, Few, Figure, Many, Whole
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
 
 
 class EccFact(Fact, frozen=True, kw_only=True):
-    """ECC error counts. Volatile ones reset with the driver, aggregate ones live as long as the card."""
+    """ECC error counts. Volatile counts reset with the driver, aggregate counts last for the lifetime of the GPU."""
 
     enabled: bool | None = None
-    volatile_corrected_sram: Whole | None = None
-    volatile_corrected_dram: Whole | None = None
-    volatile_uncorrected_sram: Whole | None = None
-    volatile_uncorrected_dram: Whole | None = None
-    aggregate_corrected_sram: Whole | None = None
-    aggregate_corrected_dram: Whole | None = None
-    aggregate_uncorrected_sram: Whole | None = None
-    aggregate_uncorrected_dram: Whole | None = None
+    volatile_corrected_sram: BoundedInt | None = None
+    volatile_corrected_dram: BoundedInt | None = None
+    volatile_uncorrected_sram: BoundedInt | None = None
+    volatile_uncorrected_dram: BoundedInt | None = None
+    aggregate_corrected_sram: BoundedInt | None = None
+    aggregate_corrected_dram: BoundedInt | None = None
+    aggregate_uncorrected_sram: BoundedInt | None = None
+    aggregate_uncorrected_dram: BoundedInt | None = None
 
 
 class RowRemapFact(Fact, frozen=True, kw_only=True):
-    """Rows of HBM that were replaced by spare ones (Ampere and later)."""
+    """HBM rows replaced by spare ones (Ampere and later)."""
 
-    corrected: Whole
-    uncorrected: Whole
+    corrected: BoundedInt
+    uncorrected: BoundedInt
     pending: bool
     failed: bool
 
 
 class RetiredPagesFact(Fact, frozen=True, kw_only=True):
-    """Pages of memory taken out of use (before Ampere)."""
+    """Retired memory pages (before Ampere)."""
 
-    single_bit: Whole | None = None
-    double_bit: Whole | None = None
+    single_bit: BoundedInt | None = None
+    double_bit: BoundedInt | None = None
     pending: bool | None = None
 
 
 class NvlinkFact(Fact, frozen=True, kw_only=True):
-    """NVLinks of one card, errors summed over its links."""
+    """NVLinks of one GPU, errors summed over its links."""
 
-    links: Whole
-    active: Whole
-    crc_flit_errors: Whole | None = None
-    crc_data_errors: Whole | None = None
-    replay_errors: Whole | None = None
-    recovery_errors: Whole | None = None
+    links: BoundedInt
+    active: BoundedInt
+    crc_flit_errors: BoundedInt | None = None
+    crc_data_errors: BoundedInt | None = None
+    replay_errors: BoundedInt | None = None
+    recovery_errors: BoundedInt | None = None
 
 
 class MigFact(Fact, frozen=True, kw_only=True):
-    """One MIG instance of a card."""
+    """One MIG instance of a GPU."""
 
     uuid: str
-    gpu_instance: Whole
-    compute_instance: Whole
+    gpu_instance: BoundedInt
+    compute_instance: BoundedInt
     profile: str | None = None
-    memory_total_bytes: Whole | None = None
-    memory_used_bytes: Whole | None = None
+    memory_total_bytes: BoundedInt | None = None
+    memory_used_bytes: BoundedInt | None = None
 
 
 class GpuFact(Fact, frozen=True, kw_only=True):
-    """One physical card. `lost` means that it was there, or is counted, and no longer answers."""
+    """One physical GPU. `lost`: it was present, or is counted, and no longer answers."""
 
-    index: Whole
+    index: BoundedInt
     uuid: str | None = None
     pci_bus_id: str | None = None
     model: str | None = None
     serial: str | None = None
     lost: bool = False
     error: str | None = None
-    utilization_ratio: Figure | None = None
-    # The highest of the driver's own samples since the previous pass: a burst between two passes is not missed.
-    utilization_peak_ratio: Figure | None = None
-    memory_activity_ratio: Figure | None = None
-    memory_total_bytes: Whole | None = None
-    memory_used_bytes: Whole | None = None
-    temperature_celsius: Figure | None = None
-    power_watts: Figure | None = None
-    power_limit_watts: Figure | None = None
-    sm_clock_hertz: Whole | None = None
-    memory_clock_hertz: Whole | None = None
+    utilization_ratio: BoundedFloat | None = None
+    # Maximum of the driver's samples since the previous run, so that a burst between two runs is not missed.
+    utilization_peak_ratio: BoundedFloat | None = None
+    memory_activity_ratio: BoundedFloat | None = None
+    memory_total_bytes: BoundedInt | None = None
+    memory_used_bytes: BoundedInt | None = None
+    temperature_celsius: BoundedFloat | None = None
+    power_watts: BoundedFloat | None = None
+    power_limit_watts: BoundedFloat | None = None
+    sm_clock_hertz: BoundedInt | None = None
+    memory_clock_hertz: BoundedInt | None = None
     throttle_reasons: tuple[str, ...] | None = None
-    performance_state: Whole | None = None
+    performance_state: BoundedInt | None = None
     persistence_mode: bool | None = None
     compute_mode: str | None = None
     ecc: EccFact | None = None
     row_remaps: RowRemapFact | None = None
     retired_pages: RetiredPagesFact | None = None
     nvlink: NvlinkFact | None = None
-    pcie_replays: Whole | None = None
+    pcie_replays: BoundedInt | None = None
     recovery_action: str | None = None
     mig_enabled: bool | None = None
-    mig: Annotated[tuple[MigFact, ...], Few] = ()
+    mig: Annotated[tuple[MigFact, ...], SHORT_LIST] = ()
 
 
 class GpuInventory(Fact, frozen=True, kw_only=True):
-    """All cards of a node, and the driver they were read through."""
+    """All GPUs of a node, and the driver version."""
 
-    gpus: Annotated[tuple[GpuFact, ...], Few]
+    gpus: Annotated[tuple[GpuFact, ...], SHORT_LIST]
     driver_version: str | None = None
     cuda_version: str | None = None
 
 
 class GpuProcessFact(Fact, frozen=True, kw_only=True):
-    """A process that holds a card. `state` is the letter of /proc/<pid>/stat, or "gone" when /proc has no such pid."""
+    """A process that holds a GPU. `state` is the letter of /proc/<pid>/stat, or "gone" if /proc has no such pid."""
 
     gpu_uuid: str
-    pid: Whole
+    pid: BoundedInt
     kind: str  # "compute", "graphics" or "mps"
     mig_uuid: str | None = None
-    memory_bytes: Whole | None = None
+    memory_bytes: BoundedInt | None = None
     name: str | None = None
     state: str | None = None
-    state_since: Figure | None = None
-    started_at: Figure | None = None
-    uid: Whole | None = None
+    state_since: BoundedFloat | None = None
+    started_at: BoundedFloat | None = None
+    uid: BoundedInt | None = None
     container_id: str | None = None
     pod_uid: str | None = None
 
@@ -123,34 +123,34 @@ class GpuProcessFact(Fact, frozen=True, kw_only=True):
 class XidEvent(Fact, frozen=True, kw_only=True):
     """One XID error. `source` is "kernel" (the kernel log), "nvml" (an event), or "both"."""
 
-    at: Figure
-    code: Whole
+    at: BoundedFloat
+    code: BoundedInt
     source: str
     gpu_uuid: str | None = None
     pci_bus_id: str | None = None
-    pid: Whole | None = None
+    pid: BoundedInt | None = None
     message: str | None = None
 
 
 class XidCount(Fact, frozen=True, kw_only=True):
-    """How often one code was seen on one card since the kernel log begins."""
+    """Number of occurrences of one code on one GPU since the start of the kernel log."""
 
-    code: Whole
-    count: Whole
-    last_at: Figure
+    code: BoundedInt
+    count: BoundedInt
+    last_at: BoundedFloat
     gpu_uuid: str | None = None
     pci_bus_id: str | None = None
 
 
 class XidFacts(Fact, frozen=True, kw_only=True):
-    """XIDs of a node: counters per card and code, and the newest events."""
+    """XIDs of a node: counts per GPU and code, and the newest events."""
 
-    counts: Annotated[tuple[XidCount, ...], Many] = ()
-    recent: Annotated[tuple[XidEvent, ...], Many] = ()
+    counts: Annotated[tuple[XidCount, ...], LONG_LIST] = ()
+    recent: Annotated[tuple[XidEvent, ...], LONG_LIST] = ()
 
 
 class PodDeviceFact(Fact, frozen=True, kw_only=True):
-    """A device the kubelet gave to a container. `source` is "pod-resources" or "checkpoint"."""
+    """A device that the kubelet allocated to a container. `source` is "pod-resources" or "checkpoint"."""
 
     resource: str
     device_id: str
@@ -159,6 +159,6 @@ class PodDeviceFact(Fact, frozen=True, kw_only=True):
     pod_name: str | None = None
     namespace: str | None = None
     container: str | None = None
-    # Device ids of time-sliced cards are `UUID::n`; gpu_uuid is the card (or MIG instance), replica the n.
+    # Device ids of time-sliced GPUs are `UUID::n`; gpu_uuid is the GPU (or MIG instance), replica the n.
     gpu_uuid: str | None = None
-    replica: Whole | None = None
+    replica: BoundedInt | None = None

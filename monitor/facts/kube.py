@@ -1,6 +1,6 @@
-"""Kubernetes as lean facts: what the API server says about pods, nodes, events, quotas and queues.
+"""Kubernetes objects as facts: the fields of pods, nodes, events, quotas and queues that are read.
 
-Times are seconds since the epoch. Amounts of resources are plain numbers: `500m` CPU is 0.5, `16Gi` is bytes.
+Times are seconds since the epoch. Resource amounts are plain numbers: `500m` CPU is 0.5, `16Gi` is bytes.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import msgspec
 from monitor.facts.base import Fact
 
 Amounts = dict[str, float]  # resource name -> amount, for example {"cpu": 0.5, "nvidia.com/gpu": 8.0}
+TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
 class ObjectFact(Fact, frozen=True, kw_only=True):
-    """An object of the API. Its uid tells it from a later one of the same name, its version one state from the next."""
+    """An API object. `uid` distinguishes it from a later object of the same name."""
 
     uid: str
     resource_version: str | None = None
 
 
 class OwnerRef(Fact, frozen=True, kw_only=True):
-    """The controller that an object belongs to."""
+    """The controller that owns an object."""
 
     kind: str
     name: str
@@ -39,7 +40,7 @@ class ConditionFact(Fact, frozen=True, kw_only=True):
 
 
 class TolerationFact(Fact, frozen=True, kw_only=True):
-    """A taint that a pod puts up with. No key means every taint."""
+    """A toleration of a pod. No key matches every taint."""
 
     key: str | None = None
     operator: str = "Equal"
@@ -58,7 +59,7 @@ class NodeRequirementFact(Fact, frozen=True, kw_only=True):
 
 
 class PodContainerFact(Fact, frozen=True, kw_only=True):
-    """A container as asked for. A sidecar is an init container that keeps running beside the others."""
+    """A container as specified. A sidecar is an init container that keeps running beside the others."""
 
     name: str
     image: str | None = None
@@ -69,7 +70,7 @@ class PodContainerFact(Fact, frozen=True, kw_only=True):
 
 
 class TerminationFact(Fact, frozen=True, kw_only=True):
-    """How a container ended."""
+    """How a container terminated."""
 
     reason: str | None = None
     message: str | None = None
@@ -80,10 +81,10 @@ class TerminationFact(Fact, frozen=True, kw_only=True):
 
 
 class ContainerStatusFact(Fact, frozen=True, kw_only=True):
-    """A container as it is. `state` is waiting, running, terminated, or None before the kubelet has spoken.
+    """Status of a container. `state` is waiting, running, terminated, or None before the kubelet reports it.
 
-    `container_id` is without its `docker://` or `containerd://`, so that it equals the id which agents report.
-    `last` is the end of the run before this one.
+    `container_id` has no `docker://` or `containerd://` prefix, so that it equals the id that agents report.
+    `last` is the termination of the previous run.
     """
 
     name: str
@@ -103,9 +104,9 @@ class ContainerStatusFact(Fact, frozen=True, kw_only=True):
 
 
 class PodVolumeFact(Fact, frozen=True, kw_only=True):
-    """A volume of a pod. `kind` is the word of the API (`nfs`, `hostPath`, …), or "other".
+    """A volume of a pod. `kind` is the API's field name (`nfs`, `hostPath`, …), or "other".
 
-    `names` are the config maps and secrets it is made of; `medium` "Memory" is how pods enlarge /dev/shm.
+    `names` are the referenced config maps and secrets; pods enlarge /dev/shm with `medium` "Memory".
     """
 
     name: str
@@ -119,11 +120,11 @@ class PodVolumeFact(Fact, frozen=True, kw_only=True):
 
 
 class PodFact(ObjectFact, frozen=True, kw_only=True):
-    """A pod. Of its annotations and environment only what names its owner is kept: the rest may hold secrets.
+    """A pod. Only annotations and variables that identify its owner are kept: the others may contain secrets.
 
     `requests` is what the scheduler counts: containers and sidecars together, or the largest init container, plus
-    overhead. `node_affinity` is what it requires: any of the terms, each with all of its requirements. `pod_affinity`
-    says that it also requires to be near or far from other pods.
+    overhead. `node_affinity` is the required affinity: any of the terms, each with all of its requirements.
+    `pod_affinity`: required affinity or anti-affinity to other pods exists.
     """
 
     name: str
@@ -159,9 +160,13 @@ class PodFact(ObjectFact, frozen=True, kw_only=True):
     conditions: tuple[ConditionFact, ...] = ()
     volumes: tuple[PodVolumeFact, ...] = ()
 
+    @property
+    def finished(self) -> bool:
+        return self.phase in TERMINAL_PHASES
+
 
 class TaintFact(Fact, frozen=True, kw_only=True):
-    """What keeps pods off a node."""
+    """A taint of a node."""
 
     key: str
     effect: str
@@ -170,7 +175,7 @@ class TaintFact(Fact, frozen=True, kw_only=True):
 
 
 class NodeFact(ObjectFact, frozen=True, kw_only=True):
-    """A node as the API server sees it. `ready` None means that its kubelet has gone silent, or never spoke."""
+    """A node. `ready` None: the kubelet is silent or has never reported."""
 
     name: str
     created_at: float | None = None
@@ -190,7 +195,7 @@ class NodeFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class EventFact(ObjectFact, frozen=True, kw_only=True):
-    """Something that happened to an object, `count` times between `first_at` and `last_at`."""
+    """An event of an object, seen `count` times between `first_at` and `last_at`."""
 
     kind: str
     name: str
@@ -208,7 +213,7 @@ class EventFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class QuotaFact(ObjectFact, frozen=True, kw_only=True):
-    """A ResourceQuota: what a namespace may have, and has."""
+    """A ResourceQuota: limits and usage of a namespace."""
 
     name: str
     namespace: str
@@ -220,8 +225,8 @@ class QuotaFact(ObjectFact, frozen=True, kw_only=True):
 class QueueFact(ObjectFact, frozen=True, kw_only=True):
     """A queue. `kind` is VolcanoQueue, ClusterQueue or LocalQueue (the last two are Kueue's).
 
-    `state` is open, closed, closing, or None when it does not say. `capacity` is the most it may use, `guarantee` what
-    is kept for it, `deserved` its fair share, `allocated` what its pods hold.
+    `state` is open, closed, closing, or None if not reported. `capacity` is the maximum it may use, `guarantee` the
+    reserved amount, `deserved` its fair share, `allocated` what its pods hold.
     """
 
     kind: str
@@ -240,7 +245,7 @@ class QueueFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class PodGroupFact(ObjectFact, frozen=True, kw_only=True):
-    """A Volcano PodGroup: pods that start together or not at all."""
+    """A Volcano PodGroup: gang-scheduled pods."""
 
     name: str
     namespace: str
@@ -258,14 +263,14 @@ class PodGroupFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class WorkloadFact(ObjectFact, frozen=True, kw_only=True):
-    """A Kueue Workload: what a queue admits as a whole. `min_member` is the number of its pods."""
+    """A Kueue Workload, the unit of admission. `min_member` is the number of its pods."""
 
     name: str
     namespace: str
     created_at: float | None = None
     owner: OwnerRef | None = None
     queue: str | None = None  # the LocalQueue
-    cluster_queue: str | None = None  # once a quota is reserved there
+    cluster_queue: str | None = None  # once it has reserved quota
     phase: str | None = None  # pending, reserved, admitted, evicted or finished
     min_member: int | None = None
     requests: Amounts = msgspec.field(default_factory=dict)
@@ -275,7 +280,7 @@ class WorkloadFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class OwnerFact(ObjectFact, frozen=True, kw_only=True):
-    """A ReplicaSet or Job, of which only its own owner is of interest."""
+    """A ReplicaSet or Job, reduced to its own owner."""
 
     name: str
     namespace: str
@@ -283,18 +288,18 @@ class OwnerFact(ObjectFact, frozen=True, kw_only=True):
 
 
 class NamespaceFact(ObjectFact, frozen=True, kw_only=True):
-    """A namespace and, where its annotation `owner` says so (Kubeflow profiles), the person it was made for."""
+    """A namespace, and its user according to the `owner` annotation (Kubeflow profiles)."""
 
     name: str
     owner: str | None = None
 
 
 class SourceFact(Fact, frozen=True, kw_only=True):
-    """How well one kind of object is followed.
+    """Watch status of one resource.
 
     `state` is starting, synced, stale (was synced, the API server does not answer now), forbidden, absent (the API
-    server does not know this kind) or failing (never synced). `lag_seconds` is how long ago the API server last said
-    anything about it, be it only that nothing changed. `without` says what is missing as long as it is not synced.
+    server does not serve this resource) or failing (never synced). `lag_seconds` is the time since the API server last
+    sent anything, including bookmarks. `without` names what is missing while the resource is not synced.
     """
 
     resource: str
@@ -312,4 +317,4 @@ class SourceFact(Fact, frozen=True, kw_only=True):
     watches: int = 0
     events: int = 0
     failures: int = 0
-    skipped: int = 0  # objects that could not be understood
+    skipped: int = 0  # objects that could not be decoded

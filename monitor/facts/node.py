@@ -1,11 +1,11 @@
-"""The snapshot: everything one agent knows about its node at one moment. This is the wire format."""
+"""The snapshot: all facts of one agent about its node at one moment. This is the wire format."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from monitor.facts.actions import ActionsFact
-from monitor.facts.base import Fact, Few, Figure, Many, Whole
+from monitor.facts.base import LONG_LIST, SHORT_LIST, BoundedFloat, BoundedInt, Fact
 from monitor.facts.gpu import GpuInventory, GpuProcessFact, PodDeviceFact, XidFacts
 from monitor.facts.storage import (
     DiskFact,
@@ -18,50 +18,50 @@ from monitor.facts.storage import (
 )
 from monitor.facts.workload import ContainerFact, ContainerUsageFact, HostFact, LogFact, ShmFact
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 
 
 class CollectorFact(Fact, frozen=True, kw_only=True):
-    """How one collector fares.
+    """Health of one collector.
 
-    `outcome` is the last run's: "ok", "absent" (there is nothing to read here, e.g. no driver), "failed", or "starting"
-    before the first run ended. `hung_since` is set while a run is over its time limit, and when it started.
+    `outcome` is that of the last run: "ok", "absent" (nothing to read, e.g. no driver), "failed", or "starting" before
+    the end of the first run. `hung_since` is the start of a run that exceeds its time limit.
     """
 
     name: str
     outcome: str
-    interval_seconds: Figure
-    runs: Whole = 0
-    failures: Whole = 0
-    duration_seconds: Figure | None = None
-    succeeded_at: Figure | None = None
-    hung_since: Figure | None = None
+    interval_seconds: BoundedFloat
+    runs: BoundedInt = 0
+    failures: BoundedInt = 0
+    duration_seconds: BoundedFloat | None = None
+    succeeded_at: BoundedFloat | None = None
+    hung_since: BoundedFloat | None = None
     message: str | None = None
 
 
 class NodeSnapshot(Fact, frozen=True, kw_only=True):
-    """One node. A part that is None is not known right now (never read, stale, or absent); () is known to be empty."""
+    """One node. None means currently unknown (never read, stale, or absent); () means known to be empty."""
 
     node: str
-    at: Figure
+    at: BoundedFloat
     agent_version: str
-    schema: Whole = SCHEMA
+    schema: BoundedInt = SCHEMA_VERSION
     boot_id: str | None = None
-    collectors: Annotated[tuple[CollectorFact, ...], Few] = ()
+    collectors: Annotated[tuple[CollectorFact, ...], SHORT_LIST] = ()
     host: HostFact | None = None
     gpu: GpuInventory | None = None
-    gpu_processes: Annotated[tuple[GpuProcessFact, ...], Many] | None = None
+    gpu_processes: Annotated[tuple[GpuProcessFact, ...], LONG_LIST] | None = None
     xid: XidFacts | None = None
-    pod_devices: Annotated[tuple[PodDeviceFact, ...], Many] | None = None
-    containers: Annotated[tuple[ContainerFact, ...], Many] | None = None
-    container_usage: Annotated[tuple[ContainerUsageFact, ...], Many] | None = None
-    shm: Annotated[tuple[ShmFact, ...], Many] | None = None
-    logs: Annotated[tuple[LogFact, ...], Many] | None = None
-    disk: Annotated[tuple[DiskFact, ...], Many] | None = None
-    disk_io: Annotated[tuple[DiskIoFact, ...], Many] | None = None
-    mounts: Annotated[tuple[MountFact, ...], Few] | None = None
-    images: Annotated[tuple[ImageCacheFact, ...], Few] | None = None
-    runtime_usage: Annotated[tuple[RuntimeUsageFact, ...], Few] | None = None
+    pod_devices: Annotated[tuple[PodDeviceFact, ...], LONG_LIST] | None = None
+    containers: Annotated[tuple[ContainerFact, ...], LONG_LIST] | None = None
+    container_usage: Annotated[tuple[ContainerUsageFact, ...], LONG_LIST] | None = None
+    shm: Annotated[tuple[ShmFact, ...], LONG_LIST] | None = None
+    logs: Annotated[tuple[LogFact, ...], LONG_LIST] | None = None
+    disk: Annotated[tuple[DiskFact, ...], LONG_LIST] | None = None
+    disk_io: Annotated[tuple[DiskIoFact, ...], LONG_LIST] | None = None
+    mounts: Annotated[tuple[MountFact, ...], SHORT_LIST] | None = None
+    images: Annotated[tuple[ImageCacheFact, ...], SHORT_LIST] | None = None
+    runtime_usage: Annotated[tuple[RuntimeUsageFact, ...], SHORT_LIST] | None = None
     kubelet: KubeletFact | None = None
-    probes: Annotated[tuple[ProbeFact, ...], Few] | None = None
+    probes: Annotated[tuple[ProbeFact, ...], SHORT_LIST] | None = None
     actions: ActionsFact | None = None

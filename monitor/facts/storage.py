@@ -1,4 +1,4 @@
-"""Disks, mounts, images and what fills them on one node."""
+"""Disks, mounts, images and disk usage of one node."""
 
 from __future__ import annotations
 
@@ -6,136 +6,136 @@ from typing import Annotated
 
 import msgspec
 
-from monitor.facts.base import Fact, Figure, Many, Whole
+from monitor.facts.base import LONG_LIST, BoundedFloat, BoundedInt, Fact
 
 
 class DiskFact(Fact, frozen=True, kw_only=True):
-    """One mounted filesystem. Sizes are None while it does not answer; `hung_since` then says since when."""
+    """One mounted filesystem. Sizes are None while it is hung; `hung_since` is since when."""
 
     mount: str
     device: str
     fstype: str
-    # of: "system", "runtime", "kubelet", "data", "nas". One disk may have several.
+    # Any of "system", "runtime", "kubelet", "data", "nas".
     roles: tuple[str, ...] = ()
-    size_bytes: Whole | None = None
-    used_bytes: Whole | None = None
-    available_bytes: Whole | None = None
-    inodes: Whole | None = None
-    inodes_used: Whole | None = None
+    size_bytes: BoundedInt | None = None
+    used_bytes: BoundedInt | None = None
+    available_bytes: BoundedInt | None = None
+    inodes: BoundedInt | None = None
+    inodes_used: BoundedInt | None = None
     read_only: bool | None = None
-    hung_since: Figure | None = None
+    hung_since: BoundedFloat | None = None
     error: str | None = None
 
 
 class DiskIoFact(Fact, frozen=True, kw_only=True):
-    """One block device. Totals count since boot; ratios and rates are over the last interval."""
+    """One block device. Totals count since boot; ratios and rates cover the last interval."""
 
     device: str
-    read_bytes_total: Whole
-    written_bytes_total: Whole
-    reads_total: Whole
-    writes_total: Whole
-    busy_seconds_total: Figure
-    queue_seconds_total: Figure
-    in_flight: Whole | None = None
-    busy_ratio: Figure | None = None
-    queue_length: Figure | None = None
+    read_bytes_total: BoundedInt
+    written_bytes_total: BoundedInt
+    reads_total: BoundedInt
+    writes_total: BoundedInt
+    busy_seconds_total: BoundedFloat
+    queue_seconds_total: BoundedFloat
+    in_flight: BoundedInt | None = None
+    busy_ratio: BoundedFloat | None = None
+    queue_length: BoundedFloat | None = None
     mounts: tuple[str, ...] = ()
 
 
 class MountFact(Fact, frozen=True, kw_only=True):
-    """A mount that the configuration expects. `state` is ok, missing, hung, read-only, stale or failing."""
+    """An expected mount from the configuration. `state` is ok, missing, hung, read-only, stale or failing."""
 
     path: str
     state: str
-    since: Figure
-    latency_seconds: Figure | None = None
+    since: BoundedFloat
+    latency_seconds: BoundedFloat | None = None
     error: str | None = None
 
 
 class ImageFact(Fact, frozen=True, kw_only=True):
-    """An image in a runtime's cache. `containers` are the ids that use it, running or stopped.
+    """An image in a runtime's cache. `containers` are the ids of running or stopped containers that use it.
 
-    `local`: it has a name and no digest of a registry, so it was built, committed or loaded here, and whether it could
-    be pulled again nobody knows. One without a name has been replaced, and is not called local.
+    `local`: it has a name but no registry digest, so it was built, committed or loaded here and may not be pullable
+    again. An image without a name has been replaced and is not local.
     """
 
     id: str
     names: tuple[str, ...] = ()
     digests: tuple[str, ...] = ()
-    size_bytes: Whole | None = None
-    # What removing just this image would free: bytes no other image shares.
-    unique_bytes: Whole | None = None
-    created_at: Figure | None = None
-    first_seen_at: Figure | None = None
-    last_used_at: Figure | None = None
+    size_bytes: BoundedInt | None = None
+    # Bytes shared with no other image, freed by removing this one.
+    unique_bytes: BoundedInt | None = None
+    created_at: BoundedFloat | None = None
+    first_seen_at: BoundedFloat | None = None
+    last_used_at: BoundedFloat | None = None
     containers: tuple[str, ...] = ()
     pinned: bool = False
     local: bool = False
 
 
 class ImageCacheFact(Fact, frozen=True, kw_only=True):
-    """One runtime's images. `total_bytes` counts shared layers once."""
+    """Images of one runtime. `total_bytes` counts shared layers once."""
 
     runtime: str  # "docker" or "containerd"
-    images: Annotated[tuple[ImageFact, ...], Many] = ()
+    images: Annotated[tuple[ImageFact, ...], LONG_LIST] = ()
     version: str | None = None
     root: str | None = None
-    total_bytes: Whole | None = None
+    total_bytes: BoundedInt | None = None
 
 
 class VolumeFact(Fact, frozen=True, kw_only=True):
-    """A runtime's named volume and how many containers refer to it."""
+    """A named volume of a runtime, and the number of containers that refer to it."""
 
     name: str
-    size_bytes: Whole | None = None
-    references: Whole | None = None
+    size_bytes: BoundedInt | None = None
+    references: BoundedInt | None = None
 
 
 class RuntimeUsageFact(Fact, frozen=True, kw_only=True):
-    """What a runtime's root holds beside images. Slow to find out, so it is read rarely."""
+    """Disk usage of a runtime's root besides images. Expensive to determine, so read rarely."""
 
     runtime: str
-    layers_bytes: Whole | None = None
-    writable_bytes: Whole | None = None
+    layers_bytes: BoundedInt | None = None
+    writable_bytes: BoundedInt | None = None
     # container id -> bytes of its writable layer
-    writable: dict[str, Whole] = msgspec.field(default_factory=dict)
-    build_cache_bytes: Whole | None = None
-    build_cache_reclaimable_bytes: Whole | None = None
-    volumes: Annotated[tuple[VolumeFact, ...], Many] = ()
+    writable: dict[str, BoundedInt] = msgspec.field(default_factory=dict)
+    build_cache_bytes: BoundedInt | None = None
+    build_cache_reclaimable_bytes: BoundedInt | None = None
+    volumes: Annotated[tuple[VolumeFact, ...], LONG_LIST] = ()
 
 
 class EvictionFact(Fact, frozen=True, kw_only=True):
-    """Below what is available the kubelet evicts pods, and before that removes images: a share of the disk, or bytes.
+    """Threshold of available space below which the kubelet evicts pods, after removing images: a ratio, or bytes.
 
     `signal` is nodefs.available or imagefs.available.
     """
 
     signal: str
-    available_ratio: Figure | None = None
-    available_bytes: Whole | None = None
+    available_ratio: BoundedFloat | None = None
+    available_bytes: BoundedInt | None = None
 
 
 class KubeletFact(Fact, frozen=True, kw_only=True):
-    """What the kubelet was told about full disks. What is None it was not told: there its own defaults hold.
+    """The kubelet's disk settings. None: not configured, the kubelet's defaults apply.
 
-    A signal that `eviction_hard` is without is one that it does not look at.
+    The kubelet ignores signals that are missing from `eviction_hard`.
     """
 
-    image_gc_high_ratio: Figure | None = None
-    image_gc_low_ratio: Figure | None = None
+    image_gc_high_ratio: BoundedFloat | None = None
+    image_gc_low_ratio: BoundedFloat | None = None
     eviction_hard: tuple[EvictionFact, ...] | None = None
 
 
 class ProbeFact(Fact, frozen=True, kw_only=True):
-    """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a word."""
+    """Whether this node reaches a registry. On failure `stage` is dns, tcp, tls or http, and `cause` a code."""
 
     target: str
     ok: bool
-    at: Figure
+    at: BoundedFloat
     stage: str | None = None
     cause: str | None = None
-    status: Whole | None = None
+    status: BoundedInt | None = None
     error: str | None = None
     address: str | None = None
-    duration_seconds: Figure | None = None
+    duration_seconds: BoundedFloat | None = None

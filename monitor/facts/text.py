@@ -10,14 +10,14 @@ Value = str | int | float
 
 
 class Text(Fact, frozen=True):
-    """One sentence: a key of the catalogs in `monitor.words`, and the values that go into it."""
+    """One sentence: a key of the catalogs in `monitor.i18n`, and the values to fill in."""
 
     key: str
     values: dict[str, Value] = msgspec.field(default_factory=dict)
 
 
 class Evidence(Text, frozen=True, kw_only=True):
-    """One reason for a state: an enumerated word, and the figures that go with it, ready to be put into a sentence."""
+    """One reason for a GPU state: a code and its figures."""
 
     key: str = msgspec.field(name="what")
     values: dict[str, Value] = msgspec.field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""The way to the API server: credentials, requests, raw bytes back. The only importer of `kubernetes` and `urllib3`.
+"""Kubernetes API client: credentials, requests, raw response bytes.
 
-The client library gives credentials, TLS, proxies and their refresh. Its typed models and its watch are not used: they
-cost seconds for 10,000 pods, and one odd pod fails a whole list.
+The `kubernetes` library provides credentials, TLS and proxies, and refreshes them. Its typed models and its watch are
+not used: they take seconds for 10,000 pods, and one malformed pod fails a whole list.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from monitor.kube.decode.stream import decode_status
 
-CONNECT_SECONDS = 5.0
-RELOAD_SECONDS = 5.0  # credentials that are refused are read again, but not more often than this
-CHUNK = 1 << 16
+CONNECT_TIMEOUT_SECONDS = 5.0
+MIN_RELOAD_SECONDS = 5.0  # between reloads of rejected credentials
+CHUNK_BYTES = 1 << 16
 _JSON = "application/json"
-# A peer that vanished without a word is noticed after half a minute, also between two lines of a watch.
-KEEPALIVE = (
+# Detects a vanished peer after 30 seconds, also between two lines of a watch.
+KEEPALIVE_OPTIONS = (
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 15),
@@ -31,16 +31,16 @@ KEEPALIVE = (
 )
 
 
-class NoClusterError(Exception):
-    """There are no credentials for any cluster, or they cannot be read."""
+class KubeCredentialsError(Exception):
+    """There are no cluster credentials, or they cannot be read."""
 
 
-class LostError(Exception):
-    """The API server cannot be reached, or went away in the middle."""
+class ApiConnectionError(Exception):
+    """The API server is unreachable, or the connection broke."""
 
 
 class ApiError(Exception):
-    """The API server answered, and refused."""
+    """The API server answered with an error status."""
 
     def __init__(self, status: int, reason: str | None, message: str | None, retry_after: float | None = None) -> None:
         super().__init__(f"HTTP {status} {reason or ''}: {message or 'no message'}")
@@ -50,45 +50,44 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
 
-class Stream:
-    """An answer that is being read by one thread, and may be cut off by another."""
+class ResponseStream:
+    """A response read by one thread that another thread may abort."""
 
     def __init__(self, response: Any) -> None:
         self._response = response
 
     def header(self, name: str) -> str | None:
-        """Return a header of the answer."""
         value = self._response.headers.get(name)
         return None if value is None else str(value)
 
     def read(self) -> bytes:
-        """Return the whole body. Raise LostError if it breaks off."""
-        with _losses():
+        """The whole body. Raise ApiConnectionError if the connection breaks."""
+        with _connection_errors():
             return bytes(self._response.read())
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield bytes as they arrive, until the server ends the answer. Raise LostError if it breaks off."""
+        """Yield bytes as they arrive, until the end. Raise ApiConnectionError if the connection breaks."""
         while True:
-            with _losses():
-                chunk = self._response.read1(CHUNK)
+            with _connection_errors():
+                chunk = self._response.read1(CHUNK_BYTES)
             if not chunk:
                 return
             yield chunk
 
     def abort(self) -> None:
-        """Make the reading thread's call return. For use from other threads."""
+        """Unblock the reading thread. Called from other threads."""
         try:
             self._response.shutdown()
-        except (OSError, ValueError, RuntimeError):  # it has ended already
+        except (OSError, ValueError, RuntimeError):  # already ended
             return
 
     def close(self) -> None:
-        """Close the connection, unless the body was read to its end: then it has gone back to the pool."""
+        """Close the connection, unless the body was read completely and it went back to the pool."""
         self._response.close()
 
 
 class KubeApi:
-    """Requests to one API server. `load` returns a client of the library with credentials read anew."""
+    """Client of one API server. `load` returns a library client with freshly read credentials."""
 
     def __init__(self, load: Callable[[], Any], clock: Callable[[], float] = time.monotonic) -> None:
         self._load = load
@@ -99,42 +98,33 @@ class KubeApi:
 
     @property
     def host(self) -> str:
-        """The address of the API server."""
         return str(self._client.configuration.host)
 
-    def open(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> Stream:
-        """Given a path, return the answer. Raise ApiError if refused, LostError if there is none.
+    def open(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> ResponseStream:
+        """GET `path`. Raise ApiError or ApiConnectionError.
 
-        `read_seconds` is how long the server may be silent: the limit between two pieces, not of the whole.
+        `read_seconds` limits the time between two pieces of the response, not the whole.
         """
         client, response = self._request("GET", path, query, accept, read_seconds)
         if response.status == 200:
-            return Stream(response)
-        raise self._refusal(response, client)
+            return ResponseStream(response)
+        raise self._api_error(response, client)
 
-    def send(self, method: str, path: str, body: bytes, read_seconds: float, kind: str = _JSON) -> bytes:
-        """Given something to change, as JSON of this kind, have it changed and return the answer.
+    def send(self, method: str, path: str, body: bytes, read_seconds: float, content_type: str = _JSON) -> bytes:
+        """Send `body`, JSON of media type `content_type`, and return the response.
 
-        Raise ApiError or LostError.
-
-        It is sent once. After LostError nobody knows whether it arrived.
+        The request is sent once. After ApiConnectionError its outcome is unknown. Raise ApiError or ApiConnectionError.
         """
-        client, response = self._request(method, path, {}, _JSON, read_seconds, body, kind)
+        client, response = self._request(method, path, {}, _JSON, read_seconds, body, content_type)
         if not 200 <= response.status < 300:
-            raise self._refusal(response, client)
-        stream = Stream(response)
-        try:
+            raise self._api_error(response, client)
+        with closing(ResponseStream(response)) as stream:
             return stream.read()
-        finally:
-            stream.close()
 
     def get(self, path: str, query: Mapping[str, str], accept: str, read_seconds: float) -> bytes:
-        """Given a path, return the whole answer. Raise ApiError or LostError."""
-        stream = self.open(path, query, accept, read_seconds)
-        try:
+        """The whole response of GET `path`. Raise ApiError or ApiConnectionError."""
+        with closing(self.open(path, query, accept, read_seconds)) as stream:
             return stream.read()
-        finally:
-            stream.close()
 
     def _request(
         self,
@@ -144,24 +134,24 @@ class KubeApi:
         accept: str,
         read_seconds: float,
         body: bytes | None = None,
-        kind: str = _JSON,
+        content_type: str = _JSON,
     ) -> tuple[Any, Any]:
-        """Make a request, and return the client that made it and the answer, of which nothing is read yet."""
-        import urllib3  # comes with the client library, and is as dear to import
+        """Send a request; return the client used and the unread response."""
+        import urllib3  # expensive, like the kubernetes library that depends on it
 
         client = self._client
         url = client.configuration.host.rstrip("/") + path
         headers = self._headers(client, accept)
         content: dict[str, Any] = {"fields": dict(query)}
         if body is not None:
-            headers["Content-Type"] = kind
+            headers["Content-Type"] = content_type
             content = {"body": body}
-        with _losses():
+        with _connection_errors():
             response = client.rest_client.pool_manager.request(
                 method,
                 url,
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=read_seconds),
                 retries=False,
                 preload_content=False,
                 **content,
@@ -170,54 +160,54 @@ class KubeApi:
 
     def _headers(self, client: Any, accept: str) -> dict[str, str]:
         headers = {**client.default_headers, "User-Agent": "gpuwarden", "Accept": accept}
-        with self._lock:  # reading it may refresh it, and the library does not expect two at once
+        with self._lock:  # reading may refresh credentials, which is not thread-safe in the library
             auth = client.configuration.auth_settings()
         for setting in auth.values():
             if setting["in"] == "header" and setting["value"]:
                 headers[setting["key"]] = setting["value"].strip()  # a token file may end in a newline
         return headers
 
-    def _refusal(self, response: Any, client: Any) -> ApiError:
-        with _losses():
-            body = response.read(CHUNK)
+    def _api_error(self, response: Any, client: Any) -> ApiError:
+        with _connection_errors():
+            body = response.read(CHUNK_BYTES)
         response.close()
         if response.status == 401:
             self._reload(client)
-        said = decode_status(body)
+        status = decode_status(body)
         return ApiError(
             response.status,
-            said.reason or response.reason,
-            said.message,
+            status.reason or response.reason,
+            status.message,
             _seconds(response.headers.get("Retry-After")),
         )
 
-    def _reload(self, refused: Any) -> None:
-        """Read the credentials again: a rotated token file or certificate is the usual cause of a 401."""
+    def _reload(self, rejected: Any) -> None:
+        """Reload the credentials: the usual cause of a 401 is a rotated token file or certificate."""
         with self._lock:
-            if self._client is refused and self._clock() - self._loaded_at >= RELOAD_SECONDS:
+            if self._client is rejected and self._clock() - self._loaded_at >= MIN_RELOAD_SECONDS:
                 self._loaded_at = self._clock()
                 try:
                     self._client = self._load()
-                except NoClusterError:  # half-written: the next 401 tries again
+                except KubeCredentialsError:  # partially written file: the next 401 retries
                     return
 
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> KubeApi:
-    """Given a kubeconfig, or none to use the pod's own account or the user's default, return the way to the API server.
+    """Client for a kubeconfig; without one, for the pod's service account or the user's default.
 
-    Raise NoClusterError that says what was looked for.
+    Raise KubeCredentialsError that names the location.
     """
     return KubeApi(lambda: load_client(kubeconfig, context))
 
 
 def load_client(kubeconfig: str | None, context: str | None) -> Any:
-    """Given where credentials are, return a client of the library that has them. Raise NoClusterError."""
-    from kubernetes import client, config  # 0.4 s and 20 MiB: only for who asks for a cluster
+    """Library client with the credentials. Raise KubeCredentialsError."""
+    from kubernetes import client, config  # 0.4 s and 20 MiB: imported only when needed
 
-    loader: Any = config  # the library says that it is typed, and is so in part
+    loader: Any = config  # the library is only partially typed
     settings = client.Configuration()
-    settings.connection_pool_maxsize = 32  # one watch a resource, and a list beside it
-    settings.socket_options = list(KEEPALIVE)
+    settings.connection_pool_maxsize = 32  # one watch per resource, plus lists
+    settings.socket_options = list(KEEPALIVE_OPTIONS)
     in_cluster = _in_cluster(kubeconfig, context)
     try:
         if in_cluster:
@@ -227,22 +217,22 @@ def load_client(kubeconfig: str | None, context: str | None) -> Any:
                 config_file=kubeconfig, context=context, client_configuration=settings, persist_config=False
             )
         return client.ApiClient(settings)
-    except Exception as error:  # the library raises whatever its parser, the file system or a plugin raised
+    except Exception as error:  # parser, file system and plugin errors of any type
         where = "the pod's service account" if in_cluster else kubeconfig or "$KUBECONFIG or ~/.kube/config"
-        raise NoClusterError(f"no credentials for a cluster in {where}: {error}") from error
+        raise KubeCredentialsError(f"no credentials for a cluster in {where}: {error}") from error
 
 
 def context_name(kubeconfig: str | None, context: str | None) -> str | None:
-    """Given where credentials are, return the name of the context; None for the pod's own. Raise NoClusterError."""
-    from kubernetes import config  # as above
+    """Name of the kubeconfig context; None for the pod's service account. Raise KubeCredentialsError."""
+    from kubernetes import config  # see load_client
 
     loader: Any = config
     if _in_cluster(kubeconfig, context):
         return None
     try:
         return context or str(loader.list_kube_config_contexts(kubeconfig)[1]["name"])
-    except Exception as error:  # as above
-        raise NoClusterError(f"no context in {kubeconfig or '$KUBECONFIG or ~/.kube/config'}: {error}") from error
+    except Exception as error:  # see load_client
+        raise KubeCredentialsError(f"no context in {kubeconfig or '$KUBECONFIG or ~/.kube/config'}: {error}") from error
 
 
 def _in_cluster(kubeconfig: str | None, context: str | None) -> bool:
@@ -254,11 +244,11 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 @contextmanager
-def _losses() -> Iterator[None]:
-    """Turn every way in which a connection fails into LostError."""
-    import urllib3  # comes with the client library, and is as dear to import
+def _connection_errors() -> Iterator[None]:
+    """Convert all connection failures to ApiConnectionError."""
+    import urllib3  # expensive, like the kubernetes library that depends on it
 
     try:
         yield
     except (urllib3.exceptions.HTTPError, OSError, http.client.HTTPException) as error:
-        raise LostError(f"{type(error).__name__}: {error}") from error
+        raise ApiConnectionError(f"{type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""How well one resource is followed, as a fact that changes with every word from the API server."""
+"""Watch health of one resource, as a fact."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from monitor.facts.kube import SourceFact
 
 
-class Health:
-    """Written by the thread that follows the resource, read by any: `source` is replaced as a whole."""
+class WatchHealth:
+    """Written by the reflector's thread, read by any thread: `source` is replaced as a whole."""
 
     def __init__(self, resource: str, without: str | None) -> None:
         self.source = SourceFact(resource=resource, state="starting", without=without)
 
-    def in_touch(self, now: float) -> None:
-        """The API server spoke, and what we have is what it has."""
+    def synced(self, now: float) -> None:
+        """The API server answered, and the store is up to date."""
         since = self.source.synced_since
         self._set(
             state="synced",
@@ -27,7 +27,7 @@ class Health:
         )
 
     def failed(self, message: str, state: str | None = None) -> None:
-        """The API server did not answer, or not with what was asked for. What was known ages from its last word on."""
+        """A request failed. Known objects become stale as of the last contact."""
         source = self.source
         was_known = source.synced_since is not None or source.stale_since is not None
         stale_since = source.contact_at if source.stale_since is None else source.stale_since
@@ -40,7 +40,7 @@ class Health:
         )
 
     def absent(self, now: float) -> None:
-        """The API server does not know this kind of object."""
+        """The API server does not serve this resource."""
         self._set(state="absent", contact_at=now, synced_since=None, stale_since=None, last_error=None)
 
     def listed(self, skipped: int) -> None:
@@ -54,7 +54,7 @@ class Health:
         self._set(last_event_at=now, events=source.events + 1, skipped=source.skipped + skipped)
 
     def fact(self, now: float, objects: int, version: int) -> SourceFact:
-        """Return the fact as of `now`."""
+        """The fact as of `now`."""
         source = self.source
         return replace(
             source,

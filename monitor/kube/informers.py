@@ -1,4 +1,4 @@
-"""Everything that is followed in Kubernetes, together: one store and one thread a resource."""
+"""Informers for all watched resources: one store and one reflector per resource."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ from monitor.facts.kube import (
 )
 from monitor.kube import resources
 from monitor.kube.client import KubeApi
-from monitor.kube.decode.pod import Keep
-from monitor.kube.reflector import OnChange, Reflector, Timing
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.reflector import OnChange, Reflector, WatchTiming
 from monitor.kube.resources import Resource
-from monitor.kube.store import Store
+from monitor.kube.store import ObjectStore
 
 
-class KubeWatch:
-    """The stores of all resources, kept up to date between start() and stop()."""
+class KubeInformers:
+    """Stores of all resources, kept up to date between start() and stop()."""
 
     def __init__(
         self,
         api: KubeApi,
-        keep: Keep,
+        keep: PodFieldFilter,
         *,
         on_change: OnChange | None = None,
-        timing: Timing | None = None,
+        timing: WatchTiming | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self.pods = Store[PodFact]()
-        self.nodes = Store[NodeFact]()
-        self.events = Store[EventFact]()
-        self.quotas = Store[QuotaFact]()
-        self.namespaces = Store[NamespaceFact]()
-        self.replica_sets = Store[OwnerFact]()
-        self.jobs = Store[OwnerFact]()
-        self.volcano_queues = Store[QueueFact]()
-        self.pod_groups = Store[PodGroupFact]()
-        self.cluster_queues = Store[QueueFact]()
-        self.local_queues = Store[QueueFact]()
-        self.workloads = Store[WorkloadFact]()
+        self.pods = ObjectStore[PodFact]()
+        self.nodes = ObjectStore[NodeFact]()
+        self.events = ObjectStore[EventFact]()
+        self.quotas = ObjectStore[QuotaFact]()
+        self.namespaces = ObjectStore[NamespaceFact]()
+        self.replica_sets = ObjectStore[OwnerFact]()
+        self.jobs = ObjectStore[OwnerFact]()
+        self.volcano_queues = ObjectStore[QueueFact]()
+        self.pod_groups = ObjectStore[PodGroupFact]()
+        self.cluster_queues = ObjectStore[QueueFact]()
+        self.local_queues = ObjectStore[QueueFact]()
+        self.workloads = ObjectStore[WorkloadFact]()
         self._reflectors = [
             Reflector(api, resource, store, on_change=on_change, timing=timing, now=now)
-            for resource, store in self._followed(keep)
+            for resource, store in self._watched(keep)
         ]
 
-    def _followed(self, keep: Keep) -> tuple[tuple[Resource, Store[Any]], ...]:
+    def _watched(self, keep: PodFieldFilter) -> tuple[tuple[Resource, ObjectStore[Any]], ...]:
         return (
             (resources.pods(keep), self.pods),
             (resources.NODES, self.nodes),
@@ -76,7 +76,7 @@ class KubeWatch:
             reflector.start()
 
     def stop(self, timeout: float = 2.0) -> None:
-        """End all threads. One that is stuck in connecting is left behind after `timeout` seconds: it is a daemon."""
+        """Stop all threads. A thread stuck in connecting is abandoned after `timeout` seconds."""
         for reflector in self._reflectors:
             reflector.stop()
         deadline = time.monotonic() + timeout
@@ -84,23 +84,22 @@ class KubeWatch:
             reflector.join(max(0.0, deadline - time.monotonic()))
 
     def wait_settled(self, timeout: float) -> bool:
-        """Return whether, within `timeout` seconds, every resource is known to be synced, forbidden or absent."""
+        """Whether each resource is synced, forbidden or absent within `timeout` seconds."""
         deadline = time.monotonic() + timeout
-        return all(each.wait_settled(max(0.0, deadline - time.monotonic())) for each in self._reflectors)
+        return all(reflector.wait_settled(max(0.0, deadline - time.monotonic())) for reflector in self._reflectors)
 
     def sources(self) -> tuple[SourceFact, ...]:
-        """Return how well each resource is followed."""
         return tuple(reflector.fact() for reflector in self._reflectors)
 
     def queues(self) -> tuple[QueueFact, ...]:
-        """Return the queues of all schedulers."""
+        """Queues of all schedulers."""
         stores = (self.volcano_queues, self.cluster_queues, self.local_queues)
         return tuple(queue for store in stores for queue in store.snapshot().items)
 
     def owner(self, uid: str) -> OwnerFact | None:
-        """Given a uid, return the ReplicaSet or Job that has it. This is an OwnerLookup."""
+        """The ReplicaSet or Job with this uid. Implements OwnerLookup."""
         return self.replica_sets.get(uid) or self.jobs.get(uid)
 
     def namespace_owners(self) -> dict[str, str]:
-        """Return the person that each namespace was made for, where it says so."""
-        return {each.name: each.owner for each in self.namespaces.snapshot().items if each.owner}
+        """User by namespace, where the namespace names one."""
+        return {namespace.name: namespace.owner for namespace in self.namespaces.snapshot().items if namespace.owner}

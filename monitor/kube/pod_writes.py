@@ -1,6 +1,6 @@
-"""The few things that are ever changed in Kubernetes: pods are evicted or deleted, each only if it still is that pod.
+"""Writes to pods: evict and delete.
 
-The API server is told the pod's uid, so that a new pod of the same name is never hit.
+Each write has the pod's uid as a precondition, so that a new pod of the same name is never hit.
 """
 
 from __future__ import annotations
@@ -12,26 +12,27 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, LostError
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.kube.decode.values import Wire
+from monitor.kube.resources import WireGroup
 
-SECONDS = 30.0
-JSON = "application/json"
-_BUDGET = "disruption budget"
+WRITE_TIMEOUT_SECONDS = 30.0
+JSON_TYPE = "application/json"
+_BUDGET_MESSAGE = "disruption budget"
 
 
 class WriteState(StrEnum):
-    """What became of a request to change something."""
+    """Result of a write."""
 
     DONE = "done"
-    REFUSED = "refused"  # it was not done, and trying the same again changes nothing
-    LATER = "later"  # it was not done, and may be tried again
-    FAILED = "failed"  # it was not done, or nobody knows
+    REFUSED = "refused"  # not done; retrying is pointless
+    LATER = "later"  # not done; may be retried
+    FAILED = "failed"  # not done, or outcome unknown
 
 
 @dataclass(frozen=True)
-class Written:
-    """What became of a request: `word` is what programs go by, `message` what the API server said."""
+class WriteResult:
+    """Result of a write: `word` is a code for programs, `message` the API server's text."""
 
     state: WriteState
     word: str
@@ -49,55 +50,47 @@ class _WireResources(Wire):
     resources: list[_WireResource] | None = None
 
 
-class _WireVersion(Wire):
-    version: str = ""
-
-
-class _WireGroup(Wire):
-    versions: list[_WireVersion] | None = None
-
-
-class _WireMeta(Wire):
+class _WirePodMeta(Wire):
     uid: str | None = None
     deletion_timestamp: str | None = None
 
 
 class _WirePod(Wire):
-    metadata: _WireMeta | None = None
+    metadata: _WirePodMeta | None = None
 
 
 @dataclass(frozen=True)
 class PodState:
-    """A pod as the API server has it now: which one it is, and whether it is being deleted."""
+    """Current state of a pod in the API server."""
 
     uid: str | None
     deleting: bool
 
 
 class PodWrites:
-    """Changes pods."""
+    """Evicts and deletes pods."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
         self._eviction: str | None = None
 
     def look(self, namespace: str, name: str) -> PodState | None:
-        """Return the pod of this name as it is now; None if there is none. Raise ApiError or LostError."""
+        """Current state of the pod, or None if it does not exist. Raise ApiError or ApiConnectionError."""
         try:
-            body = self._api.get(_pod(namespace, name), {}, JSON, SECONDS)
+            body = self._api.get(_pod(namespace, name), {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS)
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise
-        found = msgspec.json.decode(body, type=_WirePod).metadata or _WireMeta()
-        return PodState(found.uid, found.deletion_timestamp is not None)
+        metadata = msgspec.json.decode(body, type=_WirePod).metadata or _WirePodMeta()
+        return PodState(metadata.uid, metadata.deletion_timestamp is not None)
 
-    def evict(self, namespace: str, name: str, uid: str) -> Written:
-        """Ask for an eviction, which respects disruption budgets."""
+    def evict(self, namespace: str, name: str, uid: str) -> WriteResult:
+        """Evict the pod, which respects disruption budgets."""
         try:
             version = self._eviction_version()
-        except (ApiError, LostError, msgspec.MsgspecError) as error:
-            return Written(WriteState.FAILED, "failed", str(error))
+        except (ApiError, ApiConnectionError, msgspec.MsgspecError) as error:
+            return WriteResult(WriteState.FAILED, "failed", str(error))
         body = {
             "apiVersion": version,
             "kind": "Eviction",
@@ -106,26 +99,26 @@ class PodWrites:
         }
         return self._send("POST", f"{_pod(namespace, name)}/eviction", body, "evicted")
 
-    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> Written:
-        """Delete a pod. By force, it is forgotten whatever its node says: only for what is proven to be gone."""
+    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> WriteResult:
+        """Delete the pod. `force` removes the object without waiting for its node: only if the pod is proven gone."""
         body: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
         if force:
             body["gracePeriodSeconds"] = 0
         return self._send("DELETE", _pod(namespace, name), body, "forced" if force else "deleted")
 
-    def _send(self, method: str, path: str, body: object, word: str) -> Written:
+    def _send(self, method: str, path: str, body: object, word: str) -> WriteResult:
         try:
-            self._api.send(method, path, msgspec.json.encode(body), SECONDS)
+            self._api.send(method, path, msgspec.json.encode(body), WRITE_TIMEOUT_SECONDS)
         except ApiError as error:
-            return _refusal(error)
-        except LostError as error:
-            return Written(WriteState.FAILED, "lost", str(error))
-        return Written(WriteState.DONE, word)
+            return _failure(error)
+        except ApiConnectionError as error:
+            return WriteResult(WriteState.FAILED, "lost", str(error))
+        return WriteResult(WriteState.DONE, word)
 
     def _eviction_version(self) -> str:
-        """Return the version of Eviction that is served: 1.22 and later have v1, earlier ones v1beta1.
+        """Served version of Eviction: v1 since Kubernetes 1.22, v1beta1 before.
 
-        That of the group as a whole does not tell: 1.21 has v1 of other things only.
+        The version of the policy group is not conclusive: 1.21 serves v1 of other kinds only.
         """
         if self._eviction is None:
             self._eviction = self._by_resource() or self._by_group()
@@ -133,33 +126,35 @@ class PodWrites:
 
     def _by_resource(self) -> str | None:
         try:
-            listed = msgspec.json.decode(self._api.get("/api/v1", {}, JSON, SECONDS), type=_WireResources)
+            listed = msgspec.json.decode(
+                self._api.get("/api/v1", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=_WireResources
+            )
         except ApiError:
             return None
-        for each in listed.resources or ():
-            if each.name == "pods/eviction" and each.group and each.version:
-                return f"{each.group}/{each.version}"
+        for resource in listed.resources or ():
+            if resource.name == "pods/eviction" and resource.group and resource.version:
+                return f"{resource.group}/{resource.version}"
         return None
 
     def _by_group(self) -> str:
-        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON, SECONDS), type=_WireGroup)
-        return "policy/v1" if "v1" in {each.version for each in group.versions or ()} else "policy/v1beta1"
+        group = msgspec.json.decode(self._api.get("/apis/policy", {}, JSON_TYPE, WRITE_TIMEOUT_SECONDS), type=WireGroup)
+        return "policy/v1" if "v1" in {entry.version for entry in group.versions or ()} else "policy/v1beta1"
 
 
 def _pod(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
 
 
-def _refusal(error: ApiError) -> Written:
-    """Given a refusal, return what it means for a pod."""
+def _failure(error: ApiError) -> WriteResult:
+    """Result of a failed write to a pod."""
     message = error.message or error.reason
     if error.status == HTTPStatus.NOT_FOUND:
-        return Written(WriteState.DONE, "gone", message)
+        return WriteResult(WriteState.DONE, "gone", message)
     if error.status == HTTPStatus.CONFLICT:
-        return Written(WriteState.REFUSED, "changed", message)
+        return WriteResult(WriteState.REFUSED, "changed", message)
     if error.status == HTTPStatus.TOO_MANY_REQUESTS:
-        word = "budget" if _BUDGET in (message or "").lower() else "busy"
-        return Written(WriteState.LATER, word, message, error.retry_after)
+        word = "budget" if _BUDGET_MESSAGE in (message or "").lower() else "busy"
+        return WriteResult(WriteState.LATER, word, message, error.retry_after)
     if error.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return Written(WriteState.FAILED, "forbidden", message)
-    return Written(WriteState.FAILED, "failed", str(error))
+        return WriteResult(WriteState.FAILED, "forbidden", message)
+    return WriteResult(WriteState.FAILED, "failed", str(error))

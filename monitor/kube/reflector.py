@@ -1,7 +1,7 @@
-"""Follows one kind of object: list once, watch from there, list again when the watch cannot be continued.
+"""Reflector: lists one resource, watches it from there, and lists again when the watch cannot be resumed.
 
-One thread. It never ends by itself: whatever happens is written into its SourceFact and tried again, at once after an
-ordinary end of a watch, ever more slowly while things fail, and slowly where only an administrator can help.
+Every failure is recorded in the SourceFact and retried: immediately after a regular end of a watch, with exponential
+backoff after failures, and slowly if only an administrator can help.
 """
 
 from __future__ import annotations
@@ -12,191 +12,185 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
+from monitor.base.threads import Periodic
 from monitor.facts.kube import SourceFact
-from monitor.kube.client import ApiError, KubeApi, LostError, Stream
-from monitor.kube.decode.stream import BrokenError, ListPage, WatchEvent, lines
-from monitor.kube.health import Health
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi, ResponseStream
+from monitor.kube.decode.stream import ListPage, MalformedResponseError, WatchEvent, lines
+from monitor.kube.health import WatchHealth
 from monitor.kube.resources import Resource, served_version
-from monitor.kube.store import Change, Store
+from monitor.kube.store import ObjectChange, ObjectStore
 
 log = logging.getLogger(__name__)
 
-OnChange = Callable[[str, Sequence[Change[Any]]], None]
-FORBIDDEN, ABSENT, GONE = 403, 404, 410
-MAX_RETRY_AFTER = 60.0
+OnChange = Callable[[str, Sequence[ObjectChange[Any]]], None]
+MAX_RETRY_AFTER_SECONDS = 60.0
 
 
-class Timing(msgspec.Struct, frozen=True, kw_only=True):
-    """How long things may take, in seconds, and how often they are tried again."""
+class WatchTiming(msgspec.Struct, frozen=True, kw_only=True):
+    """Timeouts and retry intervals in seconds, and the page size of lists."""
 
-    page: int = 500
-    request: float = 30.0  # silence within a list
-    watch: float = 75.0  # asked of the server: then it ends the watch and we begin the next
-    margin: float = 15.0  # silence beyond that: the server is gone without a word
-    brief: float = 1.0  # a watch that ends sooner without having said anything was no watch
-    first_retry: float = 0.25
-    slowest_retry: float = 10.0
+    page_size: int = 500
+    list_timeout: float = 30.0  # between two pieces of a list
+    watch_duration: float = 75.0  # timeoutSeconds of a watch: the server ends it, and the next one starts
+    watch_margin: float = 15.0  # without data beyond that, the server is gone
+    min_watch: float = 1.0  # a watch that ends sooner without any event has failed
+    initial_backoff: float = 0.25
+    max_backoff: float = 10.0
     forbidden_retry: float = 60.0
     absent_retry: float = 180.0
 
 
 class Reflector:
-    """Keeps a store equal to what the API server has of one resource."""
+    """Keeps a store equal to one resource of the API server."""
 
     def __init__(
         self,
         api: KubeApi,
         resource: Resource,
-        store: Store[Any],
+        store: ObjectStore[Any],
         *,
         on_change: OnChange | None = None,
-        timing: Timing | None = None,
+        timing: WatchTiming | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._api = api
         self._resource = resource
         self._store = store
         self._on_change = on_change
-        self._timing = timing or Timing()
+        self._timing = timing or WatchTiming()
         self._now = now
-        self._health = Health(resource.name, resource.without)
+        self._health = WatchHealth(resource.name, resource.without)
         self._path = resource.path(resource.versions[0])
         self._must_list = True
-        self._broken_at: str | None = None
-        self._tries = 0
-        self._warned_of_skipping = False
-        self._stream: Stream | None = None
-        self._stopping = threading.Event()
+        self._malformed_at: str | None = None
+        self._failures_in_row = 0
+        self._warned_skipped = False
+        self._stream: ResponseStream | None = None
         self._settled = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"watch-{resource.name}", daemon=True)
+        self._loop = Periodic(f"watch-{resource.name}", self._step, 0.0)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        """Ask the thread to end, also if it is waiting for the server's next word."""
-        self._stopping.set()
+        """Ask the thread to end, and abort the response it is reading."""
+        self._loop.stop()
         if (stream := self._stream) is not None:
             stream.abort()
 
-    def join(self, timeout: float) -> bool:
-        """Return whether the thread has ended within `timeout` seconds."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+    def join(self, timeout: float) -> None:
+        """Wait up to `timeout` seconds for the thread to end."""
+        self._loop.stop(timeout)
 
     def wait_settled(self, timeout: float) -> bool:
-        """Return whether it is known, within `timeout` seconds, how this fares: synced, forbidden or absent."""
+        """Whether the resource is synced, forbidden or absent within `timeout` seconds."""
         return self._settled.wait(timeout)
 
     def fact(self) -> SourceFact:
-        """Return how well this resource is followed."""
         return self._health.fact(self._now(), len(self._store), self._store.version)
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._stopping.wait(self._step())
-
     def _step(self) -> float:
-        """List or watch once, and return how long to wait before the next step."""
+        """List or watch once; return the pause before the next step."""
         try:
             if self._must_list:
                 self._list()
                 return 0.0
             return self._watch()
         except ApiError as error:
-            return self._refused(error)
-        except LostError as error:
-            return self._failed(f"no answer from the API server: {error}")
-        except BrokenError as error:
-            return self._broken(error)
-        except Exception as error:  # a thread that ends would freeze its facts for good
-            log.exception("following %s failed", self._resource.name)
+            return self._rejected(error)
+        except ApiConnectionError as error:
+            return self._failed(f"no response from the API server: {error}")
+        except MalformedResponseError as error:
+            return self._malformed(error)
+        except Exception as error:  # the loop must go on, or its facts would never change again
+            log.exception("watching %s failed", self._resource.name)
             self._must_list = True
             return self._failed(f"{type(error).__name__}: {error}")
 
-    # What goes wrong
+    # Failures
 
-    def _refused(self, error: ApiError) -> float:
+    def _rejected(self, error: ApiError) -> float:
         verb = "list" if self._must_list else "watch"
         self._must_list = True
-        if error.status == GONE:
-            return self._pause()  # the server forgot where we were: an ordinary thing, the list will tell the rest
-        if error.status == ABSENT and self._resource.optional:
+        if error.status == HTTPStatus.GONE:
+            return self._backoff()  # the version expired, which is normal: list again
+        if error.status == HTTPStatus.NOT_FOUND and self._resource.optional:
             self._health.absent(self._now())
-            self._tell(self._store.replace((), None))
+            self._notify(self._store.replace((), None))
             self._settled.set()
             return self._timing.absent_retry
-        if error.status == FORBIDDEN:
-            self._failed(self._what_to_grant(verb, error), state="forbidden")
+        if error.status == HTTPStatus.FORBIDDEN:
+            self._failed(self._missing_grant(verb, error), state="forbidden")
             self._settled.set()
             return self._timing.forbidden_retry
         pause = self._failed(f"{verb} {self._resource.name}: {error}")
-        return max(pause, min(error.retry_after or 0.0, MAX_RETRY_AFTER))
+        return max(pause, min(error.retry_after or 0.0, MAX_RETRY_AFTER_SECONDS))
 
-    def _what_to_grant(self, verb: str, error: ApiError) -> str:
+    def _missing_grant(self, verb: str, error: ApiError) -> str:
         resource = self._resource
         return (
-            f"may not {verb} {resource.name}: a ClusterRole has to grant get, list and watch on resource "
+            f"may not {verb} {resource.name}: grant get, list and watch in a ClusterRole on resource "
             f'"{resource.plural}" of API group "{resource.group}" ({error.message})'
         )
 
-    def _broken(self, error: BrokenError) -> float:
-        """Begin again where it was whole; if that is where it broke before, with a list, which is past it."""
+    def _malformed(self, error: MalformedResponseError) -> float:
+        """Resume from the last good version; if it was malformed there before, list to get past it."""
         reached = self._store.resource_version
-        self._must_list = self._must_list or self._broken_at == reached
-        self._broken_at = reached
-        return self._failed(f"the API server sent something odd: {error}")
+        self._must_list = self._must_list or self._malformed_at == reached
+        self._malformed_at = reached
+        return self._failed(f"malformed response from the API server: {error}")
 
     def _failed(self, message: str, state: str | None = None) -> float:
-        if self._health.source.last_error != message and not self._stopping.is_set():
+        if self._health.source.last_error != message and not self._loop.stopping:
             log.warning("%s: %s", self._resource.name, message)
         self._health.failed(message, state)
-        return self._pause()
+        return self._backoff()
 
-    def _pause(self) -> float:
-        """Return how long to wait: twice as long as last time, up to a limit, and not all at the same moment."""
-        timing, self._tries = self._timing, self._tries + 1
-        longest = min(timing.slowest_retry, timing.first_retry * 2.0 ** min(self._tries - 1, 20))
-        return longest * random.uniform(0.5, 1.0)  # noqa: S311  # no secret
+    def _backoff(self) -> float:
+        """Exponential backoff with jitter."""
+        timing, self._failures_in_row = self._timing, self._failures_in_row + 1
+        longest = min(timing.max_backoff, timing.initial_backoff * 2.0 ** min(self._failures_in_row - 1, 20))
+        return longest * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
 
     # Listing
 
     def _list(self) -> None:
         if self._resource.optional:
-            self._path = self._find_path()
-        pages = self._pages_of_one_version()
+            self._path = self._served_path()
+        pages = self._list_all()
         version = pages[-1].resource_version
         if version is None:
-            raise BrokenError("a list without a resource version")
+            raise MalformedResponseError("list without a resource version")
         changes = self._store.replace([item for page in pages for item in page.items], version)
         self._must_list = False
         self._health.listed(sum(page.skipped for page in pages))
-        self._health.in_touch(self._now())
+        self._health.synced(self._now())
         self._settled.set()
-        self._warn_of_skipping(next((page.problem for page in pages if page.problem), None))
-        self._tell(changes)
+        self._warn_skipped(next((page.problem for page in pages if page.problem), None))
+        self._notify(changes)
 
-    def _find_path(self) -> str:
+    def _served_path(self) -> str:
         resource = self._resource
         try:
             group = self._get(resource.group_path, {})
         except ApiError as error:
-            if error.status != FORBIDDEN:
+            if error.status != HTTPStatus.FORBIDDEN:
                 raise
-            return resource.path(resource.versions[0])  # who may not look around may still be let in
+            return resource.path(resource.versions[0])  # discovery may be forbidden while listing is not
         return resource.path(served_version(resource, group))
 
-    def _pages_of_one_version(self) -> list[ListPage[Any]]:
-        """Return a whole list. One that expires between two pages is begun again; the third time, all in one page."""
+    def _list_all(self) -> list[ListPage[Any]]:
+        """All pages of a list. If it expires between pages, start again; the third time, as one page."""
         for _ in range(2):
             try:
-                return list(self._pages(self._timing.page))
+                return list(self._pages(self._timing.page_size))
             except ApiError as error:
-                if error.status != GONE:
+                if error.status != HTTPStatus.GONE:
                     raise
         return list(self._pages(0))
 
@@ -210,80 +204,86 @@ class Reflector:
             query["continue"] = page.continue_
 
     def _get(self, path: str, query: dict[str, str]) -> bytes:
-        with self._open(path, query, self._timing.request, listing=True) as stream:
+        with self._open(path, query, self._timing.list_timeout, listing=True) as stream:
             return stream.read()
 
     # Watching
 
     def _watch(self) -> float:
-        timing, began, spoke = self._timing, time.monotonic(), False
-        seconds = timing.watch * random.uniform(0.8, 1.2)  # noqa: S311  # so that not all watches end together
+        timing, started, received = self._timing, time.monotonic(), False
+        seconds = timing.watch_duration * random.uniform(0.8, 1.2)  # noqa: S311  # watches must not all end together
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._store.resource_version or "",
             "timeoutSeconds": str(max(1, round(seconds))),
         }
-        with self._open(self._path, query, seconds + timing.margin, listing=False) as stream:
+        with self._open(self._path, query, seconds + timing.watch_margin, listing=False) as stream:
             self._health.watching()
-            self._health.in_touch(self._now())
+            self._health.synced(self._now())
             try:
                 for line in lines(stream.chunks()):
-                    self._take(self._resource.kind.line(line))
-                    spoke = True
-            except LostError as error:  # the next watch begins where this one broke off
-                log.debug("%s: the watch broke off: %s", self._resource.name, error)
-        if not spoke and time.monotonic() - began < timing.brief:
-            return self._failed("the watch ended as soon as it had begun")
+                    self._apply(self._resource.kind.line(line))
+                    received = True
+            except ApiConnectionError as error:  # the next watch resumes here
+                log.debug("%s: watch interrupted: %s", self._resource.name, error)
+        if not received and time.monotonic() - started < timing.min_watch:
+            return self._failed("the watch ended immediately without an event")
         return 0.0
 
-    def _take(self, event: WatchEvent[Any]) -> None:
-        """Take in one line. Raise ApiError if it is the server's refusal to go on."""
+    def _apply(self, event: WatchEvent[Any]) -> None:
+        """Apply one watch event. Raise ApiError if the server ends the watch with an error."""
         if event.type == "ERROR":
-            raise _refusal(event)
+            raise _error_of(event)
         if event.type == "BOOKMARK":
-            self._store.note(event.resource_version)
+            self._store.bookmark(event.resource_version)
         elif event.type in ("ADDED", "MODIFIED", "DELETED"):
-            self._warn_of_skipping(event.problem)
+            self._warn_skipped(event.problem)
             self._health.changed(self._now(), skipped=int(event.problem is not None))
             change = self._store.apply(event)
             if change is not None:
-                self._tell([change])
+                self._notify([change])
         else:
-            raise BrokenError(f"an event of type {event.type!r}")
-        self._tries = 0
-        self._health.in_touch(self._now())
+            raise MalformedResponseError(f"unknown event type {event.type!r}")
+        self._failures_in_row = 0
+        self._health.synced(self._now())
 
-    # Common to both
+    # Shared
 
     @contextmanager
-    def _open(self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool) -> Iterator[Stream]:
+    def _open(
+        self, path: str, query: dict[str, str], read_seconds: float, *, listing: bool
+    ) -> Iterator[ResponseStream]:
         stream = self._api.open(path, query, self._resource.accept(listing=listing), read_seconds)
         self._stream = stream
         try:
-            if self._stopping.is_set():  # stop() may have come before there was anything to abort
-                raise LostError("stopping")
+            if self._loop.stopping:  # stop() may have run before there was a stream to abort
+                raise ApiConnectionError("stopping")
             yield stream
         finally:
             self._stream = None
             stream.close()
 
-    def _tell(self, changes: Sequence[Change[Any]]) -> None:
+    def _notify(self, changes: Sequence[ObjectChange[Any]]) -> None:
         if self._on_change is None or not changes:
             return
         try:
             self._on_change(self._resource.name, changes)
-        except Exception:  # whoever listens must not stop us from hearing
+        except Exception:  # a failing listener must not stop the watch
             log.exception("%s: a listener failed", self._resource.name)
 
-    def _warn_of_skipping(self, problem: str | None) -> None:
-        if problem and not self._warned_of_skipping:
-            self._warned_of_skipping = True
-            log.warning("%s: skipping what is not understood: %s", self._resource.name, problem)
+    def _warn_skipped(self, problem: str | None) -> None:
+        if problem and not self._warned_skipped:
+            self._warned_skipped = True
+            log.warning("%s: skipping objects that cannot be decoded: %s", self._resource.name, problem)
 
 
-def _refusal(event: WatchEvent[Any]) -> Exception:
+def _error_of(event: WatchEvent[Any]) -> Exception:
     if event.status is None:
-        return BrokenError("an error without a status")
+        return MalformedResponseError("ERROR event without a status")
     gone = event.status.reason in ("Expired", "Gone")
-    return ApiError(event.status.code or (GONE if gone else 500), event.status.reason, event.status.message)
+    return ApiError(
+        event.status.code or (HTTPStatus.GONE if gone else HTTPStatus.INTERNAL_SERVER_ERROR),
+        event.status.reason,
+        event.status.message,
+    )

@@ -1,4 +1,4 @@
-"""Which kinds of object are followed, where the API server has them, and how they are decoded."""
+"""Watched resources: API paths, versions and decoding."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
-from monitor.kube.decode.stream import Kind
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.stream import ObjectKind
 from monitor.kube.decode.values import Wire
 
 _JSON = "application/json"
@@ -17,14 +17,14 @@ _METADATA = f"{_JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{_JSON}"
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of object.
+    """One resource.
 
-    `versions` are those that are understood, best first. `optional` kinds come with an add-on and may be absent.
-    `metadata_only` spares the API server and us the rest of each object. `without` says what is missing without it.
+    `versions` are the supported ones, best first. `optional` resources belong to an add-on and may be absent.
+    `metadata_only` requests only the metadata of each object. `without` names what is missing without the resource.
     """
 
     plural: str
-    kind: Kind[Any]
+    kind: ObjectKind[Any]
     group: str = ""
     versions: tuple[str, ...] = ("v1",)
     optional: bool = False
@@ -33,20 +33,20 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name as in RBAC and `kubectl get`: `pods`, `queues.scheduling.volcano.sh`."""
+        """Name as in RBAC and `kubectl get`: `pods`, `queues.scheduling.volcano.sh`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def group_path(self) -> str:
-        """Where the API server lists the versions that it serves."""
+        """Path of the API group, which lists the served versions."""
         return f"/apis/{self.group}"
 
     def path(self, version: str) -> str:
-        """Given a version, return where the objects of the whole cluster are."""
+        """Path of the objects of all namespaces."""
         return f"{self.group_path if self.group else '/api'}/{version}/{self.plural}"
 
     def accept(self, *, listing: bool) -> str:
-        """Return the form in which objects are asked for."""
+        """Accept header for lists or watches."""
         if not self.metadata_only:
             return _JSON
         return _METADATA_LIST if listing else _METADATA
@@ -66,16 +66,16 @@ class WireGroup(Wire):
 
 
 def served_version(resource: Resource, group: bytes) -> str:
-    """Given what the API server says of the group, return the version to ask for.
+    """The version to request, given the API server's description of the group.
 
-    The best that we know; if it serves none of those, the one it prefers: later versions keep most fields.
-    Raise BrokenError if it is not a description of a group.
+    The best supported version; if none is served, the preferred one: later versions keep most fields.
+    Raise MalformedResponseError if `group` is not a group description.
     """
     try:
         known = msgspec.json.decode(group, type=WireGroup)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise stream.BrokenError(f"not an API group: {error}") from error
-    served = {each.version for each in known.versions or ()}
+        raise stream.MalformedResponseError(f"not an API group: {error}") from error
+    served = {entry.version for entry in known.versions or ()}
     for version in resource.versions:
         if version in served:
             return version
@@ -123,6 +123,6 @@ LOCAL_QUEUES = Resource(
 WORKLOADS = Resource(plural="workloads", kind=stream.WORKLOADS, group=_KUEUE, versions=_KUEUE_VERSIONS, optional=True)
 
 
-def pods(keep: Keep) -> Resource:
-    """Given which annotations and variables of pods to keep, return how pods are followed."""
+def pods(keep: PodFieldFilter) -> Resource:
+    """The pods resource, with the annotations and variables to keep."""
     return Resource(plural="pods", kind=stream.pods(keep), without="pods, their owners and what they ask for")

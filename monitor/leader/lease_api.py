@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.kube.client import ApiError, KubeApi, LostError
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
 from monitor.leader.lease import Lease, WireLease, lease_of
 
 JSON = "application/json"
@@ -42,7 +42,7 @@ class LeaseApi:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
             raise self._refusal("get", error) from error
-        except LostError as error:
+        except ApiConnectionError as error:
             raise LeaseError(f"the API server cannot be reached: {error}") from error
 
     def create(self, body: Mapping[str, Any]) -> Lease:
@@ -60,7 +60,7 @@ class LeaseApi:
             if error.status == HTTPStatus.CONFLICT:
                 raise TakenError(f"somebody else has written to it: {error.message}") from error
             raise self._refusal(verb, error) from error
-        except LostError as error:
+        except ApiConnectionError as error:
             raise LeaseError(f"the API server cannot be reached: {error}") from error
 
     def _refusal(self, verb: str, error: ApiError) -> LeaseError:

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from monitor.cluster.live import LiveCluster
+from monitor.explain.model import Explanation, PodStatus
 from monitor.explain.not_created import explain_name
-from monitor.explain.reasons import Explanation, Status
-from monitor.explain.render import render
 from monitor.facts.cluster import ClusterView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import Finding
+from monitor.present.explanation import render_explanation
 from monitor.present.findings import SaidFinding, say_findings
 
-WELL = (Status.RUNNING, Status.FINISHED)
+WELL = (PodStatus.RUNNING, PodStatus.FINISHED)
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Why:
         return asdict(self)
 
 
-def world_of(cluster: LiveCluster, resource: str) -> World:
+def world_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
     """Given a cluster, return everything an explanation may look at."""
     kube = cluster.kube
     if kube is None:
-        return make_world(agents=cluster.poller.facts(), view=cluster.view, resource=resource)
-    return make_world(
+        return make_cluster_facts(agents=cluster.poller.facts(), view=cluster.view, resource=resource)
+    return make_cluster_facts(
         pods=kube.pods.snapshot().items,
         nodes=kube.nodes.snapshot().items,
         events=kube.events.snapshot().items,
@@ -89,5 +89,5 @@ def _why(name: str, explanation: Explanation, lang: str) -> Why:
         status=explanation.status.value,
         cause=explanation.cause,
         well=explanation.status in WELL,
-        lines=tuple(render(explanation, lang)),
+        lines=tuple(render_explanation(explanation, lang)),
     )

@@ -7,23 +7,25 @@ from msgspec.structs import replace
 from monitor.daemon.metrics.pods import families
 from monitor.daemon.pod_health import Explainer, Unwell
 from monitor.facts.cluster import GpuState, Identity
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import PodFact
 from tests.daemon.metrics.support import lines
-from tests.explain.builders import NOW, card, holding, looping, node, pod, unschedulable, up, view
+from tests.explain.builders import NOW, gpu_view, holding, looping, node, pod, running_container, unschedulable, view
 
 BUSY = unschedulable("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.")
-WELL = holding("well", "n1", 0, statuses=(up(),))
+WELL = holding("well", "n1", 0, statuses=(running_container(),))
 CRASHING = holding("crash", "n1", 0, statuses=(looping(1),))
-FULL = holding("full", "n1", 8, statuses=(up(),))
+FULL = holding("full", "n1", 8, statuses=(running_container(),))
 
 
 def waiting(number: int) -> PodFact:
     return pod(f"wait-{number}", gpus=8, conditions=BUSY)
 
 
-def world(*pods: PodFact, **more: Identity) -> World:
-    return make_world(pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()})
+def world(*pods: PodFact, **more: Identity) -> ClusterFacts:
+    return make_cluster_facts(
+        pods=pods, nodes=[node("n1")], identities={f"uid-{name}": who for name, who in more.items()}
+    )
 
 
 def words(found: Unwell) -> list[tuple[str, str, str]]:
@@ -82,17 +84,17 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on() -> None:
 def test_a_pod_that_has_changed_is_explained_anew_and_one_that_is_gone_forgotten() -> None:
     explainer = Explainer()
     assert len(explainer.round(world(CRASHING), NOW).pods) == 1
-    assert explainer.round(world(replace(CRASHING, statuses=(up(),))), NOW).pods == ()
+    assert explainer.round(world(replace(CRASHING, statuses=(running_container(),))), NOW).pods == ()
     assert explainer.round(world(), NOW) == Unwell((), {}, 0)
 
 
 def test_what_was_explained_longest_ago_is_looked_at_again_first() -> None:
     """Two pods are busy, then both are idle: one explanation a round finds one after the other."""
-    pods = [holding(name, "n1", 1, statuses=(up(),)) for name in ("a", "b")]
+    pods = [holding(name, "n1", 1, statuses=(running_container(),)) for name in ("a", "b")]
 
-    def seen(state: GpuState, **more: float) -> World:
-        cards = [card("n1", number, state, each, **more) for number, each in enumerate(pods)]
-        return make_world(pods=pods, nodes=[node("n1")], view=view(cards=cards))
+    def seen(state: GpuState, **more: float) -> ClusterFacts:
+        cards = [gpu_view("n1", number, state, each, **more) for number, each in enumerate(pods)]
+        return make_cluster_facts(pods=pods, nodes=[node("n1")], view=view(cards=cards))
 
     explainer = Explainer(budget=1.0, spent=Clock(fit=1))
     busy, idle = seen(GpuState.BUSY, utilization_ratio=0.9), seen(GpuState.IDLE_HELD, idle_since=NOW - 3600)

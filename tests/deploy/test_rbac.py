@@ -10,8 +10,8 @@ import pytest
 
 from monitor.cleanup.execute.references_reader import NeedsReader
 from monitor.kube.client import ApiError, KubeApi
-from monitor.kube.decode.pod import Keep
-from monitor.kube.informers import KubeWatch
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.informers import KubeInformers
 from monitor.kube.node_writes import NodeWrites
 from monitor.kube.pod_writes import PodWrites
 from monitor.leader.lease_api import LeaseApi
@@ -82,7 +82,7 @@ def objects() -> list[Object]:
 
 
 def test_it_may_read_what_it_follows(objects: list[Object], api: KubeApi) -> None:
-    followed = [resource for resource, _ in KubeWatch(api, Keep())._followed(Keep())]
+    followed = [resource for resource, _ in KubeInformers(api, PodFieldFilter())._watched(PodFieldFilter())]
     expected = {(verb, each.group, each.plural) for each in followed for verb in ("get", "list", "watch")}
     assert rights_of(objects, "ClusterRole", "-read") == expected
 

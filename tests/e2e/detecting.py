@@ -24,7 +24,7 @@ from monitor.daemon.build import make_cluster
 from monitor.detect.base import Limits, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
 from monitor.probes.runner import ServiceProbes, ServiceTarget
@@ -58,7 +58,7 @@ class Looker:
         self._history = History()
         self.probes = ServiceProbes(())
 
-    def world(self) -> World:
+    def world(self) -> ClusterFacts:
         return world_of(self._cluster, RESOURCE)
 
     def look(self) -> tuple[Finding, ...]:

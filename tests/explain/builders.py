@@ -1,4 +1,4 @@
-"""Small facts for explanations, in one line each, and the check that every case goes through."""
+"""One-line builders of facts for explanations, and the check of each table row."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from monitor.explain.explain import explain_pod
-from monitor.explain.reasons import Explanation
-from monitor.explain.render import render
+from monitor.explain.model import Explanation
+from monitor.explain.pod import explain_pod
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.kube import (
     ConditionFact,
     ContainerStatusFact,
@@ -22,6 +21,7 @@ from monitor.facts.kube import (
     TerminationFact,
 )
 from monitor.facts.node import NodeSnapshot
+from monitor.present.explanation import render_explanation
 
 NOW = 1_763_260_000.0
 GPU = "nvidia.com/gpu"
@@ -32,7 +32,7 @@ IMAGE = "harbor.lab/nlp/bert:1"
 def pod(
     name: str = "bert-0", *, gpus: float = 0, cpu: float = 1, memory: float = GIB, age: float = 600, **more: Any
 ) -> PodFact:
-    """A pod that waits since `age` seconds. With `node` it is bound there."""
+    """A pod pending for `age` seconds. With `node` it is bound there."""
     requests = {"cpu": float(cpu), "memory": float(memory)} | ({GPU: float(gpus)} if gpus else {})
     fields: dict[str, Any] = {
         "uid": f"uid-{name}",
@@ -47,13 +47,13 @@ def pod(
 
 
 def holding(name: str, node_name: str, gpus: float, **more: Any) -> PodFact:
-    """A pod that runs and holds GPUs. It was there before the others, unless `age` says otherwise."""
+    """A running pod that holds GPUs, older than the others unless `age` is given."""
     fields: dict[str, Any] = {"phase": "Running", "age": 90_000, "node": node_name}
     return pod(name, gpus=gpus, **(fields | more))
 
 
 def node(name: str, *, gpus: float = 8, cpu: float = 96, memory: float = 512 * GIB, **more: Any) -> NodeFact:
-    """A node that is well and empty."""
+    """A healthy, empty node."""
     amounts = {"cpu": float(cpu), "memory": float(memory), "pods": 110.0} | ({GPU: float(gpus)} if gpus else {})
     fields: dict[str, Any] = {
         "uid": f"uid-{name}",
@@ -66,7 +66,7 @@ def node(name: str, *, gpus: float = 8, cpu: float = 96, memory: float = 512 * G
 
 
 def event(reason: str, message: str, *, about: PodFact | None = None, ago: float = 60, **more: Any) -> EventFact:
-    """Something that happened, by default to the pod `bert-0`."""
+    """An event, by default of pod `bert-0`."""
     name = about.name if about else "bert-0"
     fields: dict[str, Any] = {
         "uid": f"uid-event-{reason}-{ago}",
@@ -84,17 +84,17 @@ def event(reason: str, message: str, *, about: PodFact | None = None, ago: float
 
 
 def unschedulable(message: str, *, ago: float = 300) -> tuple[ConditionFact, ...]:
-    """The condition by which a scheduler says no."""
+    """The condition in which a scheduler rejects a pod."""
     return (ConditionFact(type="PodScheduled", status=False, reason="Unschedulable", message=message, since=NOW - ago),)
 
 
 def waiting(reason: str, message: str | None = None, **more: Any) -> ContainerStatusFact:
-    """A container that waits."""
+    """A waiting container."""
     return ContainerStatusFact(**({"name": "main", "state": "waiting", "reason": reason, "message": message} | more))
 
 
-def up(**more: Any) -> ContainerStatusFact:
-    """A container that runs since an hour."""
+def running_container(**more: Any) -> ContainerStatusFact:
+    """A container that has been running for an hour."""
     fields: dict[str, Any] = {
         "name": "main",
         "state": "running",
@@ -106,15 +106,15 @@ def up(**more: Any) -> ContainerStatusFact:
 
 
 def looping(code: int | None, *, reason: str = "Error", message: str | None = None, **more: Any) -> ContainerStatusFact:
-    """A container in CrashLoopBackOff, and how it ended the last time."""
+    """A container in CrashLoopBackOff, with its last termination."""
     last = TerminationFact(reason=reason, message=message, exit_code=code, started_at=NOW - 400, finished_at=NOW - 300)
     return waiting(
         "CrashLoopBackOff", "back-off 5m0s restarting failed container", **({"restart_count": 7, "last": last} | more)
     )
 
 
-def card(node_name: str, index: int, state: GpuState, holder: PodFact | None = None, **more: Any) -> GpuView:
-    """A card as the view has it."""
+def gpu_view(node_name: str, index: int, state: GpuState, holder: PodFact | None = None, **more: Any) -> GpuView:
+    """A GPU in the cluster view."""
     holders = (Holder(pod_uid=holder.uid, pod=holder.name, namespace=holder.namespace, live=True),) if holder else ()
     fields: dict[str, Any] = {
         "node": node_name,
@@ -129,7 +129,7 @@ def card(node_name: str, index: int, state: GpuState, holder: PodFact | None = N
 def view(
     *, free: dict[str, int] | None = None, cards: Iterable[GpuView] = (), models: dict[str, str] | None = None
 ) -> ClusterView:
-    """A view with free GPUs per node, and cards."""
+    """A cluster view with free GPUs per node, and GPUs."""
     nodes = tuple(
         NodeView(name=name, free=count, model=(models or {}).get(name)) for name, count in (free or {}).items()
     )
@@ -137,19 +137,19 @@ def view(
 
 
 def agent(node_name: str, **parts: Any) -> AgentFact:
-    """An agent that answers, and what it says."""
+    """An agent that answers with this snapshot."""
     snapshot = NodeSnapshot(node=node_name, at=NOW, agent_version="0.1.0", **parts)
     return AgentFact(target=f"{node_name}:9835", node=node_name, snapshot=snapshot, received_at=NOW)
 
 
 def owned(**users: str) -> dict[str, Identity]:
-    """Identities: pod name with _ for - -> user."""
+    """Identities by pod name (with _ for -) and user."""
     return {f"uid-{name.replace('_', '-')}": Identity(user=user) for name, user in users.items()}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of a table: a situation, and what the explanation has to say, in English, and may not say."""
+    """A table row: a situation, and texts that the English explanation must and must not contain."""
 
     name: str
     pod: PodFact
@@ -157,36 +157,36 @@ class Case:
     says: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()
     status: str | None = None
-    world: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def names(cases: Iterable[Case]) -> list[str]:
     return [case.name for case in cases]
 
 
-def world_of(case: Case) -> World:
-    others = case.world.get("pods", ())
-    return make_world(**(case.world | {"pods": (case.pod, *others)}))
+def facts_of(case: Case) -> ClusterFacts:
+    others = case.facts.get("pods", ())
+    return make_cluster_facts(**(case.facts | {"pods": (case.pod, *others)}))
 
 
 def check(case: Case, status: str = "pending") -> Explanation:
-    """Explain the case and hold it against its row, whose own status counts more than its table's."""
-    found = explain_pod(case.pod, world_of(case), NOW)
-    text = english(found)
-    assert (found.status, found.cause) == (case.status or status, case.cause), text
+    """Explain the case and compare with its row, whose status takes precedence over the table's."""
+    explanation = explain_pod(case.pod, facts_of(case), NOW)
+    text = english(explanation)
+    assert (explanation.status, explanation.cause) == (case.status or status, case.cause), text
     assert [part for part in case.says if part not in text] == [], text
     assert [part for part in case.silent if part in text] == [], text
-    assert_speaks(found)
-    return found
+    assert_renders(explanation)
+    return explanation
 
 
-def english(found: Explanation) -> str:
-    return "\n".join(render(found, "en"))
+def english(explanation: Explanation) -> str:
+    return "\n".join(render_explanation(explanation, "en"))
 
 
-def assert_speaks(found: Explanation) -> None:
-    """Every line says something, nothing is left unfilled, and both languages have the same lines."""
-    lines = {lang: render(found, lang) for lang in ("en", "zh")}
+def assert_renders(explanation: Explanation) -> None:
+    """No line is empty or has unfilled values, and both languages have the same number of lines."""
+    lines = {lang: render_explanation(explanation, lang) for lang in ("en", "zh")}
     assert len(lines["en"]) == len(lines["zh"])
     for line in (*lines["en"], *lines["zh"]):
         assert line.strip(" ->")

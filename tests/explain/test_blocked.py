@@ -17,14 +17,14 @@ CASES = [
             "reserved by a taint which it does not tolerate (dedicated=vision:NoSchedule): gpu-01, gpu-02 (2 nodes)",
             "kubectl taint nodes NODE dedicated=vision:NoSchedule-",
         ),
-        world={"nodes": [*CPU_ONLY, node("gpu-01", taints=(DGX,)), node("gpu-02", taints=(DGX,))]},
+        facts={"nodes": [*CPU_ONLY, node("gpu-01", taints=(DGX,)), node("gpu-02", taints=(DGX,))]},
     ),
     Case(
         "a taint that asks for no execution",
         pod(gpus=1),
         "taint",
         says=("maintenance:NoExecute",),
-        world={"nodes": [node("gpu-01", taints=(TaintFact(key="maintenance", effect="NoExecute"),))]},
+        facts={"nodes": [node("gpu-01", taints=(TaintFact(key="maintenance", effect="NoExecute"),))]},
     ),
     Case(
         "a full disk is healed, not tolerated",
@@ -32,7 +32,7 @@ CASES = [
         "taint",
         says=("closed by Kubernetes because it is in trouble", "The disk of gpu-01 is full", "Do not tolerate it"),
         silent=("add a toleration",),
-        world={
+        facts={
             "nodes": [node("gpu-01", taints=(TaintFact(key="node.kubernetes.io/disk-pressure", effect="NoSchedule"),))]
         },
     ),
@@ -42,7 +42,7 @@ CASES = [
         "taint",
         says=("(sick:NoSchedule)",),
         silent=("vision",),
-        world={"nodes": [node("gpu-01", taints=(DGX, TaintFact(key="sick", effect="NoSchedule")))]},
+        facts={"nodes": [node("gpu-01", taints=(DGX, TaintFact(key="sick", effect="NoSchedule")))]},
     ),
     Case(
         "a selector that no node satisfies, and what there is instead",
@@ -52,7 +52,7 @@ CASES = [
             "It wants gpu=A100, and none of the nodes that are large enough has that (3 nodes looked at).",
             "Nodes have gpu = a100 (2), v100 (1).",
         ),
-        world={
+        facts={
             "nodes": [
                 node("gpu-01", labels={"gpu": "a100"}),
                 node("gpu-02", labels={"gpu": "a100"}),
@@ -65,28 +65,28 @@ CASES = [
         pod(gpus=1, node_selector={"acelerator": "a100"}),
         "selector",
         says=("No such node has the label acelerator at all.",),
-        world={"nodes": [node("gpu-01", labels={"accelerator": "a100"})]},
+        facts={"nodes": [node("gpu-01", labels={"accelerator": "a100"})]},
     ),
     Case(
         "an affinity",
         pod(gpus=1, node_affinity=((NodeRequirementFact(key="zone", operator="In", values=("east", "west")),),)),
         "selector",
         says=("zone in (east, west)", "Nodes have zone = north (1)."),
-        world={"nodes": [node("gpu-01", labels={"zone": "north"})]},
+        facts={"nodes": [node("gpu-01", labels={"zone": "north"})]},
     ),
     Case(
         "a selector that fits only nodes without GPUs",
         pod(gpus=1, node_selector={"pool": "cpu"}),
         "selector",
         says=("Nodes have pool = gpu (1).",),
-        world={"nodes": [node("cpu-01", gpus=0, labels={"pool": "cpu"}), node("gpu-01", labels={"pool": "gpu"})]},
+        facts={"nodes": [node("cpu-01", gpus=0, labels={"pool": "cpu"}), node("gpu-01", labels={"pool": "gpu"})]},
     ),
     Case(
         "lifting the taint would help, lifting the selector would not",
         pod(gpus=8, node_selector={"pool": "a"}),
         "taint",
         says=("Not what it wants: gpu-02, gpu-03",),
-        world={
+        facts={
             "nodes": [node("gpu-01", labels={"pool": "a"}, taints=(DGX,)), node("gpu-02"), node("gpu-03")],
             "pods": [holding("x", "gpu-02", 1), holding("y", "gpu-03", 1)],
         },
@@ -97,7 +97,7 @@ CASES = [
         "taint",
         says=("(dedicated=vision:NoSchedule): gpu-01 (1 node)", "Not what it wants: gpu-02, gpu-03, gpu-04 (3 nodes)"),
         silent=("Cordoned",),
-        world={
+        facts={
             "nodes": [
                 node("gpu-01", labels={"pool": "a"}, taints=(DGX,)),
                 *(node(name, unschedulable=name == "gpu-04") for name in ("gpu-02", "gpu-03", "gpu-04")),
@@ -109,28 +109,28 @@ CASES = [
         pod(gpus=1),
         "unschedulable-other",
         says=("accept no new pods (cordoned): gpu-01", "kubectl uncordon"),
-        world={"nodes": [*CPU_ONLY, node("gpu-01", unschedulable=True)]},
+        facts={"nodes": [*CPU_ONLY, node("gpu-01", unschedulable=True)]},
     ),
     Case(
         "all down",
         pod(gpus=1),
         "unschedulable-other",
         says=("down (not ready): gpu-01, gpu-02", "systemctl status kubelet", "Cordoned: gpu-03"),
-        world={"nodes": [node("gpu-01", ready=False), node("gpu-02", ready=None), node("gpu-03", unschedulable=True)]},
+        facts={"nodes": [node("gpu-01", ready=False), node("gpu-02", ready=None), node("gpu-03", unschedulable=True)]},
     ),
     Case(
         "GPUs wait for CPU",
         pod(gpus=2, cpu=32),
         "unschedulable-other",
         says=("needs 32 cores, the most is 6 on gpu-01", "8 GPUs lie free there (1 node) for want of it"),
-        world={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
+        facts={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
     ),
     Case(
         "just enough CPU is enough",
         pod(gpus=2, cpu=6, age=5),
         "unschedulable-other",
         says=("should start any moment: gpu-01 has room",),
-        world={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
+        facts={"nodes": [node("gpu-01")], "pods": [holding("loader", "gpu-01", 0, cpu=90)]},
     ),
     Case(
         "memory, without any GPU asked for",
@@ -138,21 +138,21 @@ CASES = [
         "unschedulable-other",
         says=("needs 600 GiB, the most is 512 GiB on cpu-00",),
         silent=("GPU",),
-        world={"nodes": CPU_ONLY},
+        facts={"nodes": CPU_ONLY},
     ),
     Case(
         "pod count",
         pod(),
         "unschedulable-other",
         says=("as many pods as it may have (gpu-01", "raise maxPods"),
-        world={"nodes": [node("gpu-01")], "pods": [holding(f"p{i}", "gpu-01", 0, cpu=0) for i in range(110)]},
+        facts={"nodes": [node("gpu-01")], "pods": [holding(f"p{i}", "gpu-01", 0, cpu=0) for i in range(110)]},
     ),
     Case(
         "a resource of another kind",
         pod(requests={"rdma/hca": 2.0}),
         "unschedulable-other",
         says=("No node has enough rdma/hca: it needs 2, the most is 1 on gpu-01",),
-        world={"nodes": [node("gpu-01", allocatable={"rdma/hca": 1.0})]},
+        facts={"nodes": [node("gpu-01", allocatable={"rdma/hca": 1.0})]},
     ),
     Case("no node at all", pod(gpus=1), "unschedulable-other", says=("No node of the cluster is known.",)),
 ]

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -7,12 +7,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _CODES, _LAST_WORDS
-from monitor.explain.explain import explain_pod
+from monitor.explain.crash import _EXIT_CODE_CAUSES, _MESSAGE_FRAGMENTS
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import make_world
+from monitor.explain.pod import explain_pod
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact, TerminationFact
-from tests.explain.builders import GIB, NOW, Case, assert_speaks, check, event, looping, names, node, pod, up, waiting
+from tests.explain.builders import (
+    GIB,
+    NOW,
+    Case,
+    assert_renders,
+    check,
+    event,
+    looping,
+    names,
+    node,
+    pod,
+    running_container,
+    waiting,
+)
 
 HERE = {"nodes": [node("gpu-01")]}
 LIMITED = (PodContainerFact(name="main", limits={"memory": 16.0 * GIB}),)
@@ -29,27 +42,27 @@ CASES = [
         crashing(looping(1)),
         "crash-error",
         says=("ended with an error (exit code 1)", "--previous", "It had run for 1 min 40 s; restarted 7 times."),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("some other code", crashing(looping(42)), "crash-error", says=("exit code 42",), world=HERE),
-    Case("255 is no signal", crashing(looping(255)), "crash-error", world=HERE),
-    Case("usage", crashing(looping(2)), "crash-usage", says=("the start file was not found",), world=HERE),
-    Case("not executable", crashing(looping(126)), "crash-not-executable", says=("chmod +x",), world=HERE),
-    Case("no command", crashing(looping(127)), "crash-no-command", world=HERE),
-    Case("interrupted", crashing(looping(130)), "crash-interrupted", world=HERE),
-    Case("illegal instruction", crashing(looping(132)), "crash-illegal", world=HERE),
-    Case("aborted", crashing(looping(134)), "crash-aborted", says=("NCCL or CUDA",), world=HERE),
-    Case("segmentation fault", crashing(looping(139)), "crash-segfault", world=HERE),
-    Case("terminated", crashing(looping(143)), "crash-terminated", world=HERE),
+    Case("some other code", crashing(looping(42)), "crash-error", says=("exit code 42",), facts=HERE),
+    Case("255 is no signal", crashing(looping(255)), "crash-error", facts=HERE),
+    Case("usage", crashing(looping(2)), "crash-usage", says=("the start file was not found",), facts=HERE),
+    Case("not executable", crashing(looping(126)), "crash-not-executable", says=("chmod +x",), facts=HERE),
+    Case("no command", crashing(looping(127)), "crash-no-command", facts=HERE),
+    Case("interrupted", crashing(looping(130)), "crash-interrupted", facts=HERE),
+    Case("illegal instruction", crashing(looping(132)), "crash-illegal", facts=HERE),
+    Case("aborted", crashing(looping(134)), "crash-aborted", says=("NCCL or CUDA",), facts=HERE),
+    Case("segmentation fault", crashing(looping(139)), "crash-segfault", facts=HERE),
+    Case("terminated", crashing(looping(143)), "crash-terminated", facts=HERE),
     Case(
-        "some other signal", crashing(looping(136)), "crash-signal", says=("signal SIGFPE (exit code 136)",), world=HERE
+        "some other signal", crashing(looping(136)), "crash-signal", says=("signal SIGFPE (exit code 136)",), facts=HERE
     ),
     Case(
         "out of memory",
         crashing(looping(137, reason="OOMKilled"), containers=LIMITED),
         "crash-out-of-memory",
         says=("Its memory limit is 16 GiB.",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "killed, and not for its memory",
@@ -57,23 +70,23 @@ CASES = [
         "crash-killed",
         says=("not for its memory limit",),
         silent=("OOMKilled",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
-        "out of memory with another code", crashing(looping(1, reason="OOMKilled")), "crash-out-of-memory", world=HERE
+        "out of memory with another code", crashing(looping(1, reason="OOMKilled")), "crash-out-of-memory", facts=HERE
     ),
     Case(
         "killed by its liveness probe",
         crashing(looping(137)),
         "crash-liveness",
-        world=HERE
+        facts=HERE
         | {"events": [event("Killing", "Container main failed liveness probe, will be restarted", type="Normal")]},
     ),
     Case(
         "another container's probe",
         crashing(looping(137)),
         "crash-killed",
-        world=HERE
+        facts=HERE
         | {"events": [event("Killing", "Container side failed liveness probe, will be restarted", container="side")]},
     ),
     Case(
@@ -81,7 +94,7 @@ CASES = [
         crashing(looping(135)),
         "crash-shm",
         says=("/dev/shm is too small", "the default, 64 MiB", "medium: Memory"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "bus error with a volume in memory",
@@ -89,7 +102,7 @@ CASES = [
         "crash-shm",
         says=("may hold 2 GiB",),
         silent=("default",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "bus error in the last words",
@@ -100,61 +113,66 @@ CASES = [
             )
         ),
         "crash-shm",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "GPU memory",
         crashing(looping(1, message="torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")),
         "crash-gpu-memory",
         says=("Its last words: torch.cuda",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "no module",
         crashing(looping(1, message="ModuleNotFoundError: No module named 'apex'")),
         "crash-no-module",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "no data",
         crashing(looping(1, message="FileNotFoundError: [Errno 2] No such file or directory: '/data/train'")),
         "crash-no-file",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "python cannot open the start file",
         crashing(looping(2, message="python: can't open file '/code/train.py'")),
         "crash-no-file",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "rights",
         crashing(looping(1, message="PermissionError: [Errno 13] Permission denied: '/out'")),
         "crash-permission",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "ends well, again and again",
         crashing(looping(0, reason="Completed", message="no such file or directory")),
         "crash-ended",
         says=("exit code 0",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("nobody knows", crashing(looping(None, reason="ContainerStatusUnknown")), "crash-lost", world=HERE),
+    Case("nobody knows", crashing(looping(None, reason="ContainerStatusUnknown")), "crash-lost", facts=HERE),
     Case(
         "terminated and not yet back",
         crashing(waiting("Error", state="terminated", exit_code=1)),
         "crash-error",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "an init container",
         crashing(looping(1, name="fetch", init=True), waiting("PodInitializing"), phase="Pending"),
         "crash-error",
         says=("container fetch",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("one runs, another does not stay up", crashing(up(name="side"), looping(1)), "crash-error", world=HERE),
+    Case(
+        "one runs, another does not stay up",
+        crashing(running_container(name="side"), looping(1)),
+        "crash-error",
+        facts=HERE,
+    ),
 ]
 
 
@@ -164,9 +182,16 @@ def test_crash(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    crashes = {*_CODES.values(), *(word for word, _ in _LAST_WORDS), "OUT_OF_MEMORY", "LOST", "LIVENESS", "SIGNAL"}
-    wanted = {f"CRASH_{word}" for word in crashes}
-    assert {f"{name}{end}" for name in wanted for end in ("", "_ADVICE")} <= set(Key.__members__)
+    crashes = {
+        *_EXIT_CODE_CAUSES.values(),
+        *(cause for cause, _ in _MESSAGE_FRAGMENTS),
+        "OUT_OF_MEMORY",
+        "LOST",
+        "LIVENESS",
+        "SIGNAL",
+    }
+    keys = {f"CRASH_{cause}" for cause in crashes}
+    assert {f"{name}{end}" for name in keys for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text(), st.one_of(st.none(), st.integers()), st.one_of(st.none(), st.integers(0, 64)))
@@ -174,4 +199,4 @@ def test_no_ending_breaks_it(message: str, code: int | None, signal: int | None)
     last = TerminationFact(message=message, exit_code=code, signal=signal)
     status = waiting("CrashLoopBackOff", last=last)
     given_pod = crashing(status)
-    assert_speaks(explain_pod(given_pod, make_world(), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(), NOW))

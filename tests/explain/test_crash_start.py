@@ -1,5 +1,5 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
-"""Containers that the runtime cannot start: the second half of crash.py."""
+# ruff: noqa: E501  # messages are quoted in full
+"""Containers that the runtime cannot start."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.crash import _START, cannot_start
+from monitor.explain.crash import _START_FRAGMENTS, cannot_start
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.explain.builders import Case, check, event, looping, names, node, pod, waiting
 
@@ -29,27 +29,27 @@ CASES = [
         ),
         "start-no-start-file",
         says=("does not exist: /start.sh",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "not in PATH",
         crashing(waiting("CreateContainerError", OCI + 'exec: "pyhton": executable file not found in $PATH: unknown')),
         "start-no-start-file",
         says=("pyhton",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "not executable",
         crashing(waiting("RunContainerError", OCI + 'exec: "/start.sh": permission denied: unknown')),
         "start-not-executable",
         says=("chmod +x /start.sh",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "another processor",
         crashing(looping(1, reason="StartError", message="exec /usr/bin/python: exec format error")),
         "start-exec-format",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "Docker: cannot run",
@@ -61,7 +61,7 @@ CASES = [
             )
         ),
         "start-no-start-file",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "driver too old, not a missing file",
@@ -73,7 +73,7 @@ CASES = [
             )
         ),
         "start-driver-too-old",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "driver updated without a reboot",
@@ -86,7 +86,7 @@ CASES = [
         ),
         "start-driver-mismatch",
         says=("reboot",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "driver broken, not a missing file",
@@ -98,7 +98,7 @@ CASES = [
             )
         ),
         "start-driver-broken",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "the runtime itself is broken, not the start file",
@@ -109,7 +109,7 @@ CASES = [
             )
         ),
         "start-runtime-broken",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "working directory",
@@ -119,7 +119,7 @@ CASES = [
             )
         ),
         "start-workdir",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a file over a directory",
@@ -131,7 +131,7 @@ CASES = [
             )
         ),
         "start-mount-kind",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "hook",
@@ -142,22 +142,22 @@ CASES = [
             )
         ),
         "start-hook",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
-        "slow", crashing(waiting("CreateContainerError", "context deadline exceeded")), "start-runtime-slow", world=HERE
+        "slow", crashing(waiting("CreateContainerError", "context deadline exceeded")), "start-runtime-slow", facts=HERE
     ),
     Case(
         "disk",
         crashing(waiting("CreateContainerError", "mkdir /var/lib/docker/x: no space left on device")),
         "start-disk-full",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "told by the event",
         crashing(waiting("RunContainerError")),
         "start-no-start-file",
-        world=HERE
+        facts=HERE
         | {
             "events": [
                 event("Failed", 'Error: failed to start container "main": exec: "/x": no such file or directory')
@@ -169,7 +169,7 @@ CASES = [
         crashing(waiting("RunContainerError", "the moon is full")),
         "start-other",
         says=("the moon is full",),
-        world=HERE,
+        facts=HERE,
     ),
 ]
 
@@ -180,11 +180,11 @@ def test_cannot_start(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    words = [*(word for word, _ in _START), "OTHER"]
-    assert {f"START_{word}{end}" for word in words for end in ("", "_ADVICE")} <= set(Key.__members__)
+    causes = [*(cause for cause, _ in _START_FRAGMENTS), "OTHER"]
+    assert {f"START_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
     status = waiting("RunContainerError", message)
-    assert cannot_start(crashing(status), status, make_world()).cause.startswith("start-")
+    assert cannot_start(crashing(status), status, make_cluster_facts()).cause.startswith("start-")

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from monitor.facts.kube import ContainerStatusFact, PodFact
-from tests.explain.builders import NOW, Case, check, names, pod, up, waiting
+from tests.explain.builders import NOW, Case, check, names, pod, running_container, waiting
 
 
 def ended(**more: Any) -> PodFact:
@@ -100,7 +100,11 @@ CASES = [
         "start-not-executable",
     ),
     Case("nothing says why", ended(message="gone"), "failed", says=("It has failed: gone",)),
-    Case("a container that ended well is not why", ended(statuses=(up(state="terminated", exit_code=0),)), "failed"),
+    Case(
+        "a container that ended well is not why",
+        ended(statuses=(running_container(state="terminated", exit_code=0),)),
+        "failed",
+    ),
 ]
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.fit import Kind, affinity_text, fit, gpu_resource, gpus_asked, tolerates
-from monitor.facts.cluster_facts import make_world
+from monitor.explain.fit import ObstacleKind, affinity_text, fit, gpu_resource, requested_gpus, tolerates
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import NodeRequirementFact, TaintFact, TolerationFact
 from tests.explain.builders import GIB, GPU, holding, node, pod
 
@@ -63,30 +63,30 @@ SELECTION: list[tuple[str, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("name", "given", "expect"), SELECTION, ids=[s[0] for s in SELECTION])
 def test_selection(name: str, given: dict[str, Any], expect: bool) -> None:
-    found = fit(pod(**given), node("gpu-01", labels=LABELS), make_world(), GPU)
-    assert found.usable is expect
-    assert [each.kind for each in found.obstacles] == ([] if expect else [Kind.SELECTOR])
+    result = fit(pod(**given), node("gpu-01", labels=LABELS), make_cluster_facts(), GPU)
+    assert result.usable is expect
+    assert [obstacle.kind for obstacle in result.obstacles] == ([] if expect else [ObstacleKind.SELECTOR])
 
 
-STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[Kind]]] = [
+STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[ObstacleKind]]] = [
     ("well", {}, {}, []),
-    ("not ready", {}, {"ready": False}, [Kind.NOT_READY]),
-    ("its kubelet is silent", {}, {"ready": None}, [Kind.NOT_READY]),
+    ("not ready", {}, {"ready": False}, [ObstacleKind.NOT_READY]),
+    ("its kubelet is silent", {}, {"ready": None}, [ObstacleKind.NOT_READY]),
     (
         "not ready is said once, not again as a taint",
         {},
         {"ready": None, "taints": (TaintFact(key="node.kubernetes.io/unreachable", effect="NoSchedule"),)},
-        [Kind.NOT_READY],
+        [ObstacleKind.NOT_READY],
     ),
-    ("cordoned", {}, {"unschedulable": True}, [Kind.CORDONED]),
+    ("cordoned", {}, {"unschedulable": True}, [ObstacleKind.CORDONED]),
     (
         "cordoned is said once",
         {},
         {"unschedulable": True, "taints": (TaintFact(key="node.kubernetes.io/unschedulable", effect="NoSchedule"),)},
-        [Kind.CORDONED],
+        [ObstacleKind.CORDONED],
     ),
     ("cordoned, tolerated", {"tolerations": (TolerationFact(operator="Exists"),)}, {"unschedulable": True}, []),
-    ("tainted", {}, {"taints": (GPU_TAINT,)}, [Kind.TAINT]),
+    ("tainted", {}, {"taints": (GPU_TAINT,)}, [ObstacleKind.TAINT]),
     ("a preference does not block", {}, {"taints": (TaintFact(key="old", effect="PreferNoSchedule"),)}, []),
     (
         "tolerated",
@@ -98,60 +98,65 @@ STATES: list[tuple[str, dict[str, Any], dict[str, Any], list[Kind]]] = [
         "all at once",
         {"node_selector": {"a": "b"}},
         {"ready": False, "taints": (GPU_TAINT,)},
-        [Kind.NOT_READY, Kind.TAINT, Kind.SELECTOR],
+        [ObstacleKind.NOT_READY, ObstacleKind.TAINT, ObstacleKind.SELECTOR],
     ),
 ]
 
 
 @pytest.mark.parametrize(("name", "asks", "given", "expect"), STATES, ids=[s[0] for s in STATES])
-def test_state_and_taints(name: str, asks: dict[str, Any], given: dict[str, Any], expect: list[Kind]) -> None:
-    found = fit(pod(**asks), node("gpu-01", **given), make_world(), GPU)
-    assert [each.kind for each in found.obstacles] == expect
+def test_state_and_taints(name: str, asks: dict[str, Any], given: dict[str, Any], expect: list[ObstacleKind]) -> None:
+    result = fit(pod(**asks), node("gpu-01", **given), make_cluster_facts(), GPU)
+    assert [obstacle.kind for obstacle in result.obstacles] == expect
 
 
-ROOM: list[tuple[str, dict[str, Any], list[Any], list[Kind]]] = [
+ROOM: list[tuple[str, dict[str, Any], list[Any], list[ObstacleKind]]] = [
     ("just enough", {"gpus": 4}, [holding("a", "gpu-01", 4)], []),
-    ("one too many", {"gpus": 5}, [holding("a", "gpu-01", 4)], [Kind.GPU]),
+    ("one too many", {"gpus": 5}, [holding("a", "gpu-01", 4)], [ObstacleKind.GPU]),
     (
         "what has ended holds nothing",
         {"gpus": 8},
         [holding("a", "gpu-01", 8, phase="Succeeded"), holding("b", "gpu-01", 8, phase="Failed")],
         [],
     ),
-    ("what is being deleted still holds", {"gpus": 8}, [holding("a", "gpu-01", 8, deletion_at=1.0)], [Kind.GPU]),
+    (
+        "what is being deleted still holds",
+        {"gpus": 8},
+        [holding("a", "gpu-01", 8, deletion_at=1.0)],
+        [ObstacleKind.GPU],
+    ),
     ("what waits holds nothing", {"gpus": 8}, [pod("a", gpus=8)], []),
     ("pods elsewhere do not count", {"gpus": 8}, [holding("a", "gpu-02", 8)], []),
-    ("CPU", {"gpus": 1, "cpu": 97}, [], [Kind.CPU]),
-    ("memory", {"gpus": 1, "memory": 513 * GIB}, [], [Kind.MEMORY]),
+    ("CPU", {"gpus": 1, "cpu": 97}, [], [ObstacleKind.CPU]),
+    ("memory", {"gpus": 1, "memory": 513 * GIB}, [], [ObstacleKind.MEMORY]),
     (
         "fractions add up",
         {"cpu": 0.1},
         [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(9)] + [holding("q", "gpu-01", 0, cpu=95)],
         [],
     ),
-    ("a pod count", {}, [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(110)], [Kind.PODS]),
-    ("something the node does not have", {"requests": {"rdma/hca": 1.0}}, [], [Kind.OTHER]),
+    ("a pod count", {}, [holding(f"p{i}", "gpu-01", 0, cpu=0.1) for i in range(110)], [ObstacleKind.PODS]),
+    ("something the node does not have", {"requests": {"rdma/hca": 1.0}}, [], [ObstacleKind.OTHER]),
 ]
 
 
 @pytest.mark.parametrize(("name", "asks", "others", "expect"), ROOM, ids=[r[0] for r in ROOM])
-def test_room(name: str, asks: dict[str, Any], others: list[Any], expect: list[Kind]) -> None:
-    found = fit(pod(**asks), node("gpu-01"), make_world(pods=others), GPU)
-    assert [each.kind for each in found.obstacles] == expect
+def test_room(name: str, asks: dict[str, Any], others: list[Any], expect: list[ObstacleKind]) -> None:
+    result = fit(pod(**asks), node("gpu-01"), make_cluster_facts(pods=others), GPU)
+    assert [obstacle.kind for obstacle in result.obstacles] == expect
 
 
 def test_requests_are_those_of_the_scheduler() -> None:
-    """An init container's larger request counts: it is in `requests`, which is all that is looked at."""
+    """An init container's larger request counts: it is part of `requests`."""
     given = pod(requests={GPU: 8.0})
-    assert gpus_asked(given, make_world()) == 8
+    assert requested_gpus(given, make_cluster_facts()) == 8
 
 
 def test_other_names_for_gpus() -> None:
-    asked = pod(requests={"cpu": 1.0, "nvidia.com/mig-1g.10gb": 2.0})
-    world = make_world()
-    assert gpu_resource(asked, world) == "nvidia.com/mig-1g.10gb"
-    assert gpus_asked(asked, world) == 2
-    assert gpu_resource(pod(requests={"cpu": 1.0, "rdma/hca": 1.0}), world) == GPU
+    requesting = pod(requests={"cpu": 1.0, "nvidia.com/mig-1g.10gb": 2.0})
+    facts = make_cluster_facts()
+    assert gpu_resource(requesting, facts) == "nvidia.com/mig-1g.10gb"
+    assert requested_gpus(requesting, facts) == 2
+    assert gpu_resource(pod(requests={"cpu": 1.0, "rdma/hca": 1.0}), facts) == GPU
 
 
 def test_affinity_reads_like_a_sentence() -> None:

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from monitor.explain.gpu_shortage import _workers
-from monitor.explain.render import render
 from monitor.facts.cluster import GpuState, Holder, Identity
 from monitor.facts.kube import PodFact, TaintFact
-from tests.explain.builders import NOW, Case, card, check, holding, names, node, owned, pod, view
+from monitor.present.explanation import render_explanation
+from tests.explain.builders import NOW, Case, check, gpu_view, holding, names, node, owned, pod, view
 
 EIGHT = pod(gpus=8)
 HALF_FULL = [holding("a", "gpu-01", 4), holding("b", "gpu-02", 4)]
@@ -29,17 +29,17 @@ CASES = [
             "distributed training: 2 x 4 (2 workers with 4 GPUs each)",
             "Free GPUs by node: gpu-01 (4), gpu-02 (4).",
         ),
-        world={"nodes": TWO, "pods": HALF_FULL},
+        facts={"nodes": TWO, "pods": HALF_FULL},
     ),
     Case(
         "free figures come from the view: a zombie's card is not free",
         EIGHT,
         "not-enough-gpus",
         says=("it needs 8, and 7 of 16 are free", "1 GPU is blocked by something that no longer runs: gpu-02 (1)"),
-        world={
+        facts={
             "nodes": TWO,
             "pods": HALF_FULL,
-            "view": view(free={"gpu-01": 4, "gpu-02": 3}, cards=[card("gpu-02", 0, GpuState.ZOMBIE)]),
+            "view": view(free={"gpu-01": 4, "gpu-02": 3}, cards=[gpu_view("gpu-02", 0, GpuState.ZOMBIE)]),
         },
     ),
     Case(
@@ -47,7 +47,7 @@ CASES = [
         EIGHT,
         "no-single-node-fits",
         says=("the most is 4 on gpu-01",),
-        world={"nodes": TWO, "pods": HALF_FULL, "view": view(free={"gpu-01": 8, "gpu-02": 8})},
+        facts={"nodes": TWO, "pods": HALF_FULL, "view": view(free={"gpu-01": 8, "gpu-02": 8})},
     ),
     Case(
         "just below: 7 in all are not enough",
@@ -55,7 +55,7 @@ CASES = [
         "not-enough-gpus",
         says=("it needs 8, and 7 of 16 are free on the 2 nodes it may use",),
         silent=("distributed",),
-        world={"nodes": TWO, "pods": [*HALF_FULL, holding("c", "gpu-02", 1)]},
+        facts={"nodes": TWO, "pods": [*HALF_FULL, holding("c", "gpu-02", 1)]},
     ),
     Case(
         "free GPUs on a cordoned node do not count, but are named",
@@ -63,14 +63,14 @@ CASES = [
         "not-enough-gpus",
         says=("it needs 8, and 4 of 8 are free on the 1 node", "cordoned): gpu-02 (8).", "kubectl uncordon"),
         silent=("distributed",),
-        world={"nodes": [node("gpu-01"), node("gpu-02", unschedulable=True)], "pods": HALF_FULL[:1]},
+        facts={"nodes": [node("gpu-01"), node("gpu-02", unschedulable=True)], "pods": HALF_FULL[:1]},
     ),
     Case(
         "free GPUs behind a taint are named with the taint",
         pod(gpus=4),
         "not-enough-gpus",
         says=("reserved (taint team=x:NoSchedule): gpu-02 (8)",),
-        world={
+        facts={
             "nodes": [node("gpu-01"), node("gpu-02", taints=(TaintFact(key="team", value="x", effect="NoSchedule"),))],
             "pods": [holding("a", "gpu-01", 8)],
         },
@@ -80,7 +80,7 @@ CASES = [
         pod(gpus=8, node_selector={"gpu": "a100"}),
         "not-enough-gpus",
         says=("does not want it (gpu=a100): gpu-02 (8)",),
-        world={
+        facts={
             "nodes": [node("gpu-01", labels={"gpu": "a100"}), node("gpu-02", labels={"gpu": "v100"})],
             "pods": [holding("a", "gpu-01", 8)],
         },
@@ -90,7 +90,7 @@ CASES = [
         pod(gpus=1),
         "not-enough-gpus",
         says=("Most GPUs there are held by: alice (8), bob (5), team-a (3).", "> Wait."),
-        world={"nodes": TWO, "pods": FULL, "identities": owned(a="alice", b="bob")},
+        facts={"nodes": TWO, "pods": FULL, "identities": owned(a="alice", b="bob")},
     ),
     Case(
         "idle ones could be given back",
@@ -98,13 +98,13 @@ CASES = [
         "not-enough-gpus",
         says=("2 GPUs are held and not used: bob (2)", "Ask the owners of the idle GPUs"),
         silent=("blocked by",),
-        world={
+        facts={
             "nodes": TWO,
             "pods": FULL,
             "view": view(
                 free={"gpu-01": 0, "gpu-02": 0},
                 cards=[
-                    card("gpu-02", index, GpuState.IDLE_HELD, holders=held_by("bob", FULL[1])) for index in range(2)
+                    gpu_view("gpu-02", index, GpuState.IDLE_HELD, holders=held_by("bob", FULL[1])) for index in range(2)
                 ],
             ),
         },
@@ -114,35 +114,35 @@ CASES = [
         pod(gpus=8),
         "not-enough-gpus",
         says=("8 GPUs come back when these pods have ended: team-a/a",),
-        world={"nodes": TWO, "pods": [msgspec.structs.replace(FULL[0], deletion_at=NOW - 10), *FULL[1:]]},
+        facts={"nodes": TWO, "pods": [msgspec.structs.replace(FULL[0], deletion_at=NOW - 10), *FULL[1:]]},
     ),
     Case(
         "more than any node has",
         pod(gpus=16),
         "no-single-node-fits",
         says=("asks for 16 GPUs on one node and can never run like this", "(gpu-01) has 8", "2 x 8"),
-        world={"nodes": TWO},
+        facts={"nodes": TWO},
     ),
     Case(
         "more than any node has, and not free either",
         pod(gpus=16),
         "no-single-node-fits",
         says=("can never run like this", "at most 8 GPUs per worker", "still have to wait"),
-        world={"nodes": TWO, "pods": FULL},
+        facts={"nodes": TWO, "pods": FULL},
     ),
     Case(
         "exactly what the largest node has can run one day",
         EIGHT,
         "not-enough-gpus",
         silent=("never",),
-        world={"nodes": TWO, "pods": FULL},
+        facts={"nodes": TWO, "pods": FULL},
     ),
     Case(
         "no GPU anywhere",
         pod(gpus=1),
         "not-enough-gpus",
         says=("No node offers nvidia.com/gpu.", "device-plugin"),
-        world={"nodes": [node("cpu-01", gpus=0)]},
+        facts={"nodes": [node("cpu-01", gpus=0)]},
     ),
     Case(
         "a worker of a distributed job is told to shrink, not to become one",
@@ -150,7 +150,7 @@ CASES = [
         "no-single-node-fits",
         says=("Give each worker fewer GPUs",),
         silent=("Submit it as distributed training",),
-        world={
+        facts={
             "nodes": TWO,
             "pods": [*HALF_FULL, pod("bert-1", gpus=8)],
             "identities": {f"uid-bert-{index}": Identity(user="alice", job="bert") for index in range(2)},
@@ -161,7 +161,7 @@ CASES = [
         EIGHT,
         "no-single-node-fits",
         says=("4 x 2",),
-        world={
+        facts={
             "nodes": [*TWO, node("gpu-03"), node("gpu-04"), node("gpu-05")],
             "pods": [
                 *HALF_FULL[:1],
@@ -178,7 +178,7 @@ CASES = [
         pod(requests={"amd.com/gpu": 2.0}),
         "not-enough-gpus",
         says=("it needs 2, and 1 of 2 are free",),
-        world={
+        facts={
             "nodes": [node("gpu-01", allocatable={"amd.com/gpu": 2.0})],
             "pods": [holding("a", "gpu-01", 0, requests={"amd.com/gpu": 1.0})],
             "resource": "amd.com/gpu",
@@ -189,7 +189,7 @@ CASES = [
         pod(requests={"nvidia.com/mig-1g.10gb": 8.0}),
         "no-single-node-fits",
         says=("the most is 4 on gpu-01",),
-        world={
+        facts={
             "nodes": [node(f"gpu-0{i}", allocatable={"nvidia.com/mig-1g.10gb": 7.0, "pods": 110.0}) for i in (1, 2)]
             + [node("gpu-03", allocatable={"nvidia.com/mig-1g.10gb": 8.0, "pods": 110.0})],
             "pods": [
@@ -208,7 +208,7 @@ def test_shortage(case: Case) -> None:
 
 
 def test_the_hint_in_chinese() -> None:
-    lines = render(check(CASES[0]), "zh")
+    lines = render_explanation(check(CASES[0]), "zh")
     assert lines[1] == (
         "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），但集群共有 8 张空闲GPU，分布在 2 个节点上。"
     )
@@ -226,6 +226,6 @@ LAYOUTS: list[tuple[str, list[int], int, tuple[int, int] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "free", "asked", "expect"), LAYOUTS, ids=[row[0] for row in LAYOUTS])
-def test_workers_that_would_start_now(name: str, free: list[int], asked: int, expect: tuple[int, int] | None) -> None:
-    assert _workers(free, asked) == expect
+@pytest.mark.parametrize(("name", "free", "needs", "expect"), LAYOUTS, ids=[row[0] for row in LAYOUTS])
+def test_workers_that_would_start_now(name: str, free: list[int], needs: int, expect: tuple[int, int] | None) -> None:
+    assert _workers(free, needs) == expect

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 import pytest
@@ -19,35 +19,35 @@ def refused(message: str) -> PodFact:
 
 CASES = [
     Case(
-        "just submitted", pod(gpus=1, age=10), "unschedulable-other", says=("any moment: gpu-01 has room",), world=ROOM
+        "just submitted", pod(gpus=1, age=10), "unschedulable-other", says=("any moment: gpu-01 has room",), facts=ROOM
     ),
     Case(
         "30 s are granted",
         pod(gpus=1, age=3000, conditions=unschedulable(TAINTED_1_20, ago=30)),
         "unschedulable-other",
         says=("any moment", "The scheduler says: 0/5 nodes"),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "31 s are not: it is the scheduler who decides",
         pod(gpus=1, age=3000, conditions=unschedulable(TAINTED_1_20, ago=31)),
         "unschedulable-other",
         says=("By our sums gpu-01 has room, but the scheduler refuses", "The scheduler says: 0/5 nodes are available"),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "no scheduler has looked",
         pod(gpus=1, age=300, scheduler="volcan0"),
         "unschedulable-other",
         says=("no scheduler has looked at this pod. It asks for the scheduler volcan0", "schedulerName"),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "the event speaks where there is no condition",
         pod(gpus=1, age=300),
         "unschedulable-other",
         says=("near, or far from, other pods",),
-        world=ROOM
+        facts=ROOM
         | {
             "events": [
                 event(
@@ -63,14 +63,14 @@ CASES = [
         refused("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."),
         "unschedulable-other",
         says=("a port of the node",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "spread",
         refused("0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints."),
         "unschedulable-other",
         says=("spread over nodes or zones",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a taint that came a moment ago and is not in our facts",
@@ -79,21 +79,21 @@ CASES = [
         ),
         "taint",
         says=("The scheduler says: 0/1 nodes are available: 1 node(s) had untolerated taint",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a gang that only the scheduler knows of",
         refused("pod group is not ready, 2 minAvailable, 1 Pending; Pending: 1 Undetermined"),
         "gang-incomplete",
         says=("The scheduler says: pod group is not ready",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a claim that is missing, 1.20",
         refused('persistentvolumeclaim "imagenet" not found'),
         "volume",
         says=("The volume claim imagenet that it uses does not exist in team-a.", "kubectl get pvc -n team-a"),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a claim that is missing, 1.24 and later",
@@ -102,68 +102,68 @@ CASES = [
         ),
         "volume",
         says=("The volume claim imagenet that it uses does not exist in team-a.",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a missing claim is the reason even when GPUs are short as well",
         pod(gpus=64, conditions=unschedulable('persistentvolumeclaim "imagenet" not found')),
         "volume",
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a claim without a volume",
         refused("0/4 nodes are available: 4 pod has unbound immediate PersistentVolumeClaims."),
         "volume",
         says=("The volume claim imagenet that it uses has no volume yet.", "kubectl describe pvc imagenet -n team-a"),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a volume that is on other nodes",
         refused("0/4 nodes are available: 3 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict."),
         "volume",
         says=("exists only on other nodes",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "no volume to be had",
         refused("0/1 nodes are available: 1 node(s) didn't find available persistent volumes to bind."),
         "volume",
         says=("cannot be had on the nodes that have room",),
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "a volume conflict on full nodes is not why it waits",
         pod(gpus=9, conditions=unschedulable("0/1 nodes are available: 1 node(s) had volume node affinity conflict.")),
         "no-single-node-fits",
-        world=ROOM,
+        facts=ROOM,
     ),
     Case(
         "it waits for pods of lower priority to leave",
         pod(gpus=8, nominated_node="gpu-01", priority=1000),
         "priority",
         says=("gets its place on gpu-01 as soon as the pods of lower priority there have ended",),
-        world=ROOM | {"pods": [pod("low", gpus=8, node="gpu-01", phase="Running", priority=0)]},
+        facts=ROOM | {"pods": [pod("low", gpus=8, node="gpu-01", phase="Running", priority=0)]},
     ),
     Case(
         "the room is kept for somebody else",
         pod(gpus=8, priority=0),
         "priority",
         says=("is kept for team-a/boss of team-a", "priority 1000, this pod 0"),
-        world=ROOM | {"pods": [pod("boss", gpus=8, nominated_node="gpu-01", priority=1000)]},
+        facts=ROOM | {"pods": [pod("boss", gpus=8, nominated_node="gpu-01", priority=1000)]},
     ),
     Case(
         "a pod of lower priority is not made room for",
         pod(gpus=8, priority=10, age=5),
         "unschedulable-other",
         says=("any moment",),
-        world=ROOM | {"pods": [pod("minion", gpus=8, nominated_node="gpu-01", priority=1)]},
+        facts=ROOM | {"pods": [pod("minion", gpus=8, nominated_node="gpu-01", priority=1)]},
     ),
     Case(
         "enough is left beside what is kept",
         pod(gpus=4, priority=0, age=5),
         "unschedulable-other",
         says=("any moment",),
-        world=ROOM | {"pods": [pod("boss", gpus=4, nominated_node="gpu-01", priority=1000)]},
+        facts=ROOM | {"pods": [pod("boss", gpus=4, nominated_node="gpu-01", priority=1000)]},
     ),
 ]
 

@@ -1,5 +1,5 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
-"""Messages as they were seen: Docker 18 to 28, containerd 1.5 to 2, cri-o 1.18 to 1.30, and the kubelet around them."""
+# ruff: noqa: E501  # messages are quoted in full
+"""Recorded messages of Docker 18 to 28, containerd 1.5 to 2, CRI-O 1.18 to 1.30, and the kubelet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.image_pull import REASONS, Pull, classify, registry_of
+from monitor.explain.image_pull import PULL_REASONS, PullFailureCause, classify, registry_of
 
-P = Pull
+P = PullFailureCause
 CONTAINERD = 'failed to pull and unpack image "harbor.lab/nlp/bert:1": '
 RESOLVE = CONTAINERD + 'failed to resolve reference "harbor.lab/nlp/bert:1": '
 HEAD = RESOLVE + 'failed to do request: Head "https://harbor.lab/v2/nlp/bert/manifests/1": '
@@ -19,7 +19,7 @@ GET = DOCKER + 'Get "https://harbor.lab/v2/": '
 OLD_GET = DOCKER + "Get https://harbor.lab/v2/: "
 CRIO = RPC + "pinging container registry harbor.lab: "
 
-MESSAGES: list[tuple[str, Pull, str]] = [
+MESSAGES: list[tuple[str, PullFailureCause, str]] = [
     ("containerd: disk full", P.DISK_FULL, RPC + CONTAINERD + "failed to copy: failed to send write: write /var/lib/containerd/io.containerd.content.v1.content/ingest/a1/data: no space left on device: unknown"),
     ("docker: disk full, while registering a layer", P.DISK_FULL, DOCKER + "failed to register layer: Error processing tar file(exit status 1): write /opt/conda/lib/libtorch_cuda.so: no space left on device"),
     ("docker: disk full, write", P.DISK_FULL, RPC + "write /var/lib/docker/tmp/GetImageBlob123: no space left on device"),
@@ -87,7 +87,7 @@ MESSAGES: list[tuple[str, Pull, str]] = [
 
 
 @pytest.mark.parametrize(("name", "expect", "message"), MESSAGES, ids=[m[0] for m in MESSAGES])
-def test_cause(name: str, expect: Pull, message: str) -> None:
+def test_cause(name: str, expect: PullFailureCause, message: str) -> None:
     assert classify("ErrImagePull", message).cause is expect
     assert classify("ImagePullBackOff", f'Failed to pull image "harbor.lab/nlp/bert:1": {message}').cause is expect
 
@@ -95,11 +95,11 @@ def test_cause(name: str, expect: Pull, message: str) -> None:
 def test_a_name_without_quotes_is_no_message_either() -> None:
     image = "harbor.lab/unauthorized/bert:1"
     message = f"{DOCKER}manifest for {image} not found: manifest unknown"
-    assert classify("ErrImagePull", message, image).cause is Pull.NOT_FOUND
+    assert classify("ErrImagePull", message, image).cause is PullFailureCause.NOT_FOUND
 
 
 def test_every_cause_has_a_message() -> None:
-    assert {expect for _, expect, _ in MESSAGES} == set(Pull)
+    assert {expect for _, expect, _ in MESSAGES} == set(PullFailureCause)
 
 
 REASON_DECIDES = [
@@ -112,7 +112,7 @@ REASON_DECIDES = [
 
 
 @pytest.mark.parametrize(("reason", "message", "expect"), REASON_DECIDES)
-def test_the_reason_alone(reason: str | None, message: str | None, expect: Pull) -> None:
+def test_the_reason_alone(reason: str | None, message: str | None, expect: PullFailureCause) -> None:
     assert classify(reason, message).cause is expect
 
 
@@ -149,8 +149,8 @@ def test_registry(image: str, expect: str) -> None:
 
 
 def test_image_out_of_the_message() -> None:
-    found = classify("ErrImagePull", RESOLVE + "not found")
-    assert (found.image, found.registry) == ("harbor.lab/nlp/bert:1", "harbor.lab")
+    failure = classify("ErrImagePull", RESOLVE + "not found")
+    assert (failure.image, failure.registry) == ("harbor.lab/nlp/bert:1", "harbor.lab")
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,18 @@ def test_image_out_of_the_message() -> None:
     ],
 )
 def test_a_runtime_that_is_down_is_not_a_registry_that_refuses(message: str) -> None:
-    found = classify("ErrImagePull", message)
-    assert (found.cause, found.runtime_down) == (Pull.UNKNOWN, True)
+    failure = classify("ErrImagePull", message)
+    assert (failure.cause, failure.runtime_down) == (PullFailureCause.UNKNOWN, True)
 
 
 def test_the_message_stays_but_not_its_secrets() -> None:
     signed = 'Get "https://blobs.lab/data?X-Amz-Signature=562c9085464cc071&X-Amz-Credential=abc": i/o timeout'
-    found = classify("ErrImagePull", signed)
-    assert found.message == 'Get "https://blobs.lab/data?***": i/o timeout'
+    failure = classify("ErrImagePull", signed)
+    assert failure.message == 'Get "https://blobs.lab/data?***": i/o timeout'
 
 
-@given(st.one_of(st.none(), st.sampled_from(sorted(REASONS)), st.text()), st.text(), st.one_of(st.none(), st.text()))
+@given(
+    st.one_of(st.none(), st.sampled_from(sorted(PULL_REASONS)), st.text()), st.text(), st.one_of(st.none(), st.text())
+)
 def test_no_message_breaks_it(reason: str | None, message: str, image: str | None) -> None:
-    assert classify(reason, message, image).cause in Pull
+    assert classify(reason, message, image).cause in PullFailureCause

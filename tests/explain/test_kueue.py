@@ -66,14 +66,14 @@ CASES = [
             "gpus has 8 of nvidia.com/gpu, 8 are reserved; this job needs 2",
             "The scheduler says: couldn't assign flavors",
         ),
-        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_SHORT)]},
+        facts={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_SHORT)]},
     ),
     Case(
         "more than the quota ever allows",
         kueue_pod(),
         "quota",
         says=("more nvidia.com/gpu than its queue nlp may ever have in gpus (flavor a100)",),
-        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_NEVER)]},
+        facts={"nodes": ROOM, "queues": [local_queue(), cluster_queue()], "workloads": [workload(FLAVOR_NEVER)]},
     ),
     Case(
         "words that are not known are quoted",
@@ -83,7 +83,7 @@ CASES = [
             "no quota for it in gpus yet",
             "The scheduler says: borrowing limit for nvidia.com/gpu in flavor a100 exceeded",
         ),
-        world={
+        facts={
             "nodes": ROOM,
             "queues": [local_queue(), cluster_queue()],
             "workloads": [workload("borrowing limit for nvidia.com/gpu in flavor a100 exceeded")],
@@ -94,7 +94,7 @@ CASES = [
         kueue_pod(),
         "quota",
         silent=("are reserved",),
-        world={
+        facts={
             "nodes": ROOM,
             "queues": [local_queue(), cluster_queue()],
             "workloads": [workload("insufficient unused quota for cpu in flavor x86, 3 more needed")],
@@ -105,7 +105,7 @@ CASES = [
         kueue_pod(),
         "queue-closed",
         says=("queue nlp takes no new jobs: stopPolicy Hold", "kubectl describe LocalQueue nlp -n team-a"),
-        world={
+        facts={
             "nodes": ROOM,
             "queues": [local_queue(state="closed", message="stopPolicy Hold"), cluster_queue()],
             "workloads": [workload()],
@@ -116,7 +116,7 @@ CASES = [
         kueue_pod(),
         "queue-closed",
         says=("queue gpus takes no new jobs: Can't admit new workloads: FlavorNotFound",),
-        world={
+        facts={
             "nodes": ROOM,
             "queues": [
                 local_queue(state="closed", message="Can't submit new workloads to clusterQueue"),
@@ -130,28 +130,28 @@ CASES = [
         kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlpp"}),
         "queue-closed",
         says=("asks for the queue nlpp, and there is no LocalQueue of that name in team-a",),
-        world={"nodes": ROOM, "queues": [local_queue(), cluster_queue()]},
+        facts={"nodes": ROOM, "queues": [local_queue(), cluster_queue()]},
     ),
     Case(
         "queues that cannot be seen are not called missing",
         kueue_pod(),
         "unschedulable-other",
         says=("Kueue has not registered it yet (queue nlp)",),
-        world={"nodes": ROOM},
+        facts={"nodes": ROOM},
     ),
     Case(
         "switched off",
         kueue_pod(),
         "unschedulable-other",
         says=("switched its workload pod-bert-0 off", '-p \'{"spec":{"active":true}}\''),
-        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(active=False)]},
+        facts={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(active=False)]},
     ),
     Case(
         "preempted",
         kueue_pod(),
         "priority",
         says=("A job with a higher priority has taken its place: Preempted to accommodate a workload",),
-        world={
+        facts={
             "nodes": ROOM,
             "queues": [local_queue()],
             "workloads": [
@@ -174,21 +174,21 @@ CASES = [
         kueue_pod(),
         "unschedulable-other",
         says=("admission checks of the workload pod-bert-0 are not done yet",),
-        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="reserved")]},
+        facts={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="reserved")]},
     ),
     Case(
         "let through: then it is about nodes",
         kueue_pod(scheduling_gates=(), age=5),
         "unschedulable-other",
         says=("any moment",),
-        world={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="admitted")]},
+        facts={"nodes": ROOM, "queues": [local_queue()], "workloads": [workload(phase="admitted")]},
     ),
     Case(
         "a group that is not complete",
         kueue_pod(labels={"kueue.x-k8s.io/queue-name": "nlp", "kueue.x-k8s.io/pod-group-name": "bert"}),
         "gang-incomplete",
         says=("group bert is not complete: 1 pod has come",),
-        world={"nodes": ROOM, "queues": [local_queue()]},
+        facts={"nodes": ROOM, "queues": [local_queue()]},
     ),
 ]
 

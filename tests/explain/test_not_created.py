@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -8,21 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.explain.not_created import explain_name
-from monitor.explain.quota_message import denial
+from monitor.explain.quota_message import parse_denial
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import ConditionFact, EventFact, OwnerRef, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from tests.explain.builders import (
     GPU,
     NOW,
-    assert_speaks,
+    assert_renders,
     english,
     event,
     holding,
     looping,
     node,
     pod,
-    up,
+    running_container,
 )
 
 FORBIDDEN = 'Error creating: pods "bert-abcde" is forbidden: '
@@ -118,11 +118,11 @@ MESSAGES: list[tuple[str, str, str, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "message", "cause", "says"), MESSAGES, ids=[m[0] for m in MESSAGES])
 def test_refused(name: str, message: str, cause: str, says: tuple[str, ...]) -> None:
-    found = explain_name("bert", "team-a", make_world(events=[refused(message)]), NOW)
-    text = english(found)
-    assert (found.status, found.cause) == ("not-created", cause), text
+    explanation = explain_name("bert", "team-a", make_cluster_facts(events=[refused(message)]), NOW)
+    text = english(explanation)
+    assert (explanation.status, explanation.cause) == ("not-created", cause), text
     assert [part for part in (*says, "Tried 14 times by its controller (Job).") if part not in text] == [], text
-    assert_speaks(found)
+    assert_renders(explanation)
 
 
 def test_the_quota_now_and_who_uses_it() -> None:
@@ -134,13 +134,13 @@ def test_the_quota_now_and_who_uses_it() -> None:
         used={"requests.nvidia.com/gpu": 16.0},
     )
     elsewhere = holding("c", "gpu-01", 8, namespace="team-b")
-    world = make_world(
+    facts = make_cluster_facts(
         events=[refused(QUOTA)],
         quotas=[quota],
         pods=[holding("a", "gpu-01", 8), holding("b", "gpu-02", 4), elsewhere],
         identities={"uid-a": Identity(user="alice"), "uid-b": Identity(user="bob"), "uid-c": Identity(user="carol")},
     )
-    text = english(explain_name("bert", "team-a", world, NOW))
+    text = english(explain_name("bert", "team-a", facts, NOW))
     assert "Quota gpu-quota right now: 16 of 16 requests.nvidia.com/gpu in use." in text
     assert "held by: alice (8), bob (4)." in text
 
@@ -156,47 +156,49 @@ NAMES: list[tuple[str, str, str | None, str]] = [
 
 @pytest.mark.parametrize(("name", "asked", "namespace", "cause"), NAMES, ids=[n[0] for n in NAMES])
 def test_lookup(name: str, asked: str, namespace: str | None, cause: str) -> None:
-    found = explain_name(asked, namespace, make_world(events=[refused(QUOTA)]), NOW)
-    assert found.cause == cause
-    assert_speaks(found)
+    explanation = explain_name(asked, namespace, make_cluster_facts(events=[refused(QUOTA)]), NOW)
+    assert explanation.cause == cause
+    assert_renders(explanation)
 
 
 def test_a_deployment_by_its_replica_set() -> None:
-    world = make_world(events=[refused(QUOTA, kind="ReplicaSet", name="serve-6799fc88d8")])
-    assert explain_name("serve", "team-a", world, NOW).cause == "quota"
+    facts = make_cluster_facts(events=[refused(QUOTA, kind="ReplicaSet", name="serve-6799fc88d8")])
+    assert explain_name("serve", "team-a", facts, NOW).cause == "quota"
 
 
 def test_a_pod_by_its_name() -> None:
-    found = explain_name("bert-0", None, make_world(pods=[pod(gpus=1, age=5)], nodes=[node("gpu-01")]), NOW)
-    assert (found.status, found.pod.namespace, found.pod.name) == ("pending", "team-a", "bert-0")
+    explanation = explain_name(
+        "bert-0", None, make_cluster_facts(pods=[pod(gpus=1, age=5)], nodes=[node("gpu-01")]), NOW
+    )
+    assert (explanation.status, explanation.pod.namespace, explanation.pod.name) == ("pending", "team-a", "bert-0")
 
 
 JOB = [
-    pod("w-0", node="gpu-01", phase="Running", statuses=(up(),)),
+    pod("w-0", node="gpu-01", phase="Running", statuses=(running_container(),)),
     pod("w-1", node="gpu-01", phase="Running", statuses=(looping(1),)),
     pod("w-2", gpus=1),
 ]
 
 
 def test_the_worst_pod_of_a_job_first() -> None:
-    world = make_world(pods=JOB, nodes=[node("gpu-01")], identities={p.uid: Identity(job="bert") for p in JOB})
-    found = explain_name("bert", "team-a", world, NOW)
-    assert (found.pod.name, found.status) == ("w-1", "crashing")
-    assert "The job has 3 pods: crashing 1, pending 1, running 1. This is about w-1." in english(found)
-    assert_speaks(found)
+    facts = make_cluster_facts(pods=JOB, nodes=[node("gpu-01")], identities={p.uid: Identity(job="bert") for p in JOB})
+    explanation = explain_name("bert", "team-a", facts, NOW)
+    assert (explanation.pod.name, explanation.status) == ("w-1", "crashing")
+    assert "The job has 3 pods: crashing 1, pending 1, running 1. This is about w-1." in english(explanation)
+    assert_renders(explanation)
 
 
 def test_a_job_that_runs_but_cannot_grow() -> None:
-    """Its pod runs well; that the next one is refused is what the person asks about."""
-    world = make_world(
+    """The job's pod runs; the user asks about the rejected next one."""
+    facts = make_cluster_facts(
         pods=JOB[:1], nodes=[node("gpu-01")], identities={"uid-w-0": Identity(job="bert")}, events=[refused(QUOTA)]
     )
-    assert explain_name("bert", "team-a", world, NOW).cause == "quota"
+    assert explain_name("bert", "team-a", facts, NOW).cause == "quota"
 
 
 def test_a_job_by_its_owner() -> None:
     owned = pod("w-0", gpus=1, age=5, owner=OwnerRef(kind="PyTorchJob", name="bert"))
-    assert explain_name("bert", None, make_world(pods=[owned], nodes=[node("gpu-01")]), NOW).pod.name == "w-0"
+    assert explain_name("bert", None, make_cluster_facts(pods=[owned], nodes=[node("gpu-01")]), NOW).pod.name == "w-0"
 
 
 def test_a_job_that_kueue_holds_back_has_no_pods() -> None:
@@ -209,9 +211,9 @@ def test_a_job_that_kueue_holds_back_has_no_pods() -> None:
         phase="pending",
         conditions=(ConditionFact(type="QuotaReserved", status=False, message="the moon is full"),),
     )
-    found = explain_name("bert", "team-a", make_world(workloads=[waiting]), NOW)
-    assert (found.status, found.cause) == ("not-created", "quota")
-    assert_speaks(found)
+    explanation = explain_name("bert", "team-a", make_cluster_facts(workloads=[waiting]), NOW)
+    assert (explanation.status, explanation.cause) == ("not-created", "quota")
+    assert_renders(explanation)
 
 
 GROUP = PodGroupFact(
@@ -233,12 +235,12 @@ VOLCANO: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("name", "fields", "cause"), VOLCANO, ids=[v[0] for v in VOLCANO])
 def test_a_job_that_volcano_holds_back_has_no_pods(name: str, fields: dict[str, Any], cause: str) -> None:
     queue = QueueFact(uid="q", kind="VolcanoQueue", name="nlp", **fields)
-    found = explain_name("bert", None, make_world(pod_groups=[GROUP], queues=[queue]), NOW)
-    assert (found.status, found.cause, found.pod.namespace) == ("not-created", cause, "team-a")
-    assert_speaks(found)
+    explanation = explain_name("bert", None, make_cluster_facts(pod_groups=[GROUP], queues=[queue]), NOW)
+    assert (explanation.status, explanation.cause, explanation.pod.namespace) == ("not-created", cause, "team-a")
+    assert_renders(explanation)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
-    assert denial(message).cause
-    assert denial(f"exceeded quota: {message}, requested: {message}, used: {message}, limited: {message}").cause
+    assert parse_denial(message).cause
+    assert parse_denial(f"exceeded quota: {message}, requested: {message}, used: {message}, limited: {message}").cause

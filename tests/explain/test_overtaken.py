@@ -26,35 +26,35 @@ CASES = [
             "Why: it asks for 2 GPUs only, which fitted; 4 did not.",
             "Not enough free GPUs",
         ),
-        world={"nodes": [node("gpu-01", gpus=4)], "pods": [later()], "identities": owned(fast_0="bob")},
+        facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later()], "identities": owned(fast_0="bob")},
     ),
     Case(
         "its GPUs would not be enough: a fact, not the reason",
         pod(gpus=8),
         "not-enough-gpus",
         says=("A later pod got GPUs first: team-a/fast-0", "which fitted; 8 did not"),
-        world={"nodes": [node("gpu-01")], "pods": [holding("old", "gpu-01", 6), later()]},
+        facts={"nodes": [node("gpu-01")], "pods": [holding("old", "gpu-01", 6), later()]},
     ),
     Case(
         "an earlier one did not overtake",
         pod(gpus=4),
         "not-enough-gpus",
         silent=("later pod",),
-        world={"nodes": [node("gpu-01", gpus=4)], "pods": [later(age=601)]},
+        facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(age=601)]},
     ),
     Case(
         "submitted in the same second: not later",
         pod(gpus=4),
         "not-enough-gpus",
         silent=("later pod",),
-        world={"nodes": [node("gpu-01", gpus=4)], "pods": [later(age=600)]},
+        facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(age=600)]},
     ),
     Case(
         "another pool of nodes is no overtaking",
         pod(gpus=8, node_selector={"gpu": "a100"}),
         "not-enough-gpus",
         silent=("later pod",),
-        world={
+        facts={
             "nodes": [node("gpu-01", labels={"gpu": "a100"}), node("gpu-02", labels={"gpu": "v100"})],
             "pods": [holding("old", "gpu-01", 8), later(node_name="gpu-02", gpus=8)],
         },
@@ -64,14 +64,14 @@ CASES = [
         pod(gpus=4, priority=0),
         "overtaken",
         says=("Why: its priority is higher (1000, this pod has 0).",),
-        world={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4, priority=1000)]},
+        facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4, priority=1000)]},
     ),
     Case(
         "a taint that the other one tolerates",
         pod(gpus=4),
         "not-enough-gpus",
         says=("Why: it tolerates the taint dedicated=vision:NoSchedule of gpu-02, this pod does not.",),
-        world={
+        facts={
             "nodes": [node("gpu-01", gpus=4), node("gpu-02", gpus=4, taints=(TAINT,))],
             "pods": [
                 holding("old", "gpu-01", 4),
@@ -84,7 +84,7 @@ CASES = [
         pod(gpus=4, scheduler="volcano", labels={"volcano.sh/queue-name": "nlp"}),
         "quota",
         says=("Why: its queue cv has room, this pod's queue nlp has not.",),
-        world={
+        facts={
             "nodes": [node("gpu-01")],
             "pods": [later(gpus=4)],
             "queues": [QueueFact(uid="q", kind="VolcanoQueue", name="nlp", capacity={GPU: 4.0}, allocated={GPU: 4.0})],
@@ -96,21 +96,21 @@ CASES = [
         pod(gpus=4),
         "overtaken",
         says=("Why is not to be seen",),
-        world={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4)]},
+        facts={"nodes": [node("gpu-01", gpus=4)], "pods": [later(gpus=4)]},
     ),
     Case(
         "the largest is named, the others are counted",
         pod(gpus=8),
         "overtaken",
         says=("team-a/c", "2 more pods did so too"),
-        world={"nodes": [node("gpu-01")], "pods": [later("a", gpus=1), later("b", gpus=2), later("c", gpus=5)]},
+        facts={"nodes": [node("gpu-01")], "pods": [later("a", gpus=1), later("b", gpus=2), later("c", gpus=5)]},
     ),
     Case(
         "a later pod of the same job is no stranger",
         pod(gpus=4),
         "not-enough-gpus",
         silent=("later pod",),
-        world={
+        facts={
             "nodes": [node("gpu-01", gpus=4)],
             "pods": [later(gpus=4)],
             "identities": {"uid-fast-0": Identity(job="bert"), "uid-bert-0": Identity(job="bert")},
@@ -121,7 +121,7 @@ CASES = [
         pod(gpus=4),
         "not-enough-gpus",
         silent=("later pod",),
-        world={
+        facts={
             "nodes": [node("gpu-01", gpus=4)],
             "pods": [later("a", gpus=4, deletion_at=1.0), later("b", phase="Succeeded"), later("c", gpus=0)],
         },
@@ -131,7 +131,7 @@ CASES = [
         pod(cpu=100),
         "unschedulable-other",
         silent=("later pod",),
-        world={"nodes": [node("gpu-01")], "pods": [later(gpus=4)]},
+        facts={"nodes": [node("gpu-01")], "pods": [later(gpus=4)]},
     ),
 ]
 

@@ -4,12 +4,25 @@ from typing import Any
 
 import pytest
 
-from monitor.explain.image_pull import Pull
+from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodContainerFact, PodFact
 from monitor.facts.storage import ImageCacheFact, ImageFact, ProbeFact
-from tests.explain.builders import GIB, IMAGE, NOW, Case, agent, check, event, names, node, pod, up, waiting
+from tests.explain.builders import (
+    GIB,
+    IMAGE,
+    NOW,
+    Case,
+    agent,
+    check,
+    event,
+    names,
+    node,
+    pod,
+    running_container,
+    waiting,
+)
 
 REFUSED = (
     f'Failed to pull image "{IMAGE}": rpc error: code = Unknown desc = failed to pull and unpack image "{IMAGE}": '
@@ -53,39 +66,39 @@ CASES = [
             "The runtime says: Failed to pull",
             "Tried 12 times.",
         ),
-        world=HERE | {"events": FAILED},
+        facts=HERE | {"events": FAILED},
     ),
     Case(
         "the status tells by itself since 1.32",
         stuck(statuses=(waiting("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": ErrImagePull: {REFUSED}'),)),
         "pull-connection-refused",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "the newest event counts",
         stuck(),
         "pull-not-found",
         says=(f"The image {IMAGE} does not exist in harbor.lab.",),
-        world=HERE | {"events": [event("Failed", REFUSED, ago=600), *MISSING]},
+        facts=HERE | {"events": [event("Failed", REFUSED, ago=600), *MISSING]},
     ),
     Case(
         "another container's failure is not this one's",
         stuck(),
         "pull-unknown",
-        world=HERE | {"events": [event("Failed", REFUSED, container="sidecar")]},
+        facts=HERE | {"events": [event("Failed", REFUSED, container="sidecar")]},
     ),
     Case(
         "an earlier pod of the same name is another pod",
         stuck(),
         "pull-unknown",
-        world=HERE | {"events": [event("Failed", REFUSED, involved_uid="uid-before")]},
+        facts=HERE | {"events": [event("Failed", REFUSED, involved_uid="uid-before")]},
     ),
     Case(
         "only this node cannot reach the registry",
         stuck(),
         "pull-connection-refused",
         says=("Only gpu-01 cannot reach harbor.lab (no-such-host); the 2 other nodes can: it is this node.",),
-        world=HERE
+        facts=HERE
         | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", True), probing("gpu-03", True)]},
     ),
     Case(
@@ -97,7 +110,7 @@ CASES = [
             "Of 2 other nodes 1 can reach harbor.lab.",
         ),
         silent=("it is this node",),
-        world=HERE
+        facts=HERE
         | {"events": FAILED, "agents": [probing("gpu-01", False), probing("gpu-02", False), probing("gpu-03", True)]},
     ),
     Case(
@@ -106,14 +119,14 @@ CASES = [
         "pull-connection-refused",
         says=("Right now gpu-01 does reach harbor.lab.",),
         silent=("other node",),
-        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", True)]},
+        facts=HERE | {"events": FAILED, "agents": [probing("gpu-01", True)]},
     ),
     Case(
         "a probe of another registry says nothing",
         stuck(),
         "pull-connection-refused",
         silent=("probe", "reach"),
-        world=HERE | {"events": FAILED, "agents": [probing("gpu-01", False, "https://hub.lab")]},
+        facts=HERE | {"events": FAILED, "agents": [probing("gpu-01", False, "https://hub.lab")]},
     ),
     Case(
         "many images on one node: the node",
@@ -121,7 +134,7 @@ CASES = [
         "pull-connection-refused",
         says=("3 different images fail on gpu-01: look at the node first",),
         silent=("look at the registry",),
-        world=HERE | {"events": FAILED, "pods": [stuck("a", image="hub.lab/a:1"), stuck("b", image="hub.lab/b:1")]},
+        facts=HERE | {"events": FAILED, "pods": [stuck("a", image="hub.lab/a:1"), stuck("b", image="hub.lab/b:1")]},
     ),
     Case(
         "one registry on many nodes: the registry",
@@ -129,7 +142,7 @@ CASES = [
         "pull-connection-refused",
         says=("Pulls from harbor.lab fail on 2 nodes: look at the registry first",),
         silent=("look at the node",),
-        world=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02", "harbor.lab/cv/yolo:3")]},
+        facts=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02", "harbor.lab/cv/yolo:3")]},
     ),
     Case(
         "one image everywhere: the name or the rights",
@@ -137,7 +150,7 @@ CASES = [
         "pull-not-found",
         says=("This image fails on 3 nodes: its name or the rights to it are wrong",),
         silent=("look at the registry",),
-        world=HERE | {"events": MISSING, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
+        facts=HERE | {"events": MISSING, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
     ),
     Case(
         "one image everywhere, refused: its name is not to blame",
@@ -145,14 +158,14 @@ CASES = [
         "pull-connection-refused",
         says=("Pulls from harbor.lab fail on 3 nodes: look at the registry first",),
         silent=("its name",),
-        world=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
+        facts=HERE | {"events": FAILED, "pods": [stuck("a", "gpu-02"), stuck("b", "gpu-03")]},
     ),
     Case(
         "a wrong name on a node where other names are wrong too: not the node",
         stuck(),
         "pull-not-found",
         silent=("look at the node",),
-        world=HERE | {"events": MISSING, "pods": [stuck("a", image="hub.lab/a:1")]},
+        facts=HERE | {"events": MISSING, "pods": [stuck("a", image="hub.lab/a:1")]},
     ),
     Case(
         "no right, and the credentials do not exist",
@@ -163,7 +176,7 @@ CASES = [
             "or there is no such repository",
             "Credentials that the pod names do not exist in team-a",
         ),
-        world=HERE
+        facts=HERE
         | {
             "events": [
                 event(
@@ -180,7 +193,7 @@ CASES = [
         stuck(),
         "pull-connection-refused",
         says=("1 node has this image already: gpu-02",),
-        world=HERE | {"events": FAILED, "agents": [caching("gpu-02")]},
+        facts=HERE | {"events": FAILED, "agents": [caching("gpu-02")]},
     ),
     Case(
         "the runtime is down, not the registry",
@@ -189,20 +202,20 @@ CASES = [
         ),
         "pull-unknown",
         says=("The container runtime of gpu-01 does not answer", "systemctl status containerd docker"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "an init container's image",
         stuck(statuses=(waiting("ErrImagePull", REFUSED, name="fetch", init=True), waiting("PodInitializing"))),
         "pull-connection-refused",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a pull that goes on",
         pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
         "pull-slow",
         says=(f"The image {IMAGE} is being pulled on gpu-01, for 14 min now.", f"{IMAGE} is 59 GiB big."),
-        world=HERE
+        facts=HERE
         | {
             "events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=840, type="Normal")],
             "agents": [caching("gpu-02")],
@@ -213,7 +226,7 @@ CASES = [
         pod(node="gpu-01", statuses=(waiting("ContainerCreating"),)),
         "pulling",
         silent=("Slow",),
-        world=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=299, type="Normal")]},
+        facts=HERE | {"events": [event("Pulling", f'Pulling image "{IMAGE}"', ago=299, type="Normal")]},
     ),
 ]
 
@@ -223,8 +236,8 @@ def test_pull(case: Case) -> None:
     check(case, "pulling")
 
 
-@pytest.mark.parametrize("cause", list(Pull))
-def test_every_cause_has_its_sentence_and_advice(cause: Pull) -> None:
+@pytest.mark.parametrize("cause", list(PullFailureCause))
+def test_every_cause_has_its_sentence_and_advice(cause: PullFailureCause) -> None:
     assert {f"PULL_{cause.name}", f"PULL_{cause.name}_ADVICE"} <= set(Key.__members__)
 
 
@@ -235,11 +248,11 @@ def test_a_pull_that_is_over_is_no_pull() -> None:
         pod(node="gpu-01", statuses=(waiting("ContainerCreating"),), age=60),
         "starting",
         status="creating",
-        world=HERE | {"events": pulled},
+        facts=HERE | {"events": pulled},
     )
     check(case)
 
 
 def test_one_running_container_does_not_hide_another_ones_image() -> None:
-    both = stuck(statuses=(up(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
-    check(Case("both", both, "pull-connection-refused", status="pulling", world=HERE | {"events": FAILED}))
+    both = stuck(statuses=(running_container(name="sidecar"), waiting("ImagePullBackOff", BACK_OFF)), phase="Pending")
+    check(Case("both", both, "pull-connection-refused", status="pulling", facts=HERE | {"events": FAILED}))

@@ -13,7 +13,7 @@ def test_a_gate_of_somebody_else() -> None:
             pod(gpus=1, scheduling_gates=("example.com/hold",)),
             "unschedulable-other",
             says=("scheduling gate example.com/hold",),
-            world={"nodes": ROOM},
+            facts={"nodes": ROOM},
         )
     )
 
@@ -21,4 +21,4 @@ def test_a_gate_of_somebody_else() -> None:
 def test_a_pod_of_the_default_scheduler_is_not_held_by_a_volcano_queue_of_that_name() -> None:
     closed = QueueFact(uid="q", kind="VolcanoQueue", name="nlp", state="closed")
     mine = pod(gpus=1, age=5, labels={"volcano.sh/queue-name": "nlp"})
-    check(Case("default", mine, "unschedulable-other", world={"nodes": ROOM, "queues": [closed]}))
+    check(Case("default", mine, "unschedulable-other", facts={"nodes": ROOM, "queues": [closed]}))

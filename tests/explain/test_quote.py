@@ -1,11 +1,11 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.quote import LIMIT, clean, quote
+from monitor.explain.quote import MAX_QUOTE_CHARS, quote, redact
 
 TEXTS: list[tuple[str, str | None, str]] = [
     ("nothing", None, ""),
@@ -27,18 +27,18 @@ TEXTS: list[tuple[str, str | None, str]] = [
 
 @pytest.mark.parametrize(("name", "given_text", "expect"), TEXTS, ids=[t[0] for t in TEXTS])
 def test_clean(name: str, given_text: str | None, expect: str) -> None:
-    assert clean(given_text) == expect
+    assert redact(given_text) == expect
 
 
 def test_long_messages_keep_both_ends() -> None:
     quoted = quote("what failed " + "x" * 5000 + " why it failed")
     assert quoted.startswith("what failed")
     assert quoted.endswith("why it failed")
-    assert len(quoted) <= LIMIT + 3
+    assert len(quoted) <= MAX_QUOTE_CHARS + 3
 
 
 def test_just_short_enough() -> None:
-    assert quote("x" * LIMIT) == "x" * LIMIT
+    assert quote("x" * MAX_QUOTE_CHARS) == "x" * MAX_QUOTE_CHARS
 
 
 @given(st.text())
@@ -50,4 +50,4 @@ def test_always_one_printable_line(text: str) -> None:
 @pytest.mark.parametrize("text", ["a-" * 1024, "https://" + "a" * 2040, '"' * 2048, "token" * 400, "eyJ" * 700])
 def test_no_text_takes_long(text: str) -> None:
     for _ in range(50):
-        clean(text)
+        redact(text)

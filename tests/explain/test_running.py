@@ -9,20 +9,20 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, Node
 from monitor.facts.kube import PodFact, TerminationFact
 from monitor.facts.text import Evidence
 from monitor.facts.workload import ContainerUsageFact, LogFact, ShmFact
-from tests.explain.builders import GIB, NOW, Case, agent, card, check, names, node, pod, up, view
+from tests.explain.builders import GIB, NOW, Case, agent, check, gpu_view, names, node, pod, running_container, view
 
 CONTAINER = "c" * 64
 HERE = {"nodes": [node("gpu-01")]}
 
 
 def training(**more: Any) -> PodFact:
-    fields: dict[str, Any] = {"gpus": 2, "node": "gpu-01", "phase": "Running", "statuses": (up(),)}
+    fields: dict[str, Any] = {"gpus": 2, "node": "gpu-01", "phase": "Running", "statuses": (running_container(),)}
     return pod(**(fields | more))
 
 
 def cards(state: GpuState = GpuState.BUSY, count: int = 2, **more: Any) -> list[GpuView]:
     fields: dict[str, Any] = {"utilization_ratio": 0.9, "memory_used_bytes": 30 * GIB} | more
-    return [card("gpu-01", index, state, training(), **fields) for index in range(count)]
+    return [gpu_view("gpu-01", index, state, training(), **fields) for index in range(count)]
 
 
 IDLE: dict[str, Any] = {"idle_since": NOW - 7200, "utilization_ratio": 0.0}
@@ -35,28 +35,28 @@ def logs(**fields: Any) -> dict[str, Any]:
 
 
 def silent_node() -> ClusterView:
-    unknown = card("gpu-01", 0, GpuState.UNKNOWN, training())
+    unknown = gpu_view("gpu-01", 0, GpuState.UNKNOWN, training())
     return ClusterView(at=NOW, nodes=(NodeView(name="gpu-01", silent_since=NOW - 300),), gpus=(unknown,))
 
 
 SILENCED = msgspec.structs.replace(logs(size_bytes=0)["agents"][0], silent_since=NOW - 60)
 
 CASES = [
-    Case("without a GPU", training(gpus=0), "running", says=("It asked for no GPU",), world=HERE),
+    Case("without a GPU", training(gpus=0), "running", says=("It asked for no GPU",), facts=HERE),
     Case(
         "well, with figures",
         training(),
         "busy",
         says=("It runs well: 2 GPUs at work on gpu-01.", "GPU: 90% busy, 60 GiB"),
         silent=("What to do",),
-        world=BUSY,
+        facts=BUSY,
     ),
     Case(
         "what it uses of the host",
         training(),
         "busy",
         says=("Host: 7.5 cores, 20 GiB of memory.",),
-        world=HERE
+        facts=HERE
         | {
             "view": ClusterView(
                 at=NOW,
@@ -80,7 +80,7 @@ CASES = [
         "idle",
         says=("holds 2 GPUs on gpu-01 and has not used them for 2 h", "keeps 60 GiB of GPU memory", "team-a: stop it"),
         status="idle",
-        world=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))},
+        facts=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))},
     ),
     Case(
         "just not at work: no alarm",
@@ -88,19 +88,19 @@ CASES = [
         "waiting",
         says=("Loading data, compiling and saving look like that",),
         silent=("What to do",),
-        world=HERE | {"view": view(cards=cards(idle_since=NOW - 60, utilization_ratio=0.0))},
+        facts=HERE | {"view": view(cards=cards(idle_since=NOW - 60, utilization_ratio=0.0))},
     ),
     Case(
         "since the last of its cards went idle",
         training(),
         "waiting",
         says=("for 1 min",),
-        world=HERE
+        facts=HERE
         | {
             "view": view(
                 cards=[
                     *cards(count=1, idle_since=NOW - 7200),
-                    card("gpu-01", 1, GpuState.BUSY, training(), idle_since=NOW - 60),
+                    gpu_view("gpu-01", 1, GpuState.BUSY, training(), idle_since=NOW - 60),
                 ]
             )
         },
@@ -110,23 +110,24 @@ CASES = [
         training(),
         "partly-idle",
         says=("1 of its 2 GPUs are not used at all",),
-        world=HERE | {"view": view(cards=[*cards(count=1), card("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
+        facts=HERE
+        | {"view": view(cards=[*cards(count=1), gpu_view("gpu-01", 1, GpuState.IDLE_HELD, training(), **IDLE)])},
     ),
     Case(
         "hardly at work, nothing tells why",
         training(),
         "low-use",
         says=("busy only 5% of the time", "Usual: data loading"),
-        world=LOW,
+        facts=LOW,
     ),
-    Case("30 % is work", training(), "busy", world=HERE | {"view": view(cards=cards(utilization_ratio=0.3))}),
+    Case("30 % is work", training(), "busy", facts=HERE | {"view": view(cards=cards(utilization_ratio=0.3))}),
     Case(
         "the CPU is at its limit",
         training(),
         "low-use",
         says=("Its CPU is at the limit (3.9 of 4 cores)",),
         silent=("Usual: data loading",),
-        world=LOW
+        facts=LOW
         | {
             "agents": [
                 agent(
@@ -141,7 +142,7 @@ CASES = [
         training(),
         "low-use",
         silent=("Its CPU",),
-        world=LOW
+        facts=LOW
         | {
             "agents": [
                 agent(
@@ -156,7 +157,7 @@ CASES = [
         training(),
         "low-use",
         says=("/dev/shm is nearly full: 60 MiB of 64 MiB. A bus error is near.", "the default, 64 MiB"),
-        world=LOW
+        facts=LOW
         | {
             "agents": [
                 agent(
@@ -172,13 +173,13 @@ CASES = [
         "log-empty",
         says=("its log has stayed empty for 1 h", "PYTHONUNBUFFERED=1"),
         status="silent",
-        world=BUSY | logs(size_bytes=0),
+        facts=BUSY | logs(size_bytes=0),
     ),
     Case(
         "empty for less than 10 min",
-        training(statuses=(up(started_at=NOW - 600),)),
+        training(statuses=(running_container(started_at=NOW - 600),)),
         "busy",
-        world=BUSY | logs(size_bytes=0),
+        facts=BUSY | logs(size_bytes=0),
     ),
     Case(
         "a log that stopped",
@@ -186,28 +187,28 @@ CASES = [
         "log-stopped",
         says=("has not grown for 40 min",),
         status="silent",
-        world=BUSY | logs(size_bytes=10, written_at=NOW - 2400),
+        facts=BUSY | logs(size_bytes=10, written_at=NOW - 2400),
     ),
-    Case("a log of half an hour ago", training(), "busy", world=BUSY | logs(size_bytes=10, written_at=NOW - 1800)),
+    Case("a log of half an hour ago", training(), "busy", facts=BUSY | logs(size_bytes=10, written_at=NOW - 1800)),
     Case(
         "a log that cannot be read is not empty",
         training(),
         "busy",
-        world=BUSY | logs(size_bytes=0, error="PermissionError"),
+        facts=BUSY | logs(size_bytes=0, error="PermissionError"),
     ),
     Case(
         "idle and without a word is idle",
         training(),
         "idle",
         status="idle",
-        world=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))} | logs(size_bytes=0),
+        facts=HERE | {"view": view(cards=cards(GpuState.IDLE_HELD, **IDLE))} | logs(size_bytes=0),
     ),
     Case(
         "a card is ill",
         training(),
         "gpu-faulty",
         says=("1 of its cards is ill (card 0): xid 79", "cordon gpu-01"),
-        world=HERE
+        facts=HERE
         | {
             "view": view(
                 cards=[*cards(GpuState.FAULTY, 1, evidence=(Evidence(key="xid", values={"code": 79}),)), *cards()[1:]]
@@ -219,7 +220,7 @@ CASES = [
         training(),
         "gpu-wedged",
         says=("hangs on 2 cards of gpu-01 (card 0, 1): process-state D",),
-        world=HERE
+        facts=HERE
         | {
             "view": view(
                 cards=cards(GpuState.WEDGED, evidence=(Evidence(key="process-state", values={"state": "D", "pid": 1}),))
@@ -231,7 +232,7 @@ CASES = [
         training(),
         "busy",
         says=("/dev/shm is nearly full", "medium: Memory"),
-        world=BUSY
+        facts=BUSY
         | {
             "agents": [agent("gpu-01", shm=(ShmFact(size_bytes=100, used_bytes=85, device=1, container_id=CONTAINER),))]
         },
@@ -241,7 +242,7 @@ CASES = [
         training(),
         "busy",
         silent=("/dev/shm",),
-        world=BUSY
+        facts=BUSY
         | {
             "agents": [
                 agent(
@@ -260,7 +261,7 @@ CASES = [
         training(),
         "node-not-ready",
         says=("whether it still runs cannot be seen",),
-        world={"nodes": [node("gpu-01", ready=None)], "view": view(cards=cards())},
+        facts={"nodes": [node("gpu-01", ready=None)], "view": view(cards=cards())},
     ),
     Case(
         "no agent",
@@ -268,27 +269,27 @@ CASES = [
         "not-seen",
         says=("what the cards do cannot be seen", "No agent on gpu-01"),
         silent=("well",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a silent agent",
         training(),
         "not-seen",
         says=("The agent on gpu-01 does not answer.",),
-        world=HERE | {"view": silent_node()},
+        facts=HERE | {"view": silent_node()},
     ),
     Case(
         "it was restarted before",
-        training(statuses=(up(restart_count=3, last=TerminationFact(exit_code=137)),)),
+        training(statuses=(running_container(restart_count=3, last=TerminationFact(exit_code=137)),)),
         "busy",
         says=("was restarted 3 times; the last time it ended with exit code 137",),
-        world=BUSY,
+        facts=BUSY,
     ),
     Case(
         "what an agent said before it fell silent proves nothing",
         training(),
         "busy",
-        world=BUSY | {"agents": [SILENCED]},
+        facts=BUSY | {"agents": [SILENCED]},
     ),
 ]
 

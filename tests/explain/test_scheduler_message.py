@@ -1,15 +1,15 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.explain.scheduler_message import Says, parse
+from monitor.explain.scheduler_message import SchedulerReason, parse_scheduler_message
 
-S = Says
+S = SchedulerReason
 PREEMPTION = " preemption: 0/5 nodes are available: 3 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
-MESSAGES: list[tuple[str, str, list[tuple[int | None, Says]]]] = [
+MESSAGES: list[tuple[str, str, list[tuple[int | None, SchedulerReason]]]] = [
     ("1.20, a comma within the taint", "0/5 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) had taint {k: v}, that the pod didn't tolerate.", [(3, S.RESOURCE), (2, S.TAINT)]),
     ("1.24", "0/5 nodes are available: 2 node(s) had untolerated taint {node-role.kubernetes.io/master: }, 3 Insufficient nvidia.com/gpu." + PREEMPTION, [(2, S.TAINT), (3, S.RESOURCE)]),
     ("1.33, without keys", "0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient nvidia.com/gpu. no new claims to deallocate," + PREEMPTION, [(2, S.TAINT), (3, S.RESOURCE)]),
@@ -31,10 +31,10 @@ MESSAGES: list[tuple[str, str, list[tuple[int | None, Says]]]] = [
 
 
 @pytest.mark.parametrize(("name", "message", "expect"), MESSAGES, ids=[m[0] for m in MESSAGES])
-def test_parts(name: str, message: str, expect: list[tuple[int | None, Says]]) -> None:
-    assert [(part.nodes, part.says) for part in parse(message)] == expect
+def test_parts(name: str, message: str, expect: list[tuple[int | None, SchedulerReason]]) -> None:
+    assert [(part.nodes, part.reason) for part in parse_scheduler_message(message)] == expect
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
-    parse(message)
+    parse_scheduler_message(message)

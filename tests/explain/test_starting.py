@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from monitor.explain.keys import Key
-from monitor.explain.starting import _SANDBOX
+from monitor.explain.starting import _SANDBOX_FRAGMENTS
 from monitor.facts.kube import PodFact
-from tests.explain.builders import NOW, Case, check, event, names, node, pod, up, waiting
+from tests.explain.builders import NOW, Case, check, event, names, node, pod, running_container, waiting
 
 HERE = {"nodes": [node("gpu-01")]}
 
@@ -22,35 +22,35 @@ def sandbox(message: str) -> dict[str, Any]:
 
 
 CASES = [
-    Case("just started", creating(age=30), "starting", says=("That is normal",), world=HERE),
-    Case("119 s are normal", creating(age=119), "starting", world=HERE),
+    Case("just started", creating(age=30), "starting", says=("That is normal",), facts=HERE),
+    Case("119 s are normal", creating(age=119), "starting", facts=HERE),
     Case(
         "120 s are not",
         creating(age=120),
         "starting-long",
         says=("should have started on gpu-01 long ago (2 min)",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("not a word from the kubelet yet", creating(age=600, statuses=()), "starting-long", world=HERE),
+    Case("not a word from the kubelet yet", creating(age=600, statuses=()), "starting-long", facts=HERE),
     Case(
         "the node is down",
         creating(),
         "node-not-ready",
         says=("gpu-01 is down (not ready)",),
-        world={"nodes": [node("gpu-01", ready=None)]},
+        facts={"nodes": [node("gpu-01", ready=None)]},
     ),
     Case(
         "an init container at work",
-        creating(up(name="fetch-data", init=True), waiting("PodInitializing")),
+        creating(running_container(name="fetch-data", init=True), waiting("PodInitializing")),
         "init-running",
         says=("init container fetch-data is still at work, for 1 h now", "kubectl logs bert-0 -n team-a -c fetch-data"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "CNI",
         creating(),
         "sandbox-network",
-        world=sandbox(
+        facts=sandbox(
             'failed to set up sandbox container "a1" network for pod "bert-0": networkPlugin cni failed to set up pod'
         ),
     ),
@@ -58,7 +58,7 @@ CASES = [
         "no address",
         creating(),
         "sandbox-no-address",
-        world=sandbox(
+        facts=sandbox(
             'failed to setup network for sandbox "a1": plugin type="host-local" failed: failed to allocate for range 0: no IP addresses available in range set'
         ),
     ),
@@ -67,7 +67,7 @@ CASES = [
         creating(),
         "sandbox-pause-image",
         says=("the pause image is gone", "Why it cannot be pulled: dns"),
-        world=sandbox(
+        facts=sandbox(
             'failed to get sandbox image "k8s.gcr.io/pause:3.5": failed to pull image "k8s.gcr.io/pause:3.5": dial tcp: lookup k8s.gcr.io: no such host'
         ),
     ),
@@ -75,62 +75,62 @@ CASES = [
         "runtime class",
         creating(),
         "sandbox-runtime-class",
-        world=sandbox('failed to get sandbox runtime: no runtime for "nvidia" is configured'),
+        facts=sandbox('failed to get sandbox runtime: no runtime for "nvidia" is configured'),
     ),
     Case(
         "slow runtime",
         creating(),
         "sandbox-runtime-slow",
-        world=sandbox("code = DeadlineExceeded desc = context deadline exceeded"),
+        facts=sandbox("code = DeadlineExceeded desc = context deadline exceeded"),
     ),
-    Case("disk", creating(), "sandbox-disk-full", world=sandbox("mkdir /run/containerd/x: no space left on device")),
+    Case("disk", creating(), "sandbox-disk-full", facts=sandbox("mkdir /run/containerd/x: no space left on device")),
     Case(
         "something new",
         creating(),
         "sandbox-other",
         says=("The node says: Failed to create pod sandbox: rpc error: the moon is full",),
-        world=sandbox("the moon is full"),
+        facts=sandbox("the moon is full"),
     ),
     Case(
         "a sandbox that was made in the end is no reason",
         creating(age=30),
         "starting",
-        world=HERE | {"events": [event("FailedCreatePodSandBox", "cni", ago=100), event("Pulled", "x", ago=50)]},
+        facts=HERE | {"events": [event("FailedCreatePodSandBox", "cni", ago=100), event("Pulled", "x", ago=50)]},
     ),
     Case(
         "a missing secret is named",
         creating(waiting("CreateContainerConfigError", 'secret "wandb" not found')),
         "bad-configuration",
         says=("The Secret wandb that container main needs does not exist in team-a.",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a missing config map, told by the event",
         creating(waiting("CreateContainerConfigError")),
         "bad-configuration",
         says=("The ConfigMap train-conf that container main needs",),
-        world=HERE | {"events": [event("Failed", 'Error: configmap "train-conf" not found')]},
+        facts=HERE | {"events": [event("Failed", 'Error: configmap "train-conf" not found')]},
     ),
     Case(
         "a missing key",
         creating(waiting("CreateContainerConfigError", "couldn't find key token in Secret team-a/wandb")),
         "bad-configuration",
         says=("The Secret wandb has no key token, which container main needs.",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "root",
         creating(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")),
         "bad-configuration",
         says=("runAsNonRoot",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "something new in the configuration",
         creating(waiting("CreateContainerConfigError", "the moon is full")),
         "bad-configuration",
         says=("the moon is full",),
-        world=HERE,
+        facts=HERE,
     ),
 ]
 
@@ -141,10 +141,10 @@ def test_starting(case: Case) -> None:
 
 
 def test_every_word_has_its_sentences() -> None:
-    words = [word for word, _ in _SANDBOX] + ["OTHER"]
-    assert {f"SANDBOX_{word}{end}" for word in words for end in ("", "_ADVICE")} <= set(Key.__members__)
+    causes = [cause for cause, _ in _SANDBOX_FRAGMENTS] + ["OTHER"]
+    assert {f"SANDBOX_{cause}{end}" for cause in causes for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 def test_since_when() -> None:
-    found = check(Case("since", creating(started_at=NOW - 45), "starting", status="creating", world=HERE))
-    assert found.seconds == 45
+    explanation = check(Case("since", creating(started_at=NOW - 45), "starting", status="creating", facts=HERE))
+    assert explanation.seconds == 45

@@ -9,13 +9,26 @@ from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact, MountFact
 from monitor.facts.text import Evidence
-from tests.explain.builders import NOW, Case, agent, card, check, event, names, node, pod, up, view, waiting
+from tests.explain.builders import (
+    NOW,
+    Case,
+    agent,
+    check,
+    event,
+    gpu_view,
+    names,
+    node,
+    pod,
+    running_container,
+    view,
+    waiting,
+)
 
 HERE = {"nodes": [node("gpu-01")]}
 
 
 def deleted(overdue: float = 600, **more: Any) -> PodFact:
-    fields: dict[str, Any] = {"node": "gpu-01", "phase": "Running", "gpus": 2, "statuses": (up(),)}
+    fields: dict[str, Any] = {"node": "gpu-01", "phase": "Running", "gpus": 2, "statuses": (running_container(),)}
     fields |= {"deletion_at": NOW - overdue, "deletion_grace_seconds": 30.0}
     return pod(**(fields | more))
 
@@ -29,21 +42,21 @@ CASES = [
         deleted(-20),
         "grace",
         says=("has 20 s left to stop by itself (grace time 30 s)", "Until it is gone it keeps 2 GPUs on gpu-01"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "not even a dead node is to blame within the grace time",
         deleted(-1),
         "grace",
-        world={"nodes": [node("gpu-01", ready=False)]},
+        facts={"nodes": [node("gpu-01", ready=False)]},
     ),
-    Case("the node clears it away", deleted(29), "just-ending", world=HERE),
+    Case("the node clears it away", deleted(29), "just-ending", facts=HERE),
     Case(
         "30 s later nothing explains it",
         deleted(30),
         "unknown",
         says=("should have been gone for 30 s", "Do not force it"),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a finalizer",
@@ -54,56 +67,56 @@ CASES = [
             "Whoever set it (batch.kubernetes.io)",
             """kubectl patch pod bert-0 -n team-a --type=merge -p '{"metadata":{"finalizers":null}}\'""",
         ),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a finalizer of a pod that never had a node",
         deleted(finalizers=("x/y",), statuses=(), node=None, phase="Pending"),
         "finalizer",
         silent=("keeps 2 GPUs",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "a finalizer is not the reason while a container still runs",
         deleted(finalizers=("x/y",)),
         "unknown",
         silent=("finalizer",),
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "the kubelet has said that it is done: then it is the finalizer, whatever the statuses say",
         deleted(finalizers=("x/y",), deletion_grace_seconds=0.0),
         "finalizer",
-        world=HERE,
+        facts=HERE,
     ),
     Case(
         "the node is down",
         deleted(finalizers=("x/y",)),
         "node-not-ready",
         says=("gpu-01 is down (not ready)", "--force --grace-period=0", "leave its processes"),
-        world={"nodes": [node("gpu-01", ready=None)]},
+        facts={"nodes": [node("gpu-01", ready=None)]},
     ),
     Case(
         "the node is gone",
         deleted(),
         "node-gone",
         says=("no longer part of the cluster", "If the machine gpu-01 is really off"),
-        world={"nodes": [node("gpu-02")]},
+        facts={"nodes": [node("gpu-02")]},
     ),
-    Case("nodes that cannot be seen are not gone", deleted(), "unknown", world={}),
+    Case("nodes that cannot be seen are not gone", deleted(), "unknown", facts={}),
     Case(
         "a process in D, as the view has it",
         deleted(),
         "stuck-process",
         says=("process 4242 (python) on gpu-01 hangs in the kernel (state D) for 15 min", "cat /proc/4242/stack"),
-        world=HERE | {"view": view(cards=[card("gpu-01", 0, GpuState.WEDGED, deleted(), evidence=(STUCK,))])},
+        facts=HERE | {"view": view(cards=[gpu_view("gpu-01", 0, GpuState.WEDGED, deleted(), evidence=(STUCK,))])},
     ),
     Case(
         "a process in Z, as the agent has it",
         deleted(),
         "stuck-process",
         says=("process 77 (train) on gpu-01 does not go away (state Z) for 30 s",),
-        world=HERE
+        facts=HERE
         | {
             "agents": [
                 agent(
@@ -127,7 +140,7 @@ CASES = [
         "another pod's process in D",
         deleted(),
         "unknown",
-        world=HERE
+        facts=HERE
         | {
             "agents": [
                 agent(
@@ -146,7 +159,7 @@ CASES = [
         deleted(statuses=ENDED),
         "volume",
         says=("cannot unmount its volumes", "fuser -vm"),
-        world=HERE
+        facts=HERE
         | {
             "events": [
                 event("FailedUnmount", 'UnmountVolume.TearDown failed for volume "data": umount: /x: device is busy')
@@ -157,14 +170,14 @@ CASES = [
         "volumes, in the kubelet's words",
         deleted(statuses=ENDED),
         "volume",
-        world=HERE | {"events": [event("FailedKillPod", "error: some volumes have not been cleaned up")]},
+        facts=HERE | {"events": [event("FailedKillPod", "error: some volumes have not been cleaned up")]},
     ),
     Case(
         "a mount of its node does not answer",
         deleted(),
         "hung-mount",
         says=("The mount /mnt/nas on gpu-01 has not answered for 20 min", "umount -f -l /mnt/nas"),
-        world=HERE
+        facts=HERE
         | {"agents": [agent("gpu-01", mounts=(MountFact(path="/mnt/nas", state="hung", since=NOW - 1200),))]},
     ),
     Case(
@@ -172,7 +185,7 @@ CASES = [
         deleted(),
         "hung-mount",
         says=("/mnt/data",),
-        world=HERE
+        facts=HERE
         | {
             "agents": [
                 agent(
@@ -185,21 +198,21 @@ CASES = [
         "a mount that answers is no reason",
         deleted(),
         "unknown",
-        world=HERE | {"agents": [agent("gpu-01", mounts=(MountFact(path="/mnt/nas", state="ok", since=NOW - 1200),))]},
+        facts=HERE | {"agents": [agent("gpu-01", mounts=(MountFact(path="/mnt/nas", state="ok", since=NOW - 1200),))]},
     ),
     Case(
         "the runtime cannot stop it",
         deleted(),
         "kill-failed",
         says=("cannot stop its containers", "The node says: error killing pod"),
-        world=HERE
+        facts=HERE
         | {"events": [event("FailedKillPod", "error killing pod: failed to KillContainer: context deadline exceeded")]},
     ),
     Case(
         "a process that is in D just now is not stuck",
         deleted(),
         "unknown",
-        world=HERE
+        facts=HERE
         | {
             "agents": [
                 agent(
@@ -223,9 +236,9 @@ CASES = [
         deleted(phase="Succeeded", statuses=ENDED, finalizers=("x/y",)),
         "finalizer",
         silent=("keeps 2 GPUs",),
-        world=HERE,
+        facts=HERE,
     ),
-    Case("no GPU is held by a pod without any", deleted(gpus=0), "unknown", silent=("keeps",), world=HERE),
+    Case("no GPU is held by a pod without any", deleted(gpus=0), "unknown", silent=("keeps",), facts=HERE),
 ]
 
 
@@ -235,5 +248,5 @@ def test_terminating(case: Case) -> None:
 
 
 def test_since_when_it_is_being_deleted() -> None:
-    found = check(Case("since", deleted(-20), "grace", world=HERE), "terminating")
-    assert found.seconds == 10
+    explanation = check(Case("since", deleted(-20), "grace", facts=HERE), "terminating")
+    assert explanation.seconds == 10

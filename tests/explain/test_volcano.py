@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 from typing import Any
@@ -42,26 +42,26 @@ CASES = [
         volcano_pod(),
         "queue-closed",
         says=("Its queue nlp is closed: no new job starts there.", "vcctl queue operate -n nlp -a open"),
-        world={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(state="closed")]},
+        facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(state="closed")]},
     ),
     Case(
         "the queue is closing",
         volcano_pod(),
         "queue-closed",
-        world={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(state="closing")]},
+        facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(state="closing")]},
     ),
     Case(
         "another queue is closed",
         volcano_pod(age=5),
         "unschedulable-other",
         says=("any moment",),
-        world={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(), queue(uid="x", name="cv", state="closed")]},
+        facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(), queue(uid="x", name="cv", state="closed")]},
     ),
     Case(
         "a Kueue queue of the same name is another queue",
         volcano_pod(age=5),
         "unschedulable-other",
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group()],
             "queues": [queue(), queue(uid="k", kind="ClusterQueue", state="closed")],
@@ -75,7 +75,7 @@ CASES = [
             "queue nlp is full: the limit is 8 of nvidia.com/gpu, 7 are in use, and it needs 2 more",
             "held by: alice (4), bob (3)",
         ),
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group()],
             "queues": [queue(capacity={GPU: 8.0}, allocated={GPU: 7.0})],
@@ -92,14 +92,14 @@ CASES = [
         volcano_pod(age=5),
         "unschedulable-other",
         says=("any moment",),
-        world={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0}, allocated={GPU: 6.0})]},
+        facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0}, allocated={GPU: 6.0})]},
     ),
     Case(
         "the whole group counts, not one pod",
         volcano_pod(),
         "quota",
         says=("it needs 4 more",),
-        world={
+        facts={
             "nodes": ROOM,
             "pods": [volcano_pod("bert-1")],
             "pod_groups": [group(min_member=2, min_resources={GPU: 4.0})],
@@ -111,7 +111,7 @@ CASES = [
         volcano_pod(gpus=16),
         "quota",
         says=("asks for 16 of nvidia.com/gpu; its queue nlp may never have more than 8",),
-        world={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0})]},
+        facts={"nodes": ROOM, "pod_groups": [group()], "queues": [queue(capacity={GPU: 8.0})]},
     ),
     Case(
         "pods of the group are missing, and why",
@@ -122,7 +122,7 @@ CASES = [
             "quota gpu-quota is used up",
             "The scheduler says: 4/1 tasks in gang unschedulable",
         ),
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=4)],
             "queues": [queue()],
@@ -149,7 +149,7 @@ CASES = [
         volcano_pod(),
         "gang-incomplete",
         says=("2 pods have to exist, 1 exists",),
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=2)],
             "pods": [volcano_pod("bert-1", phase="Failed", node="gpu-01")],
@@ -160,7 +160,7 @@ CASES = [
         volcano_pod(gpus=8),
         "gang-incomplete",
         says=("of 3 waiting pods (24 GPUs in all) only 2 would fit at the same time, 3 have to", "2 would fit now"),
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=3)],
             "pods": [volcano_pod("bert-1", gpus=8), volcano_pod("bert-2", gpus=8)],
@@ -171,14 +171,14 @@ CASES = [
         volcano_pod(gpus=8, age=5),
         "unschedulable-other",
         says=("any moment",),
-        world={"nodes": ROOM, "pod_groups": [group(min_member=2)], "pods": [volcano_pod("bert-1", gpus=8)]},
+        facts={"nodes": ROOM, "pod_groups": [group(min_member=2)], "pods": [volcano_pod("bert-1", gpus=8)]},
     ),
     Case(
         "what runs of the group counts as placed",
         volcano_pod(gpus=8, age=5),
         "unschedulable-other",
         says=("any moment",),
-        world={
+        facts={
             "nodes": ROOM,
             "pod_groups": [group(min_member=2, running=1)],
             "pods": [volcano_pod("bert-1", gpus=8, node="gpu-01", phase="Running")],
@@ -188,13 +188,13 @@ CASES = [
         "the group is found by its annotation",
         pod(gpus=2, scheduler="volcano", annotations={"scheduling.k8s.io/group-name": "pg-1"}),
         "gang-incomplete",
-        world={"nodes": ROOM, "pod_groups": [group(name="pg-1", owner=None, min_member=2)]},
+        facts={"nodes": ROOM, "pod_groups": [group(name="pg-1", owner=None, min_member=2)]},
     ),
     Case(
         "a group in another namespace is another group",
         volcano_pod(age=5),
         "unschedulable-other",
-        world={"nodes": ROOM, "pod_groups": [group(namespace="team-b", min_member=4)]},
+        facts={"nodes": ROOM, "pod_groups": [group(namespace="team-b", min_member=4)]},
     ),
 ]
 

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  # messages are quoted whole, as they were seen
+# ruff: noqa: E501  # messages are quoted in full
 from __future__ import annotations
 
 import pytest
@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.explain.keys import Key
-from monitor.explain.volumes import Mount, classify
+from monitor.explain.volumes import MountFailureCause, classify
 from monitor.facts.kube import PodVolumeFact
 from tests.explain.builders import Case, check, event, names, node, pod, waiting
 
-M = Mount
+M = MountFailureCause
 NFS = (
     'MountVolume.SetUp failed for volume "data" : mount failed: exit status 32\nMounting command: mount\n'
     "Mounting arguments: -t nfs nas:/export/data /var/lib/kubelet/pods/c9/volumes/kubernetes.io~nfs/data\nOutput: "
@@ -18,7 +18,7 @@ NFS = (
 TIMED_OUT = "Unable to attach or mount volumes: unmounted volumes=[data], unattached volumes=[token data]: timed out waiting for the condition"
 DENIED = NFS + "mount.nfs: access denied by server while mounting nas:/export/data"
 
-MESSAGES: list[tuple[str, Mount, str]] = [
+MESSAGES: list[tuple[str, MountFailureCause, str]] = [
     ("denied", M.ACCESS_DENIED, DENIED),
     ("denied, under systemd-run", M.ACCESS_DENIED, NFS + "Running scope as unit run-20707.scope.\nmount.nfs: access denied by server while mounting nas:/x"),
     ("no such export", M.NO_SUCH_EXPORT, NFS + "mount.nfs: mounting nas:/export/data failed, reason given by server: No such file or directory"),
@@ -45,18 +45,18 @@ MESSAGES: list[tuple[str, Mount, str]] = [
 
 
 @pytest.mark.parametrize(("name", "expect", "message"), MESSAGES, ids=[m[0] for m in MESSAGES])
-def test_cause(name: str, expect: Mount, message: str) -> None:
+def test_cause(name: str, expect: MountFailureCause, message: str) -> None:
     assert classify(message).cause is expect
 
 
 def test_every_cause_has_a_message_and_its_sentences() -> None:
-    assert {expect for _, expect, _ in MESSAGES} == set(Mount)
-    assert {f"MOUNT_{c.name}{end}" for c in Mount for end in ("", "_ADVICE")} <= set(Key.__members__)
+    assert {expect for _, expect, _ in MESSAGES} == set(MountFailureCause)
+    assert {f"MOUNT_{c.name}{end}" for c in MountFailureCause for end in ("", "_ADVICE")} <= set(Key.__members__)
 
 
 @given(st.text())
 def test_no_message_breaks_it(message: str) -> None:
-    assert classify(message).cause in Mount
+    assert classify(message).cause in MountFailureCause
 
 
 CREATING = pod(
@@ -71,35 +71,35 @@ CASES = [
         CREATING,
         "mount-access-denied",
         says=("The file server refuses to let gpu-01 mount nas:/export/data.", "exportfs -v"),
-        world=HERE | {"events": [event("FailedMount", DENIED, ago=120, count=9), event("FailedMount", TIMED_OUT, ago=10)]},
+        facts=HERE | {"events": [event("FailedMount", DENIED, ago=120, count=9), event("FailedMount", TIMED_OUT, ago=10)]},
     ),
     Case(
         "only the general one",
         CREATING,
         "mount-timed-out",
         says=("Volume data is not mounted on gpu-01 in time",),
-        world=HERE | {"events": [event("FailedMount", TIMED_OUT)]},
+        facts=HERE | {"events": [event("FailedMount", TIMED_OUT)]},
     ),
     Case(
         "the source comes from the pod where the message has none",
         CREATING,
         "mount-unreachable",
         says=("cannot reach the storage of volume data (nas:/export/data)",),
-        world=HERE | {"events": [event("FailedMount", NFS + "mount.nfs: Connection timed out")]},
+        facts=HERE | {"events": [event("FailedMount", NFS + "mount.nfs: Connection timed out")]},
     ),
     Case(
         "a missing config map is named",
         CREATING,
         "mount-config-missing",
         says=("The ConfigMap train-conf that it mounts does not exist in team-a.",),
-        world=HERE | {"events": [event("FailedMount", 'MountVolume.SetUp failed for volume "conf" : configmap "train-conf" not found')]},
+        facts=HERE | {"events": [event("FailedMount", 'MountVolume.SetUp failed for volume "conf" : configmap "train-conf" not found')]},
     ),
     Case(
         "what was mounted in the end is no reason any more",
         CREATING,
         "pulling",
         status="pulling",
-        world=HERE | {"events": [event("FailedMount", DENIED, ago=120), event("Pulling", 'Pulling image "x"', ago=60)]},
+        facts=HERE | {"events": [event("FailedMount", DENIED, ago=120), event("Pulling", 'Pulling image "x"', ago=60)]},
     ),
 ]  # fmt: skip
 

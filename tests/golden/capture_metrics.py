@@ -18,7 +18,7 @@ from monitor.daemon.metrics.collect import Scraped
 from monitor.daemon.metrics.findings import Found
 from monitor.daemon.metrics.own import Own
 from monitor.daemon.pod_health import Unwell, UnwellPod
-from monitor.explain.reasons import PodRef
+from monitor.explain.model import PodRef
 from monitor.facts.cluster import (
     ClusterView,
     FreeView,

@@ -1,4 +1,4 @@
-"""Cordons: what is sent, and what the answers of an API server mean."""
+"""Cordons: requests sent, and meaning of the API server's responses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import pytest
 
 from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
-from monitor.kube.pod_writes import WriteState, Written
+from monitor.kube.pod_writes import WriteResult, WriteState
 from tests.support import free_port
 
 
 @contextmanager
-def api(code: int, said: dict[str, Any]) -> Iterator[tuple[int, list[tuple[str, str, str, Any]]]]:
-    """An API server that answers like this, and what it was asked to change."""
+def api(code: int, response: dict[str, Any]) -> Iterator[tuple[int, list[tuple[str, str, str, Any]]]]:
+    """An API server with this response, and the writes it received."""
     seen: list[tuple[str, str, str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_PATCH(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
             seen.append((self.command, self.path, self.headers["Content-Type"], body))
-            answer = json.dumps(said).encode()
+            answer = json.dumps(response).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
@@ -45,7 +45,7 @@ def api(code: int, said: dict[str, Any]) -> Iterator[tuple[int, list[tuple[str, 
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(30)
 
 
 def writes(folder: Path, port: int) -> NodeWrites:
@@ -61,9 +61,9 @@ def writes(folder: Path, port: int) -> NodeWrites:
 @pytest.mark.parametrize(("cordoned", "word"), [(True, "cordoned"), (False, "uncordoned")])
 def test_only_that_is_changed(tmp_path: Path, cordoned: bool, word: str) -> None:
     with api(200, {"kind": "Node"}) as (port, seen):
-        assert writes(tmp_path, port).cordon("gpu/01", cordoned=cordoned) == Written(WriteState.DONE, word)
+        assert writes(tmp_path, port).cordon("gpu/01", cordoned=cordoned) == WriteResult(WriteState.DONE, word)
     patch = {"spec": {"unschedulable": cordoned}}
-    # An API server takes a patch only if it is told of which kind it is.
+    # An API server accepts a patch only with its media type.
     assert seen == [("PATCH", "/api/v1/nodes/gpu%2F01", "application/merge-patch+json", patch)]
 
 
@@ -80,13 +80,13 @@ def test_only_that_is_changed(tmp_path: Path, cordoned: bool, word: str) -> None
     ],
 )
 def test_what_an_answer_means(tmp_path: Path, code: int, state: WriteState, word: str) -> None:
-    said = {"kind": "Status", "status": "Failure", "reason": "R", "message": "no", "code": code}
-    with api(code, said) as (port, _):
-        written = writes(tmp_path, port).cordon("gpu01", cordoned=True)
-    assert (written.state, written.word) == (state, word)
-    assert "no" in (written.message or "")
+    response = {"kind": "Status", "status": "Failure", "reason": "R", "message": "no", "code": code}
+    with api(code, response) as (port, _):
+        result = writes(tmp_path, port).cordon("gpu01", cordoned=True)
+    assert (result.state, result.word) == (state, word)
+    assert "no" in (result.message or "")
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
-    written = writes(tmp_path, free_port()).cordon("gpu01", cordoned=True)
-    assert (written.state, written.word) == (WriteState.FAILED, "lost")
+    result = writes(tmp_path, free_port()).cordon("gpu01", cordoned=True)
+    assert (result.state, result.word) == (WriteState.FAILED, "lost")

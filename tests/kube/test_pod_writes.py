@@ -1,4 +1,4 @@
-"""Evictions and deletions: what is sent, and what the answers of an API server mean (as 1.20 words them)."""
+"""Evictions and deletions: requests sent, and meaning of the responses, as worded by Kubernetes 1.20."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.kube.client import connect
-from monitor.kube.pod_writes import PodState, PodWrites, WriteState, Written
+from monitor.kube.pod_writes import PodState, PodWrites, WriteResult, WriteState
 from tests.support import free_port
 
 OK = (200, {"kind": "Status", "status": "Success"})
@@ -34,7 +34,7 @@ def status(code: int, reason: str, message: str) -> tuple[int, dict[str, Any]]:
 def api(
     tmp_path: Path, answers: dict[tuple[str, str], tuple[int, dict[str, Any]]]
 ) -> Iterator[tuple[PodWrites, list[tuple[str, str, Any]]]]:
-    """An API server that answers by method and path, and what it was asked to change."""
+    """An API server with responses by method and path, and the writes it received."""
     seen: list[tuple[str, str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -44,8 +44,8 @@ def api(
                 assert self.headers["Content-Type"] == "application/json"
                 seen.append((self.command, self.path, json.loads(body)))
             missing = status(404, "NotFound", "the server could not find the requested resource")
-            code, said = answers.get((self.command, self.path.partition("?")[0]), missing)
-            answer = json.dumps(said).encode()
+            code, response = answers.get((self.command, self.path.partition("?")[0]), missing)
+            answer = json.dumps(response).encode()
             self.send_response(code)
             self.send_header("Content-Length", str(len(answer)))
             if code == 429:
@@ -67,7 +67,7 @@ def api(
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(30)
 
 
 def kubeconfig(folder: Path, port: int) -> str:
@@ -88,7 +88,7 @@ POD = "/api/v1/namespaces/team/pods/bert-0"
     [
         ("1.30", {("GET", "/api/v1"): (200, V1_30)}, "policy/v1"),
         ("1.20", {("GET", "/api/v1"): (200, V1_20)}, "policy/v1beta1"),
-        ("only the group is told", {("GET", "/apis/policy"): (200, {"versions": [{"version": "v1"}]})}, "policy/v1"),
+        ("only the group is served", {("GET", "/apis/policy"): (200, {"versions": [{"version": "v1"}]})}, "policy/v1"),
         (
             "an old group",
             {("GET", "/api/v1"): (403, {}), ("GET", "/apis/policy"): (200, {"versions": [{"version": "v1beta1"}]})},
@@ -100,7 +100,7 @@ def test_an_eviction_is_written_as_the_server_reads_it(
     tmp_path: Path, name: str, discovery: dict[tuple[str, str], Any], version: str
 ) -> None:
     with api(tmp_path, {**discovery, ("POST", f"{POD}/eviction"): (201, OK[1])}) as (pods, seen):
-        assert pods.evict("team", "bert-0", "u1") == Written(WriteState.DONE, "evicted")
+        assert pods.evict("team", "bert-0", "u1") == WriteResult(WriteState.DONE, "evicted")
     assert seen == [
         (
             "POST",
@@ -118,7 +118,7 @@ def test_an_eviction_is_written_as_the_server_reads_it(
 @pytest.mark.parametrize(("force", "grace", "word"), [(False, None, "deleted"), (True, 0, "forced")])
 def test_a_deletion_names_the_pod_that_is_meant(tmp_path: Path, force: bool, grace: int | None, word: str) -> None:
     with api(tmp_path, {("DELETE", POD): OK}) as (pods, seen):
-        assert pods.delete("team", "bert-0", "u1", force=force) == Written(WriteState.DONE, word)
+        assert pods.delete("team", "bert-0", "u1", force=force) == WriteResult(WriteState.DONE, word)
     assert seen[0][2]["preconditions"] == {"uid": "u1"}
     assert seen[0][2].get("gracePeriodSeconds") == grace
 
@@ -138,7 +138,7 @@ def test_what_answers_mean(tmp_path: Path, answer: tuple[int, dict[str, Any]], s
     known = {("GET", "/api/v1"): (200, V1_30), ("POST", f"{POD}/eviction"): answer, ("DELETE", POD): answer}
     with api(tmp_path, known) as (pods, _):
         evicted, deleted = pods.evict("team", "bert-0", "u1"), pods.delete("team", "bert-0", "u1")
-    assert [(each.state, each.word) for each in (evicted, deleted)] == [(state, word)] * 2
+    assert [(result.state, result.word) for result in (evicted, deleted)] == [(state, word)] * 2
     assert evicted.retry_after == (10.0 if answer[0] == 429 else None)
     if answer[0] != 500:
         assert evicted.message == answer[1]["message"]

@@ -34,7 +34,7 @@ from monitor.detect.engine import History, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import SourceFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
@@ -58,7 +58,7 @@ EVENTS_KEPT = 3600.0  # by the API server
 POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
-KINDS: dict[str, stream.Kind[Any]] = {
+KINDS: dict[str, stream.ObjectKind[Any]] = {
     "pods": stream.pods(to_keep(PLATFORMS)),
     "nodes": stream.NODES,
     "events": stream.EVENTS,
@@ -241,7 +241,7 @@ class Product:
         again = frozenset(self._builder.node_names) if due else frozenset()
         changes = Changes(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
         view = self._builder.update(changes, now)
-        world = make_world(
+        world = make_cluster_facts(
             pods=facts["pods"].values(),
             nodes=facts["nodes"].values(),
             events=facts["events"].values(),

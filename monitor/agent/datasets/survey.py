@@ -17,7 +17,7 @@ from monitor.agent.datasets.scan import Scan, Unit
 from monitor.agent.datasets.tree import Tree
 from monitor.agent.datasets.units import find_units
 from monitor.base.clock import Clock
-from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact, path_bytes, path_text
+from monitor.facts.datasets import ScanFact, UnitFact, UnitKind, UseFact, path_bytes, path_text
 
 # Given places, say by whom each of them is used; a place that is not in the answer is not used.
 InUse = Callable[[Sequence[Place]], Mapping[Place, tuple[UseFact, ...]]]
@@ -35,7 +35,7 @@ class How:
     clock: Clock = time
 
 
-def survey(root: Root, pattern: str, kind: Kind, in_use: InUse, how: How) -> ScanFact:
+def survey(root: Root, pattern: str, kind: UnitKind, in_use: InUse, how: How) -> ScanFact:
     """Given an open root and a pattern relative to it, return what is there. Raise ValueError for a bad pattern."""
     started_at = how.clock.time()
     pace = Pace(how.entries_per_second, how.stop, how.clock)

@@ -11,7 +11,7 @@ from monitor.agent.datasets.pace import Pace
 from monitor.agent.datasets.scan import Unit
 from monitor.agent.datasets.tally import Errors
 from monitor.agent.datasets.tree import Directory, Tree
-from monitor.facts.datasets import Kind
+from monitor.facts.datasets import UnitKind
 
 TRASH = ".gpuwarden-trash"
 MAX_UNITS = 100_000
@@ -28,7 +28,7 @@ class Found:
     errors: Errors = field(default_factory=Errors)
 
 
-def find_units(tree: Tree, pattern: str, kind: Kind, pace: Pace, max_units: int = MAX_UNITS) -> Found:
+def find_units(tree: Tree, pattern: str, kind: UnitKind, pace: Pace, max_units: int = MAX_UNITS) -> Found:
     """Given a pattern relative to the root, return the units of that kind that it names.
 
     As in a shell, a star does not stand for a name that begins with a dot. Raise ValueError for a pattern that is none.
@@ -70,7 +70,7 @@ def _enter_matching(
 
 
 def _names(
-    tree: Tree, directory: Directory, matches: re.Pattern[str], kind: Kind, pace: Pace, found: Found
+    tree: Tree, directory: Directory, matches: re.Pattern[str], kind: UnitKind, pace: Pace, found: Found
 ) -> list[str]:
     """Return the names of that kind in a directory, sorted, so that two scans agree on what is over the cap."""
     if found.stopped:
@@ -88,7 +88,7 @@ def _names(
     return sorted(names)
 
 
-def _is(entry: os.DirEntry[str], kind: Kind) -> bool:
+def _is(entry: os.DirEntry[str], kind: UnitKind) -> bool:
     return entry.is_dir(follow_symlinks=False) if kind == "dir" else entry.is_file(follow_symlinks=False)
 
 

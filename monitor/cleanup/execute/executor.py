@@ -35,8 +35,8 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 from monitor.facts.datasets import TrashFact
-from monitor.kube.client import ApiError, LostError
-from monitor.kube.pod_writes import PodWrites, WriteState, Written
+from monitor.kube.client import ApiConnectionError, ApiError
+from monitor.kube.pod_writes import PodWrites, WriteResult, WriteState
 
 log = logging.getLogger(__name__)
 GOOD_FOR = 120.0  # seconds in which an agent has to begin
@@ -198,7 +198,7 @@ class RealHands:
             return _lost("there is no Kubernetes")
         try:
             pod = self._reach.pods.look(act.namespace, act.name)
-        except (ApiError, LostError, msgspec.MsgspecError) as error:
+        except (ApiError, ApiConnectionError, msgspec.MsgspecError) as error:
             return _lost(str(error))
         if pod is None or pod.uid != act.uid:
             return Done(ItemState.DONE, "gone", "it was gone when the daemon came back")
@@ -264,7 +264,7 @@ def _trash_id(fact: ActionFact) -> str | None:
         return None
 
 
-def _written(written: Written) -> Done:
+def _written(written: WriteResult) -> Done:
     return Done(_WRITTEN[written.state], written.word, written.message)
 
 

@@ -14,17 +14,17 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.cleanup.plan.references import FINISHED, Needs, Template, VolumeUse, needs_of, volume_uses
+from monitor.cleanup.plan.references import Needs, Template, VolumeUse, needs_of, volume_uses
 from monitor.cleanup.plan.templates import KINDS, Kind, claims_of, images, template_of, with_claims
-from monitor.facts.kube import PodFact
-from monitor.kube.client import ApiError, KubeApi, LostError
-from monitor.kube.decode.stream import BrokenError, decode_pod_list
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
 log = logging.getLogger(__name__)
 JSON = "application/json"
 SECONDS = 30.0
 PAGE = 500
-FAILURES = (ApiError, LostError, BrokenError, msgspec.MsgspecError, UnicodeError, RecursionError)
+FAILURES = (ApiError, ApiConnectionError, MalformedResponseError, msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _items(body: bytes) -> list[dict[str, Any]]:
     listed = msgspec.json.decode(body)
     items = listed.get("items") if isinstance(listed, dict) else None
     if items is not None and not isinstance(items, list):
-        raise BrokenError("not a list")
+        raise MalformedResponseError("not a list")
     return [each for each in items or () if isinstance(each, dict)]
 
 
@@ -160,7 +160,7 @@ def _pods(body: bytes) -> Iterable[PodFact]:
     """Return the pods of a list. Raise BrokenError if one cannot be understood: it may be the one that counts."""
     page = decode_pod_list(body)
     if page.skipped:
-        raise BrokenError(f"a pod that cannot be understood: {page.problem}")
+        raise MalformedResponseError(f"a pod that cannot be understood: {page.problem}")
     return page.items
 
 
@@ -168,7 +168,7 @@ def _also_named(body: bytes, node: str) -> Iterator[Template]:
     """Yield what pods name beside the images of their containers: debug containers, images that are volumes."""
     for raw in _items(body):
         spec, status = raw.get("spec") or {}, raw.get("status") or {}
-        if status.get("phase") not in FINISHED and spec.get("nodeName") in (None, "", node):
+        if status.get("phase") not in TERMINAL_PHASES and spec.get("nodeName") in (None, "", node):
             meta = raw.get("metadata") or {}
             yield Template("Pod", str(meta.get("namespace")), str(meta.get("name")), tuple(images(spec)))
 

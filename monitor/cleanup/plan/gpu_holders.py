@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.references import FINISHED
 from monitor.cleanup.plan.select import Cover
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.gpu import GpuProcessFact
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
 
 PROTECTIONS = (
     "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "unknown",
@@ -81,7 +80,7 @@ def _elsewhere(pod: PodFact, cards: tuple[GpuView, ...]) -> Cover | None:
 
 def _ending(pod: PodFact) -> Cover | None:
     """Return that a pod is on its way already: what keeps it is not for us to break."""
-    return Cover("terminating") if pod.deletion_at is not None or pod.phase not in FINISHED else None
+    return Cover("terminating") if pod.deletion_at is not None or not pod.finished else None
 
 
 def idle_pods(scene: Scene) -> Iterator[Grip]:
@@ -133,7 +132,7 @@ def _working(scene: Scene, cards: tuple[GpuView, ...]) -> Cover | None:
 def _job_works(scene: Scene, holder: Holder, uid: str) -> Cover | None:
     """Return that another pod of the same job works, may work, or has yet to start: the job needs all of them."""
     for other in scene.pods_of_job.get((holder.namespace, holder.job or uid), ()):
-        if other.uid == uid or other.phase in FINISHED:
+        if other.uid == uid or other.phase in TERMINAL_PHASES:
             continue
         cards = scene.cards_of.get(other.uid, ())
         if other.node is None or other.phase == "Pending" or any(gpu.state is GpuState.BUSY for gpu in cards):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from monitor.cleanup.model import Item, Kept, Plan, PodWrite, Risk
 from monitor.cleanup.plan.exempt import exempted
 from monitor.cleanup.plan.image_protection import STOPPED
-from monitor.cleanup.plan.references import FINISHED
 from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan
 from monitor.cleanup.policy import PodPolicy
 from monitor.cluster.owners import nobody_known, workload_of
@@ -64,7 +63,7 @@ def _finished(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> 
     if policy.finished_after is None:
         return
     active, newest = _active_jobs(pods), _newest(pods, policy.keep_newest)
-    found = [pod for pod in pods if pod.phase in FINISHED and pod.deletion_at is None]
+    found = [pod for pod in pods if pod.finished and pod.deletion_at is None]
     for pod in sorted(found, key=lambda pod: (ended_at(pod) or 0.0, pod.uid)):
         covered = (
             exempted(pod, grounds.user(pod), policy.exempt)
@@ -96,7 +95,7 @@ def _job(pod: PodFact) -> tuple[str, str, str]:
 
 def _active_jobs(pods: Iterable[PodFact]) -> set[tuple[str, str, str]]:
     """Return the jobs that still have pods to come or to end: their books may need the ones that are done."""
-    running = [pod for pod in pods if pod.phase not in FINISHED]
+    running = [pod for pod in pods if not pod.finished]
     return {_job(pod) for pod in running if pod.owner is not None and pod.owner.kind not in _REPLACED}
 
 
@@ -104,7 +103,7 @@ def _newest(pods: Iterable[PodFact], count: int) -> set[str]:
     """Return the uids of the last few finished pods of each job: somebody may still want to read their logs."""
     jobs: defaultdict[tuple[str, str, str], list[PodFact]] = defaultdict(list)
     for pod in pods:
-        if pod.phase in FINISHED and pod.owner is not None:
+        if pod.finished and pod.owner is not None:
             jobs[_job(pod)].append(pod)
     found: set[str] = set()
     for members in jobs.values():

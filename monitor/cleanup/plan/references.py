@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from monitor.facts.kube import PodFact, PodVolumeFact
 
-FINISHED = ("Succeeded", "Failed")
 _HUB = "docker.io"
 
 
@@ -66,7 +65,7 @@ def needs_of(node: str, pods: Iterable[PodFact], templates: Iterable[Template], 
         for image in template.images:
             names |= dict.fromkeys(forms(image), template.text)
     for pod in pods:
-        if pod.phase not in FINISHED and pod.node in (None, node):
+        if not pod.finished and pod.node in (None, node):
             for image in _images(pod):
                 names |= dict.fromkeys(forms(image), f"Pod {pod.namespace}/{pod.name}")
     return Needs(names, unknown)
@@ -135,7 +134,7 @@ def volume_uses(
     """
     found: list[VolumeUse] = []
     for pod in pods:
-        if pod.phase not in FINISHED:
+        if not pod.finished:
             found += _volumes(f"Pod {pod.namespace}/{pod.name}", pod.namespace, pod.volumes, claims)
     for template in templates:
         found += _volumes(template.text, template.namespace, template.volumes, claims)

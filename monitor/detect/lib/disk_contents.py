@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from monitor.detect.lib.storage import Disk, Heard, disk_of, owner_of
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value
 
@@ -26,7 +26,7 @@ class Contents:
     evidence: tuple[Text, ...]
 
 
-def contents(disk: Disk, world: World) -> Contents:
+def contents(disk: Disk, world: ClusterFacts) -> Contents:
     """Given a disk, return what is known to be on it."""
     used = disk.fact.used_bytes or 0
     known = {} if disk.shared else _parts(disk.heard, disk.fact)
@@ -89,7 +89,7 @@ def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
     return found
 
 
-def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _owner_notes(heard: Heard, fact: DiskFact, world: ClusterFacts, used: int) -> list[Text]:
     """Return who has written most, by writable layers and logs on this disk."""
     logs, layers = _logs(heard, fact), _layers(heard, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -115,7 +115,7 @@ def _layers(heard: Heard, fact: DiskFact) -> dict[str, int]:
     }
 
 
-def _image_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _image_notes(heard: Heard, fact: DiskFact, world: ClusterFacts, used: int) -> list[Text]:
     """Return the largest images on this disk, with who uses them."""
     images = [
         image
@@ -133,13 +133,13 @@ def image_name(image: ImageFact) -> str:
     return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
 
 
-def image_users(image: ImageFact, heard: Heard, world: World) -> list[str]:
+def image_users(image: ImageFact, heard: Heard, world: ClusterFacts) -> list[str]:
     """Return who uses an image on a node: the pods with their users."""
     used_by = (heard.containers[one] for one in image.containers if one in heard.containers)
     return sorted({f"{pod} ({user})" for pod, user in (owner_of(each, world) for each in used_by if not each.sandbox)})
 
 
-def image_note(image: ImageFact, heard: Heard, world: World) -> Text:
+def image_note(image: ImageFact, heard: Heard, world: ClusterFacts) -> Text:
     """Return a sentence on an image and who uses it."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
     if users := image_users(image, heard, world):

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
-from monitor.explain.fit import TOLERANCE, NodeFit, fit, gpu_resource
-from monitor.facts.cluster_facts import World
+from monitor.explain.fit import MAX_ROUNDING_ERROR, NodeFit, fit, gpu_resource
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 
 MOST_MOVES = 3  # who has to move more had better wait
@@ -33,7 +33,7 @@ class _Search:
     """One search: who waits, what is free on each node, and how much may still be asked."""
 
     waiting: PodFact
-    world: World
+    world: ClusterFacts
     free: dict[str, int]
     resource: str
     asked: int
@@ -51,7 +51,7 @@ class _Search:
         return self.fitting[key]
 
 
-def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: World) -> tuple[Move, ...] | None:
+def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: ClusterFacts) -> tuple[Move, ...] | None:
     """Given a pod that waits and the nodes as it sees them, return the fewest moves that make room, or None."""
     resource = gpu_resource(waiting, world)
     asked = round(waiting.requests.get(resource, 0.0))
@@ -65,7 +65,7 @@ def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: World) -> tup
     return None
 
 
-def _movable(node: str, world: World, resource: str) -> list[tuple[PodFact, int]]:
+def _movable(node: str, world: ClusterFacts, resource: str) -> list[tuple[PodFact, int]]:
     """Return the pods with GPUs that could be elsewhere: the smallest first, and of those the one that ran least."""
     found = [
         (pod, gpus)
@@ -98,7 +98,7 @@ def _has_room(node: str, leaving: list[PodFact], search: _Search) -> bool:
     fact = search.world.node_by_name[node]
     for name, need in search.waiting.requests.items():
         freed = sum(pod.requests.get(name, 0.0) for pod in leaving)
-        if name != search.resource and need > search.world.free(fact, name) + freed + TOLERANCE:
+        if name != search.resource and need > search.world.free(fact, name) + freed + MAX_ROUNDING_ERROR:
             return False
     return True
 

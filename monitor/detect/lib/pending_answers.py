@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PendingCause
+from monitor.explain.pod import explain_pod
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
@@ -35,7 +35,7 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     overtaken_at: float | None = None
 
 
-def shape(pod: PodFact, world: World) -> tuple[object, ...]:
+def shape(pod: PodFact, world: ClusterFacts) -> tuple[object, ...]:
     """Given a waiting pod, return what its explanation depends on: pods for which it is equal are explained alike."""
     queued = world.group_of(pod) or world.workload_of(pod)
     return (
@@ -64,7 +64,7 @@ def recall(memory: Any) -> dict[str, PendingAnswer]:
 
 
 def answer_some(
-    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], world: World, now: float
+    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], world: ClusterFacts, now: float
 ) -> dict[str, PendingAnswer]:
     """Given the oldest pod of each shape, return their answers: new ones first, then those that are longest ago.
 
@@ -77,7 +77,7 @@ def answer_some(
     return dict(list(known.items())[:REMEMBERED])
 
 
-def _explain(pod: PodFact, world: World, now: float) -> PendingAnswer:
+def _explain(pod: PodFact, world: ClusterFacts, now: float) -> PendingAnswer:
     found = explain_pod(pod, world, now)
     evidence = (found.headline, *found.evidence)
     later = next((note.values["later"] for note in evidence if note.key == Key.OVERTAKEN.value), None)

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from monitor.detect.base import RuleContext
 from monitor.detect.visibility import label, unseen
-from monitor.explain.explain import reference
+from monitor.explain.pod import pod_reference
 from monitor.explain.quote import quote
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
@@ -27,12 +27,12 @@ def blind_pods(situation: RuleContext) -> tuple[Scope, ...]:
 
 def live(pods: Iterable[PodFact]) -> Iterable[PodFact]:
     """Yield the pods that are on a node, have not ended, and are not on their way out."""
-    return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and pod.phase not in FINISHED)
+    return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and not pod.finished)
 
 
-def pod_labels(pod: PodFact, world: World, **more: str | None) -> dict[str, str]:
+def pod_labels(pod: PodFact, world: ClusterFacts, **more: str | None) -> dict[str, str]:
     """Return the labels of a pod and of whose it is, and more where something says so."""
-    who = reference(pod, world)
+    who = pod_reference(pod, world)
     named = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": who.user, "job": who.job}
     return bounded({**named, "queue": who.queue, **more})
 
@@ -42,7 +42,7 @@ def bounded(labels: dict[str, str | None]) -> dict[str, str]:
     return {name: label(value) for name, value in labels.items() if value}
 
 
-def pod_values(pod: PodFact, world: World, **more: Value) -> dict[str, Value]:
+def pod_values(pod: PodFact, world: ClusterFacts, **more: Value) -> dict[str, Value]:
     """Return the values with which a sentence names a pod."""
     who: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": world.user(pod)}
     return {**who, "node": pod.node or "?", **more}

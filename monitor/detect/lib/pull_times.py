@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from monitor.detect.lib.pods import live, skew
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import EventFact, PodFact
 
 _STEPS = ("Pulling", "Pulled", "Failed", "BackOff")
@@ -29,7 +29,7 @@ class PullTime:
     size_bytes: int | None = None
 
 
-def pull_times(world: World, now: float, since: float) -> Iterable[PullTime]:
+def pull_times(world: ClusterFacts, now: float, since: float) -> Iterable[PullTime]:
     """Yield the pulls that are under way, and those that were done after `since`."""
     agents = world.agent_of_node
     for pod in live(world.pods):

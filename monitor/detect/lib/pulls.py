@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from monitor.detect.lib.pods import live
-from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
-from monitor.facts.cluster_facts import World
+from monitor.explain.image_pull import PULL_REASONS, PullFailure, PullFailureCause, classify, registry_of
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
 _TELLING = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present")
 # What the registry and the way to it have no part in.
 NOT_THE_REGISTRY = frozenset(
     {
-        Pull.DISK_FULL,
-        Pull.WRONG_ARCHITECTURE,
-        Pull.UNAUTHORIZED,
-        Pull.NOT_FOUND,
-        Pull.DAMAGED_LAYER,
-        Pull.BAD_NAME,
-        Pull.NEVER_PULL,
+        PullFailureCause.DISK_FULL,
+        PullFailureCause.WRONG_ARCHITECTURE,
+        PullFailureCause.UNAUTHORIZED,
+        PullFailureCause.NOT_FOUND,
+        PullFailureCause.DAMAGED_LAYER,
+        PullFailureCause.BAD_NAME,
+        PullFailureCause.NEVER_PULL,
     }
 )
 
 
-THE_REGISTRY = tuple(cause.value for cause in Pull if cause not in NOT_THE_REGISTRY)
+THE_REGISTRY = tuple(cause.value for cause in PullFailureCause if cause not in NOT_THE_REGISTRY)
 STARTING = (None, "ContainerCreating", "PodInitializing")
 PULLED = ("Pulled", "Created", "Started", "Pulling")
 
@@ -43,7 +43,7 @@ class FailedPull:
     container: str
     image: str
     reason: str
-    found: PullCause
+    found: PullFailure
     event: EventFact | None
 
     @property
@@ -54,7 +54,7 @@ class FailedPull:
     @property
     def is_telling(self) -> bool:
         """Whether the cause was said, and not only that there is one."""
-        return self.found.cause is not Pull.UNKNOWN and not self.found.runtime_down
+        return self.found.cause is not PullFailureCause.UNKNOWN and not self.found.runtime_down
 
     @property
     def registry(self) -> str:
@@ -67,12 +67,12 @@ def canonical(host: str) -> str:
     return "docker.io" if host in _DOCKER_HUB else host
 
 
-def failed_pulls(world: World) -> list[FailedPull]:
+def failed_pulls(world: ClusterFacts) -> list[FailedPull]:
     """Return the pulls that fail, once for each pod and image."""
     found: dict[tuple[str, str], FailedPull] = {}
     for pod in live(world.pods):
         for status in pod.statuses:
-            if status.state == "waiting" and (status.reason in REASONS or _just_failed(pod, status, world)):
+            if status.state == "waiting" and (status.reason in PULL_REASONS or _just_failed(pod, status, world)):
                 pull = _failed(pod, status, world)
                 found.setdefault((pod.uid, pull.image), pull)
     return list(found.values())
@@ -85,7 +85,7 @@ def with_known_cause(pull: FailedPull, said: object) -> FailedPull:
     return replace(pull, found=_classified(pull.reason, said, pull.image))
 
 
-def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
+def _just_failed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> bool:
     """Return whether the kubelet has told of a failure that the pod does not show yet.
 
     The event comes at once, the pod's state up to a second later. A pull that worked since then ends it.
@@ -101,12 +101,12 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> boo
     return False
 
 
-def _failed(pod: PodFact, status: ContainerStatusFact, world: World) -> FailedPull:
+def _failed(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> FailedPull:
     """Return why it fails: the container's own message, if that tells, else the newest event that does."""
     image = next((each.image for each in pod.containers if each.name == status.name), None)
     found = _classified(status.reason, status.message, image)
     event = next(_telling(world.events_of(pod), status.name, image), None)
-    if found.cause is Pull.UNKNOWN and not found.runtime_down and event is not None:
+    if found.cause is PullFailureCause.UNKNOWN and not found.runtime_down and event is not None:
         found = _classified(status.reason, event.message, image)
     return FailedPull(pod, status.name, image or found.image or "?", status.reason or "?", found, event)
 

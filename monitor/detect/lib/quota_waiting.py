@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from monitor.explain.quota_message import REASONS, denial
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.quota_message import DENIAL_REASONS, parse_denial
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
 
 
@@ -18,13 +18,17 @@ class Waiting:
     gpus: float
 
 
-def refused(namespaces: set[str], world: World, since: float) -> dict[tuple[str, str], list[Waiting]]:
+def refused(namespaces: set[str], world: ClusterFacts, since: float) -> dict[tuple[str, str], list[Waiting]]:
     """Return what was refused its GPUs since then, by namespace and quota. Pods that are refused do not exist."""
     found: defaultdict[tuple[str, str], list[Waiting]] = defaultdict(list)
     for (_, namespace, name), events in world.events_by_name.items():
-        if namespace not in namespaces or events[-1].reason not in REASONS or (events[-1].last_at or 0.0) < since:
+        if (
+            namespace not in namespaces
+            or events[-1].reason not in DENIAL_REASONS
+            or (events[-1].last_at or 0.0) < since
+        ):
             continue
-        why = denial(events[-1].message or "")
+        why = parse_denial(events[-1].message or "")
         if why.cause == "quota" and world.resource in str(why.values.get("resource", "")):
             needs = _amount(str(why.values.get("needs", "")))
             if needs is not None:
@@ -37,7 +41,7 @@ def _amount(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdecimal() else None
 
 
-def waiting_in_queues(world: World) -> dict[tuple[str, str], list[Waiting]]:
+def waiting_in_queues(world: ClusterFacts) -> dict[tuple[str, str], list[Waiting]]:
     """Return what waits for GPUs, by kind and name of the queue. A Kueue job counts for the ClusterQueue behind."""
     found: defaultdict[tuple[str, str], list[Waiting]] = defaultdict(list)
     parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue"}
@@ -49,7 +53,7 @@ def waiting_in_queues(world: World) -> dict[tuple[str, str], list[Waiting]]:
             )
     seen = set[str]()
     for pod in world.pods:
-        if pod.node is None and pod.deletion_at is None and pod.phase not in FINISHED:
+        if pod.node is None and pod.deletion_at is None and not pod.finished:
             queue, waiting, uid = _in_volcano(pod, world)
             if queue and waiting.gpus and uid not in seen:
                 found["VolcanoQueue", queue].append(waiting)
@@ -57,7 +61,7 @@ def waiting_in_queues(world: World) -> dict[tuple[str, str], list[Waiting]]:
     return found
 
 
-def _in_volcano(pod: PodFact, world: World) -> tuple[str | None, Waiting, str]:
+def _in_volcano(pod: PodFact, world: ClusterFacts) -> tuple[str | None, Waiting, str]:
     """Return the queue, what waits, and by what it is known: a group that starts as one waits as one."""
     group, gpus = world.group_of(pod), pod.requests.get(world.resource, 0.0)
     if group is None:

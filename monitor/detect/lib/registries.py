@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 from monitor.detect.base import RuleContext
 from monitor.detect.lib.pods import skew
 from monitor.detect.lib.pulls import FailedPull, canonical, failed_pulls
-from monitor.explain.image_pull import Pull
+from monitor.explain.image_pull import PullFailureCause
 from monitor.facts.storage import ProbeFact
 
 RESOLVE, CONNECT, TRUST, DOWN = "node-cannot-resolve", "node-cannot-connect", "node-does-not-trust", "registry-down"
 DOUBT = 35.0  # seconds: within them every node has asked again
 _BY_PULL = {
-    Pull.DNS: RESOLVE,
-    Pull.CONNECTION_REFUSED: CONNECT,
-    Pull.TIMEOUT: CONNECT,
-    Pull.CONNECTION_BROKEN: CONNECT,
-    Pull.TLS: TRUST,
-    Pull.PLAIN_HTTP: TRUST,
-    Pull.REGISTRY_ERROR: DOWN,
+    PullFailureCause.DNS: RESOLVE,
+    PullFailureCause.CONNECTION_REFUSED: CONNECT,
+    PullFailureCause.TIMEOUT: CONNECT,
+    PullFailureCause.CONNECTION_BROKEN: CONNECT,
+    PullFailureCause.TLS: TRUST,
+    PullFailureCause.PLAIN_HTTP: TRUST,
+    PullFailureCause.REGISTRY_ERROR: DOWN,
 }
 _BY_STAGE = {"dns": RESOLVE, "tcp": CONNECT, "tls": CONNECT, "http": DOWN}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
 from monitor.detect.visibility import label
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Scope
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
@@ -164,7 +164,7 @@ def disk_of(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
-def owner_of(container: ContainerFact, world: World) -> tuple[str, str]:
+def owner_of(container: ContainerFact, world: ClusterFacts) -> tuple[str, str]:
     """Given a container, return its pod (else its own name) and whom to ask (user, else namespace, else nobody)."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
     identity = world.identities.get(container.pod_uid or "")

@@ -10,8 +10,8 @@ from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResul
 from monitor.detect.lib.disk_contents import CAUSES, Contents, contents
 from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, hear, read_memory, used_share
 from monitor.detect.visibility import label
-from monitor.explain.image_pull import Pull, classify
-from monitor.facts.cluster_facts import World
+from monitor.explain.image_pull import PullFailureCause, classify
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import DiskFact
@@ -132,7 +132,7 @@ def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
     return (*notes, *held.evidence)
 
 
-def _explains(disk: Disk, cause: str, severity: Severity, world: World) -> tuple[Scope, ...]:
+def _explains(disk: Disk, cause: str, severity: Severity, world: ClusterFacts) -> tuple[Scope, ...]:
     """Return what a full disk brings about: not all that goes wrong on its node, but what says so itself."""
     scopes = []
     if cause == "images":
@@ -154,11 +154,11 @@ def _explains(disk: Disk, cause: str, severity: Severity, world: World) -> tuple
     return tuple(scopes)
 
 
-def _no_space(pod: PodFact, world: World) -> bool:
+def _no_space(pod: PodFact, world: ClusterFacts) -> bool:
     """Return whether a pod cannot start for want of space: the newest of what is said about it counts."""
     said = [(status.reason, status.message) for status in pod.statuses if status.message]
     said += [(None, event.message) for event in world.events_of(pod)[-5:] if event.message]
-    return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in said)
+    return any(classify(reason, message).cause is PullFailureCause.DISK_FULL for reason, message in said)
 
 
 RULE = Rule("disk-full", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="disk")})

@@ -13,7 +13,7 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
 from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
 from monitor.detect.visibility import label
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
@@ -110,7 +110,7 @@ def _finding(
     )
 
 
-def _pods(heard: Heard, world: World) -> list[Text]:
+def _pods(heard: Heard, world: ClusterFacts) -> list[Text]:
     """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
     waiting: Counter[str] = Counter(
         process.container_id

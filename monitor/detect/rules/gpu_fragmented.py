@@ -10,8 +10,8 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.moves import Move, fewest_moves
 from monitor.detect.visibility import label, unseen
-from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
-from monitor.facts.cluster_facts import World
+from monitor.explain.fit import NodeFit, fit_all, gpu_resource, requested_gpus
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -59,7 +59,7 @@ def _room(fits: tuple[NodeFit, ...]) -> _Room:
 class _Cluster:
     """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
 
-    world: World
+    world: ClusterFacts
     rooms: dict[tuple[object, ...], _Room] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
@@ -87,16 +87,16 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     findings, blind = [], []
     cluster = _Cluster(situation.world)
     for pods in _jobs(situation):
-        pod = max(pods, key=lambda each: gpus_asked(each, situation.world))
+        pod = max(pods, key=lambda each: requested_gpus(each, situation.world))
         room = cluster.seen_by(pod)
         if room is None:
             blind.append(Scope(labels=_labels(pods, situation.world)))
-        elif room.too_scattered(gpus_asked(pod, situation.world)):
+        elif room.too_scattered(requested_gpus(pod, situation.world)):
             findings.append(_finding(pods, pod, room, cluster.plan(pod, room.fits), situation))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _shape(pod: PodFact, world: World) -> tuple[object, ...]:
+def _shape(pod: PodFact, world: ClusterFacts) -> tuple[object, ...]:
     selector = tuple(sorted(pod.node_selector.items()))
     return gpu_resource(pod, world), selector, pod.node_affinity, pod.tolerations
 
@@ -109,12 +109,12 @@ def _jobs(situation: RuleContext) -> list[list[PodFact]]:
             continue
         limits: Limits = situation.limits.of({"namespace": pod.namespace, "queue": world.identity(pod).queue or ""})
         waited = situation.now - pod.created_at if pod.created_at is not None else 0.0
-        if not pod.scheduling_gates and waited >= limits.after and gpus_asked(pod, world) > 0:
+        if not pod.scheduling_gates and waited >= limits.after and requested_gpus(pod, world) > 0:
             jobs[pod.namespace, world.identity(pod).job or pod.uid].append(pod)
     return sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
 
 
-def _labels(pods: Sequence[PodFact], world: World) -> dict[str, str]:
+def _labels(pods: Sequence[PodFact], world: ClusterFacts) -> dict[str, str]:
     who = world.identity(pods[0])
     named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
     if len(pods) == 1:
@@ -135,7 +135,7 @@ def _finding(
         "job": world.identity(pod).job or pod.name,
         "namespace": pod.namespace,
         "user": world.user(pod),
-        "asked": gpus_asked(pod, world),
+        "asked": requested_gpus(pod, world),
         "free": room.free,
         "most": room.most.free if room.most else 0,
         "node": room.most.node.name if room.most else "?",

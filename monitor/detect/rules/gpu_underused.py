@@ -81,7 +81,11 @@ def _pods(situation: RuleContext, working: Mapping[str, list[GpuView]]) -> Itera
 def _kept(records: Mapping[str, Record], situation: RuleContext, blind: cards.Blind) -> dict[str, Record]:
     """Return what is kept of pods that do not work now: nothing is known of their node, or they pause."""
     nodes = {pod.uid: pod.node for pod in situation.world.pods if pod.uid in records and pod.phase == "Running"}
-    return {uid: records[uid] for uid, node in nodes.items() if blind.hides(node or "") or uid in situation.world.cards}
+    return {
+        uid: records[uid]
+        for uid, node in nodes.items()
+        if blind.hides(node or "") or uid in situation.world.gpus_by_pod
+    }
 
 
 def _add(record: Any, ratio: float, now: float, window: float) -> Record:

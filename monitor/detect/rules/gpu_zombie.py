@@ -75,7 +75,7 @@ def _cause(gpu: GpuView, holder: Holder, pod: PodFact | None) -> tuple[str, floa
     seen = gpu.since if gpu.state is GpuState.ZOMBIE and PROCESS in holder.by else None
     if pod is None:
         return DELETED, seen
-    if pod.phase in ("Succeeded", "Failed"):
+    if pod.finished:
         return FINISHED, seen
     return TERMINATING, pod.deletion_at if pod.deletion_at is not None else seen
 

@@ -8,14 +8,14 @@ from typing import Any
 from monitor.detect.base import Rule, RuleContext, RuleResult
 from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, pod_labels, pod_values, raw
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
-from monitor.explain.image_pull import Pull
+from monitor.explain.image_pull import PullFailureCause
 from monitor.explain.keys import Key
-from monitor.explain.quote import LIMIT
-from monitor.facts.cluster_facts import World
+from monitor.explain.quote import MAX_QUOTE_CHARS
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
-CAUSES = tuple(cause.value for cause in Pull)
+CAUSES = tuple(cause.value for cause in PullFailureCause)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
     return RuleResult(findings=tuple(findings), memory=said, blind=blind_pods(situation))
 
 
-def _finding(pull: FailedPull, world: World) -> Finding:
+def _finding(pull: FailedPull, world: ClusterFacts) -> Finding:
     found, pod = pull.found, pull.pod
     values: dict[str, Value] = {
         **pod_values(pod, world, image=pull.image, container=pull.container),
@@ -67,7 +67,7 @@ def _finding(pull: FailedPull, world: World) -> Finding:
 def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
     reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
     if pull.found.message:
-        reasons.append(Text(Key.PULL_SAYS, {"message": raw(pull.found.message, LIMIT) or ""}))
+        reasons.append(Text(Key.PULL_SAYS, {"message": raw(pull.found.message, MAX_QUOTE_CHARS) or ""}))
     if pull.event is not None and pull.event.count > 1:
         reasons.append(Text(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
     return reasons

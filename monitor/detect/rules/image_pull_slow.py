@@ -13,7 +13,7 @@ from monitor.detect.lib.pulls import canonical
 from monitor.detect.visibility import unseen
 from monitor.explain.image_pull import registry_of
 from monitor.explain.keys import Key
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
@@ -54,7 +54,7 @@ def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
     return size is not None and size > limits.large and size / pull.seconds < limits.rate
 
 
-def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
+def _sizes(images: set[str], world: ClusterFacts) -> dict[tuple[str, str], int]:
     """Return how large images are, by node and name, and for any node: one that has it knows."""
     found: dict[tuple[str, str], int] = {}
     for node, snapshot in world.snapshots.items():
@@ -66,7 +66,7 @@ def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
     return found
 
 
-def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> Finding:
+def _finding(pull: PullTime, size: int | None, limits: Limits, world: ClusterFacts) -> Finding:
     node, registry = pull.pod.node or "?", canonical(registry_of(pull.image))
     cause = _cause(pull, size, limits, world)
     values = pod_values(pull.pod, world, image=pull.image, registry=registry, seconds=pull.seconds)
@@ -82,14 +82,14 @@ def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> 
     )
 
 
-def _cause(pull: PullTime, size: int | None, limits: Limits, world: World) -> str:
+def _cause(pull: PullTime, size: int | None, limits: Limits, world: ClusterFacts) -> str:
     """Return what makes it slow. An image that would take as long at the least rate is just large."""
     if pull.ended_at is None and size is not None and pull.seconds <= size / limits.rate:
         return "large-image"
     return "slow-disk" if _disk_is_busy(pull.pod.node or "", world) else "slow-registry"
 
 
-def _disk_is_busy(node: str, world: World) -> bool:
+def _disk_is_busy(node: str, world: ClusterFacts) -> bool:
     """Return whether the disk that the runtime keeps its images on has all it can do."""
     snapshot = world.snapshots.get(node)
     if snapshot is None:

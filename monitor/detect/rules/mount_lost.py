@@ -9,7 +9,7 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
 from monitor.detect.visibility import label
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import MountFact
@@ -137,7 +137,7 @@ def _everywhere(situation: RuleContext, path: str, lost: list[tuple[Heard, Mount
     )
 
 
-def _pods_of(world: World, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, ...]:
+def _pods_of(world: ClusterFacts, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, ...]:
     """The pods that the nodes' own findings explain: those findings are symptoms themselves."""
     pods = [pod for heard, mount in lost for pod in world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
     return _explains(pods)

@@ -13,11 +13,11 @@ from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResul
 from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
 from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
 from monitor.detect.visibility import unseen
-from monitor.explain.explain import reference
-from monitor.explain.fit import gpus_asked
+from monitor.explain.fit import requested_gpus
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause
-from monitor.facts.cluster_facts import FINISHED, World
+from monitor.explain.model import PendingCause
+from monitor.explain.pod import pod_reference
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
@@ -67,26 +67,26 @@ def _waiting(situation: RuleContext) -> Iterable[Waiting]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
     world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in world.pods:
-        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and pod.phase not in FINISHED:
+        if pod.node is None and pod.deletion_at is None and pod.created_at is not None and not pod.finished:
             owner = pod.owner.name if pod.owner else pod.name
             jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):
-        who = reference(pods[0], world)
+        who = pod_reference(pods[0], world)
         labels = bounded({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
         limits: Limits = situation.limits.of(labels)
         late = [pod for pod in pods if situation.now - (pod.created_at or situation.now) > limits.waiting]
         if late:
-            first = min(late, key=lambda pod: (-gpus_asked(pod, world), pod.created_at or 0.0, pod.name))
+            first = min(late, key=lambda pod: (-requested_gpus(pod, world), pod.created_at or 0.0, pod.name))
             yield Waiting(late, first, labels, min(pod.created_at or 0.0 for pod in late))
 
 
-def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> Finding:
+def _finding(job: Waiting, answer: PendingAnswer, world: ClusterFacts, now: float) -> Finding:
     values: dict[str, Value] = {
         "job": job.labels.get("job", job.pod.name),
         "user": world.user(job.pod),
         "queue": job.labels.get("queue", job.pod.namespace),
         "count": len(job.pods),
-        "gpus": gpus_asked(job.pod, world),
+        "gpus": requested_gpus(job.pod, world),
         "seconds": now - job.since,
         "pod": job.pod.name,
         "namespace": job.pod.namespace,

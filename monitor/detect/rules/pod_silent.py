@@ -8,10 +8,10 @@ from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw, skew
-from monitor.explain.fit import gpu_resource, gpus_asked
+from monitor.explain.fit import gpu_resource, requested_gpus
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
@@ -59,8 +59,8 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     return RuleResult(tuple(findings), None, (*blind_pods(situation), *blind))
 
 
-def _counts(pod: PodFact, world: World) -> bool:
-    return bool(gpus_asked(pod, world)) and world.identity(pod).workload_kind != INTERACTIVE
+def _counts(pod: PodFact, world: ClusterFacts) -> bool:
+    return bool(requested_gpus(pod, world)) and world.identity(pod).workload_kind != INTERACTIVE
 
 
 def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
@@ -70,7 +70,7 @@ def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
     return {log.container_id: log for log in agent.snapshot.logs}
 
 
-def _with_gpus(pod: PodFact, world: World) -> Iterable[ContainerStatusFact]:
+def _with_gpus(pod: PodFact, world: ClusterFacts) -> Iterable[ContainerStatusFact]:
     """Yield the running containers that asked for the GPUs: a sidecar that talks does not make up for them."""
     resource = gpu_resource(pod, world)
     names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
@@ -94,8 +94,8 @@ def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: L
     return Silence("stopped-logging", written) if now - written > limits.stopped else None
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world: World, now: float) -> Finding:
-    gpus = gpus_asked(pod, world)
+def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world: ClusterFacts, now: float) -> Finding:
+    gpus = requested_gpus(pod, world)
     values = pod_values(pod, world, container=status.name, gpus=gpus, seconds=now - silence.since)
     return Finding(
         rule="pod-silent",
@@ -110,8 +110,8 @@ def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world:
     )
 
 
-def _use(pod: PodFact, world: World) -> Iterable[Text]:
-    cards = world.cards.get(pod.uid, ())
+def _use(pod: PodFact, world: ClusterFacts) -> Iterable[Text]:
+    cards = world.gpus_by_pod.get(pod.uid, ())
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     if ratios:
         memory = sum(card.memory_used_bytes or 0 for card in cards)

@@ -9,10 +9,10 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
 from monitor.explain import starting
-from monitor.explain.fit import gpu_resource, gpus_asked
-from monitor.explain.reasons import Answer
-from monitor.explain.volumes import REASONS as VOLUME_REASONS
-from monitor.facts.cluster_facts import World
+from monitor.explain.fit import gpu_resource, requested_gpus
+from monitor.explain.model import PodDiagnosis
+from monitor.explain.volumes import MOUNT_EVENT_REASONS as VOLUME_REASONS
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
@@ -54,12 +54,12 @@ def _is_being_created(pod: PodFact) -> bool:
     return True
 
 
-def _last_step(pod: PodFact, world: World) -> tuple[str | None, float | None]:
+def _last_step(pod: PodFact, world: ClusterFacts) -> tuple[str | None, float | None]:
     event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEPS), None)
     return (event.reason, event.last_at) if event else (None, None)
 
 
-def _since(pod: PodFact, world: World) -> float | None:
+def _since(pod: PodFact, world: ClusterFacts) -> float | None:
     """Return when the last step forward was made: a pod that has just got its image is not stuck."""
     step, at = _last_step(pod, world)
     times = [each.finished_at for each in pod.statuses if each.init] + [pod.started_at or pod.created_at]
@@ -68,7 +68,7 @@ def _since(pod: PodFact, world: World) -> float | None:
     return max((each for each in times if each is not None), default=None)
 
 
-def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: float) -> Finding:
+def _finding(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts, since: float, now: float) -> Finding:
     hung = next(iter(sorted(_hung_mounts(pod, answer, world))), None)
     cause = "mount-hung" if hung else _cause(pod, answer, world)
     values = pod_values(pod, world, seconds=now - since)
@@ -90,7 +90,7 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
     )
 
 
-def _cause(pod: PodFact, answer: Answer, world: World) -> str:
+def _cause(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> str:
     if answer.cause in _CONFIG:
         return "config-missing"
     if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
@@ -102,15 +102,15 @@ def _cause(pod: PodFact, answer: Answer, world: World) -> str:
     return "device-missing" if _has_lost_its_gpus(pod, answer, world) else "sandbox"
 
 
-def _has_lost_its_gpus(pod: PodFact, answer: Answer, world: World) -> bool:
+def _has_lost_its_gpus(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> bool:
     """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
     node = world.node_by_name.get(pod.node or "")
-    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, world):
+    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not requested_gpus(pod, world):
         return False
-    return node.allocatable.get(gpu_resource(pod, world), 0.0) < gpus_asked(pod, world)
+    return node.allocatable.get(gpu_resource(pod, world), 0.0) < requested_gpus(pod, world)
 
 
-def _hung_mounts(pod: PodFact, answer: Answer, world: World) -> Iterable[str]:
+def _hung_mounts(pod: PodFact, answer: PodDiagnosis, world: ClusterFacts) -> Iterable[str]:
     """Yield the mounts of the node that do not answer, if the pod waits for a volume that may be there."""
     snapshot = world.snapshots.get(pod.node or "")
     if snapshot is None:

@@ -9,7 +9,7 @@ from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, Ru
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
@@ -46,7 +46,7 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     return RuleResult(tuple(findings), None, blind_pods(situation))
 
 
-def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Finding:
+def _finding(pod: PodFact, deletion_at: float, world: ClusterFacts, now: float) -> Finding:
     answer = terminating(pod, world, now)
     cause = _CAUSES.get(answer.cause, "runtime-hung")
     values = pod_values(pod, world, seconds=now - deletion_at)

@@ -11,8 +11,8 @@ from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import EVERYTHING, bounded
 from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
 from monitor.detect.visibility import unseen
-from monitor.explain.reasons import whole
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import compact_number
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
@@ -77,7 +77,7 @@ def _quotas(situation: RuleContext) -> Iterable[Book]:
         yield Book("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
 
 
-def _queues(world: World) -> Iterable[Book]:
+def _queues(world: ClusterFacts) -> Iterable[Book]:
     waiting = waiting_in_queues(world) if world.queues else {}
     for queue in world.queues:
         limit = queue.capacity.get(world.resource, queue.guarantee.get(world.resource))
@@ -86,7 +86,7 @@ def _queues(world: World) -> Iterable[Book]:
             yield Book("queue", queue.name, queue.name, used, limit, waits)
 
 
-def _holders(world: World) -> dict[tuple[str, str], Counter[str]]:
+def _holders(world: ClusterFacts) -> dict[tuple[str, str], Counter[str]]:
     """Return who has how many GPUs, by namespace and by queue."""
     parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue" and q.parent}
     held: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -104,10 +104,10 @@ def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Findin
     values: dict[str, Value] = {
         "name": book.name,
         "quota": book.quota,
-        "used": whole(book.used),
-        "limit": whole(book.limit),
+        "used": compact_number(book.used),
+        "limit": compact_number(book.limit),
         "count": len(book.waiting),
-        "needs": whole(sum(each.gpus for each in book.waiting)),
+        "needs": compact_number(sum(each.gpus for each in book.waiting)),
         "jobs": ", ".join(sorted({each.name for each in book.waiting})[:TOP]),
     }
     top = holders.get((book.scope, book.name), Counter[str]()).most_common(TOP)

@@ -10,7 +10,7 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
 from monitor.detect.lib.storage import Heard, hear, owner_of
 from monitor.detect.visibility import label
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 from monitor.facts.workload import ContainerFact, ShmFact
@@ -95,7 +95,7 @@ def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits
     return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
 
 
-def _labels(heard: Heard, container: ContainerFact, world: World) -> dict[str, str]:
+def _labels(heard: Heard, container: ContainerFact, world: ClusterFacts) -> dict[str, str]:
     identity = world.identities.get(container.pod_uid or "")
     named = {
         "node": heard.node,

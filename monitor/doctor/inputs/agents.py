@@ -17,7 +17,7 @@ from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.doctor.checks.agents import AgentLook, AgentsFacts
 from monitor.doctor.context import Visit
 from monitor.facts.node import NodeSnapshot
-from monitor.kube.decode.stream import BrokenError, decode_pod_list
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
 JSON = "application/json"
 ASK_SECONDS = 2.5
@@ -78,7 +78,7 @@ def _gpu_nodes(visit: Visit) -> tuple[str, ...] | None:
     resource = visit.config.daemon.gpu_resource
     try:
         nodes = NODES.kind.page(_list(visit, "/api/v1/nodes", {})).items
-    except (_FindError, BrokenError):
+    except (_FindError, MalformedResponseError):
         return None
     return tuple(sorted(node.name for node in nodes if node.capacity.get(resource, 0) > 0))
 
@@ -88,7 +88,7 @@ def _pods(visit: Visit) -> tuple[dict[str, str | None], tuple[str, ...]]:
     wanted = visit.config.daemon.agents
     try:
         listed = decode_pod_list(_list(visit, "/api/v1/pods", {"labelSelector": wanted.label})).items
-    except BrokenError as error:
+    except MalformedResponseError as error:
         raise _FindError(str(error)) from error
     pods = [pod for pod in listed if wanted.namespace in (None, pod.namespace)]
     runs = {pod.uid: pod.phase == "Running" and bool(pod.pod_ip) for pod in pods}
@@ -102,13 +102,13 @@ def _pods(visit: Visit) -> tuple[dict[str, str | None], tuple[str, ...]]:
 
 def _list(visit: Visit, path: str, query: dict[str, str]) -> bytes:
     """Return a list, from the API server's cache: a moment old is new enough. Raise _FindError."""
-    from monitor.kube.client import ApiError, LostError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     api = visit.cluster.get().api
     assert api is not None
     try:
         return api.get(path, {"resourceVersion": "0", **query}, JSON, LIST_SECONDS)
-    except (ApiError, LostError) as error:
+    except (ApiError, ApiConnectionError) as error:
         raise _FindError(f"{path.rpartition('/')[2]} cannot be listed: {error}") from error
 
 

@@ -35,22 +35,22 @@ def cluster(visit: Visit) -> Cluster:
     wanted = visit.config.daemon.kubernetes
     if wanted.enabled == "no":
         return Cluster(KubeFacts("no"))
-    from monitor.kube.client import NoClusterError, connect, context_name  # dear to import: only who asks for one
+    from monitor.kube.client import KubeCredentialsError, connect, context_name  # dear to import: only who asks for one
 
     try:
         api = connect(wanted.kubeconfig, wanted.context)
         context = context_name(wanted.kubeconfig, wanted.context)
-    except NoClusterError as error:
+    except KubeCredentialsError as error:
         return Cluster(KubeFacts(wanted.enabled, no_credentials=" ".join(str(error).split()).rstrip(".")))
     return _meet(api, wanted.enabled, context)
 
 
 def _meet(api: KubeApi, enabled: str, context: str | None) -> Cluster:
-    from monitor.kube.client import ApiError, LostError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     try:
         version, offset = _version(api)
-    except LostError as error:
+    except ApiConnectionError as error:
         return Cluster(KubeFacts(enabled, host=api.host, context=context, lost=str(error)))
     except ApiError as error:
         refused = KubeFacts(enabled, host=api.host, context=context, refused=str(error), status=error.status)
@@ -64,7 +64,7 @@ def _meet(api: KubeApi, enabled: str, context: str | None) -> Cluster:
             refused = KubeFacts(enabled, host=api.host, context=context, refused=str(error), status=error.status)
             return Cluster(refused)
         user = None
-    except (LostError, msgspec.MsgspecError):
+    except (ApiConnectionError, msgspec.MsgspecError):
         user = None
     return Cluster(KubeFacts(enabled, host=api.host, context=context, user=user, version=version, offset=offset), api)
 
@@ -169,22 +169,22 @@ def _allowed(api: KubeApi, need: Need) -> bool:
 
 def _groups(api: KubeApi) -> frozenset[str]:
     """Return the API groups that are served; none if nobody tells: then the add-ons are taken for absent."""
-    from monitor.kube.client import ApiError, LostError
+    from monitor.kube.client import ApiConnectionError, ApiError
 
     try:
         listed: Any = msgspec.json.decode(api.get("/apis", {}, JSON, READ_SECONDS))
         return frozenset(str(group.get("name")) for group in listed.get("groups") or ())
-    except (ApiError, LostError, msgspec.MsgspecError, AttributeError):
+    except (ApiError, ApiConnectionError, msgspec.MsgspecError, AttributeError):
         return frozenset()
 
 
 def _reading(served: Iterable[str]) -> Iterator[Need]:
     """Yield what following the cluster takes."""
     from monitor.kube import resources as known
-    from monitor.kube.decode.pod import Keep
+    from monitor.kube.decode.pod import PodFieldFilter
 
     resources = (
-        known.pods(Keep()), known.NODES, known.EVENTS, known.QUOTAS, known.NAMESPACES, known.REPLICA_SETS, known.JOBS,
+        known.pods(PodFieldFilter()), known.NODES, known.EVENTS, known.QUOTAS, known.NAMESPACES, known.REPLICA_SETS, known.JOBS,
         known.VOLCANO_QUEUES, known.POD_GROUPS, known.CLUSTER_QUEUES, known.LOCAL_QUEUES, known.WORKLOADS,
     )  # fmt: skip
     for resource in resources:

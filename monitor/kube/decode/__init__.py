@@ -1,1 +1,1 @@
-"""Decodes the API server's JSON into facts."""
+"""Decoding of the API server's JSON into facts."""

@@ -1,4 +1,4 @@
-"""Kueue's queues and Workloads as facts, read by what its API versions have in common."""
+"""Decoding of Kueue queues and Workloads, limited to fields common to all API versions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from sys import intern
 from monitor.facts.kube import Amounts, ConditionFact, QueueFact, WorkloadFact
 from monitor.kube.decode.pod import resources
 from monitor.kube.decode.pod_wire import WireContainer
-from monitor.kube.decode.values import Wire, WireCondition, WireMeta, conditions, epoch, owner_of, quantity, shared
+from monitor.kube.decode.values import (
+    Wire,
+    WireCondition,
+    WireMeta,
+    conditions,
+    interned,
+    owner_of,
+    parse_quantity,
+    parse_time,
+)
 
 
 class WireFlavorResource(Wire):
-    """A resource of a flavor, as quota (spec) or as use (status)."""
+    """A resource of a flavor, as quota (spec) or usage (status)."""
 
     name: str = ""
     nominal_quota: str | int | None = None
@@ -61,7 +70,7 @@ class WireKueueQueue(Wire):
 
 
 def kueue_queue_fact(raw: WireKueueQueue) -> QueueFact:
-    """Given a ClusterQueue or (it is in a namespace) a LocalQueue, return it as a fact."""
+    """ClusterQueue or, if namespaced, LocalQueue as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireKueueSpec(), raw.status or WireKueueStatus()
     cohort = spec.cohort or spec.cohort_name or None
     flavors = [flavor for group in spec.resource_groups or () for flavor in group.flavors or ()]
@@ -70,15 +79,16 @@ def kueue_queue_fact(raw: WireKueueQueue) -> QueueFact:
         uid=meta.uid,
         kind="LocalQueue" if meta.namespace else "ClusterQueue",
         name=intern(meta.name),
-        namespace=shared(meta.namespace),
+        namespace=interned(meta.namespace),
         resource_version=meta.resource_version,
         state=state,
         message=message,
         parent=spec.cluster_queue or cohort,
         capacity=_kueue_capacity(flavors, borrows=cohort is not None),
-        guarantee=_total((item.name, quantity(item.nominal_quota)) for item in _items(flavors)),
+        guarantee=_total((item.name, parse_quantity(item.nominal_quota)) for item in _items(flavors)),
         allocated=_total(
-            (item.name, quantity(item.total)) for item in _items(status.flavors_reservation or status.flavors_usage)
+            (item.name, parse_quantity(item.total))
+            for item in _items(status.flavors_reservation or status.flavors_usage)
         ),
         pending=status.pending_workloads,
         running=status.admitted_workloads,
@@ -95,10 +105,10 @@ def _kueue_state(stop_policy: str | None, states: tuple[ConditionFact, ...]) -> 
 
 
 def _kueue_capacity(flavors: list[WireFlavor], *, borrows: bool) -> Amounts:
-    """Return the most that may be used; without what may be borrowed without limit, of which there is no most."""
+    """Maximum usable amounts, without resources that may be borrowed without limit."""
     boundless = {item.name for item in _items(flavors) if borrows and item.borrowing_limit is None}
     return _total(
-        (item.name, (quantity(item.nominal_quota) or 0.0) + (quantity(item.borrowing_limit) or 0.0))
+        (item.name, (parse_quantity(item.nominal_quota) or 0.0) + (parse_quantity(item.borrowing_limit) or 0.0))
         for item in _items(flavors)
         if item.name not in boundless
     )
@@ -170,7 +180,7 @@ _PHASES = (("Finished", "finished"), ("Admitted", "admitted"), ("QuotaReserved",
 
 
 def workload_fact(raw: WireWorkload) -> WorkloadFact:
-    """Given a Workload, return it as a fact."""
+    """Workload as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireWorkloadSpec(), raw.status or WireWorkloadStatus()
     states = conditions(status.conditions)
     true = {state.type for state in states if state.status}
@@ -179,13 +189,13 @@ def workload_fact(raw: WireWorkload) -> WorkloadFact:
         name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
-        created_at=epoch(meta.creation_timestamp),
+        created_at=parse_time(meta.creation_timestamp),
         owner=owner_of(meta.owner_references),
-        queue=shared(spec.queue_name),
-        cluster_queue=shared(status.admission.cluster_queue) if status.admission else None,
+        queue=interned(spec.queue_name),
+        cluster_queue=interned(status.admission.cluster_queue) if status.admission else None,
         phase=next((phase for condition, phase in _PHASES if condition in true), "pending"),
-        min_member=sum(_count(each) for each in spec.pod_sets) if spec.pod_sets else None,
-        requests=_total(part for each in spec.pod_sets or () for part in _pod_set_requests(each)),
+        min_member=sum(_count(pod_set) for pod_set in spec.pod_sets) if spec.pod_sets else None,
+        requests=_total(part for pod_set in spec.pod_sets or () for part in _pod_set_requests(pod_set)),
         priority=spec.priority,
         active=spec.active,
         conditions=states,

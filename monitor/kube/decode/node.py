@@ -1,4 +1,4 @@
-"""Nodes, events, quotas, and objects of which only the metadata is read, as facts."""
+"""Decoding of nodes, events, quotas, and objects reduced to their metadata."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from monitor.kube.decode.values import (
     WireCondition,
     WireMeta,
     amounts,
-    capped,
     conditions,
-    epoch,
+    interned,
     owner_of,
-    shared,
+    parse_time,
+    truncated,
 )
 
-NAMESPACE_OWNER = "owner"  # the annotation by which Kubeflow's profiles name the person
+NAMESPACE_OWNER = "owner"  # annotation of Kubeflow profiles
 
 
 class WireTaint(Wire):
@@ -75,7 +75,7 @@ _NO_SPEC, _NO_STATUS, _NO_INFO = WireNodeSpec(), WireNodeStatus(), WireNodeInfo(
 
 
 def node_fact(raw: WireNode) -> NodeFact:
-    """Given a node, return it as a fact."""
+    """Node as a fact."""
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     info = status.node_info or _NO_INFO
     states = conditions(status.conditions)
@@ -84,25 +84,25 @@ def node_fact(raw: WireNode) -> NodeFact:
         uid=meta.uid,
         name=intern(meta.name),
         resource_version=meta.resource_version,
-        created_at=epoch(meta.creation_timestamp),
-        deletion_at=epoch(meta.deletion_timestamp),
+        created_at=parse_time(meta.creation_timestamp),
+        deletion_at=parse_time(meta.deletion_timestamp),
         ready=ready.status if ready else None,
         ready_since=ready.since if ready else None,
         ready_reason=ready.reason if ready else None,
         conditions=states,
         unschedulable=bool(spec.unschedulable),
-        taints=tuple(_taint(each) for each in spec.taints or ()),
+        taints=tuple(_taint(taint) for taint in spec.taints or ()),
         labels=meta.labels or {},
         capacity=amounts(status.capacity),
         allocatable=amounts(status.allocatable),
-        internal_ip=next((each.address for each in status.addresses or () if each.type == "InternalIP"), None),
-        kubelet_version=shared(info.kubelet_version),
-        runtime_version=shared(info.container_runtime_version),
+        internal_ip=next((address.address for address in status.addresses or () if address.type == "InternalIP"), None),
+        kubelet_version=interned(info.kubelet_version),
+        runtime_version=interned(info.container_runtime_version),
     )
 
 
 def _taint(raw: WireTaint) -> TaintFact:
-    return TaintFact(key=raw.key, effect=raw.effect, value=raw.value, since=epoch(raw.time_added))
+    return TaintFact(key=raw.key, effect=raw.effect, value=raw.value, since=parse_time(raw.time_added))
 
 
 class WireInvolved(Wire):
@@ -123,7 +123,7 @@ class WireEventSource(Wire):
 
 
 class WireSeries(Wire):
-    """`series`, by which newer reporters count."""
+    """`series`: the count of the newer events API."""
 
     count: int | None = None
     last_observed_time: str | None = None
@@ -147,38 +147,38 @@ class WireEvent(Wire):
     reporting_instance: str | None = None
 
 
-_NOBODY, _NO_SOURCE, _NO_SERIES = WireInvolved(), WireEventSource(), WireSeries()
+_NO_OBJECT, _NO_SOURCE, _NO_SERIES = WireInvolved(), WireEventSource(), WireSeries()
 
 
 def event_fact(raw: WireEvent) -> EventFact:
-    """Given an event of the old or the new way of reporting, return it as a fact."""
-    meta, about = raw.metadata, raw.involved_object or _NOBODY
+    """Event of the old or new events API as a fact."""
+    meta, involved = raw.metadata, raw.involved_object or _NO_OBJECT
     source, series = raw.source or _NO_SOURCE, raw.series or _NO_SERIES
-    first = epoch(raw.first_timestamp) or epoch(raw.event_time) or epoch(meta.creation_timestamp)
+    first = parse_time(raw.first_timestamp) or parse_time(raw.event_time) or parse_time(meta.creation_timestamp)
     return EventFact(
         uid=meta.uid,
-        kind=intern(about.kind),
-        name=about.name,
-        namespace=shared(about.namespace or meta.namespace),
-        involved_uid=about.uid or None,
-        container=_container(about.field_path),
+        kind=intern(involved.kind),
+        name=involved.name,
+        namespace=interned(involved.namespace or meta.namespace),
+        involved_uid=involved.uid or None,
+        container=_container(involved.field_path),
         resource_version=meta.resource_version,
-        reason=shared(raw.reason),
-        type=shared(raw.type),
-        message=capped(raw.message),
+        reason=interned(raw.reason),
+        type=interned(raw.type),
+        message=truncated(raw.message),
         count=series.count or raw.count or 1,
         first_at=first,
-        last_at=epoch(series.last_observed_time) or epoch(raw.last_timestamp) or first,
-        component=shared(source.component or raw.reporting_component),
-        host=shared(source.host or raw.reporting_instance),
+        last_at=parse_time(series.last_observed_time) or parse_time(raw.last_timestamp) or first,
+        component=interned(source.component or raw.reporting_component),
+        host=interned(source.host or raw.reporting_instance),
     )
 
 
 def _container(field_path: str | None) -> str | None:
-    """Given `spec.containers{main}`, return `main`."""
+    """`main` of `spec.containers{main}`."""
     if not field_path:
         return None
-    return shared(field_path.partition("{")[2].rstrip("}"))
+    return interned(field_path.partition("{")[2].rstrip("}"))
 
 
 class WireQuotaSpec(Wire):
@@ -205,7 +205,7 @@ class WireQuota(Wire):
 
 
 def quota_fact(raw: WireQuota) -> QuotaFact:
-    """Given a resource quota, return it as a fact. What is enforced (status) counts more than what is asked (spec)."""
+    """ResourceQuota as a fact. Enforced limits (status) take precedence over specified ones."""
     meta, spec, status = raw.metadata, raw.spec or WireQuotaSpec(), raw.status or WireQuotaStatus()
     scopes = tuple(spec.scopes or ())
     return QuotaFact(
@@ -220,13 +220,13 @@ def quota_fact(raw: WireQuota) -> QuotaFact:
 
 
 class WireObject(Wire):
-    """Any object, of which only the metadata is read."""
+    """Any object, reduced to its metadata."""
 
     metadata: WireMeta
 
 
 def owner_fact(raw: WireObject) -> OwnerFact:
-    """Given a ReplicaSet or Job, return what it belongs to."""
+    """ReplicaSet or Job as a fact with its owner."""
     meta = raw.metadata
     return OwnerFact(
         uid=meta.uid,
@@ -238,7 +238,7 @@ def owner_fact(raw: WireObject) -> OwnerFact:
 
 
 def namespace_fact(raw: WireObject) -> NamespaceFact:
-    """Given a namespace, return whom it was made for."""
+    """Namespace as a fact with its user."""
     meta = raw.metadata
     owner = (meta.annotations or {}).get(NAMESPACE_OWNER)
     return NamespaceFact(

@@ -1,7 +1,7 @@
-"""A pod's JSON as a PodFact.
+"""Decoding of pods.
 
-Parts that are written the same on many pods (resources, tolerations, affinity, volumes) are left as bytes by the first
-pass and looked up by those bytes: 10,000 pods have a few dozen different ones, which are parsed once and kept once.
+Parts that are identical on many pods (resources, tolerations, affinity, volumes) stay raw bytes in the first pass and
+are cached by those bytes: 10,000 pods have a few dozen distinct ones, each parsed and stored once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from monitor.kube.decode.pod_wire import (
     WireStatus,
     WireToleration,
 )
-from monitor.kube.decode.values import RawAmounts, amounts, capped, conditions, epoch, owner_of, shared
+from monitor.kube.decode.values import RawAmounts, amounts, conditions, interned, owner_of, parse_time, truncated
 from monitor.kube.decode.volume import volumes
 
 NodeTerms = tuple[tuple[NodeRequirementFact, ...], ...]
@@ -48,15 +48,15 @@ _overhead = msgspec.json.Decoder(RawAmounts)
 _affinity = msgspec.json.Decoder(WireAffinity)
 
 
-class Keep(msgspec.Struct, frozen=True):
-    """The annotations and environment variables that are kept. All others are forgotten while decoding."""
+class PodFieldFilter(msgspec.Struct, frozen=True):
+    """Annotations and environment variables to keep. All others are dropped while decoding."""
 
     annotations: frozenset[str] = frozenset()
     env: frozenset[str] = frozenset()
 
 
-def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
-    """Given a pod, return it as a fact. Raise MsgspecError if a part of it is not what it should be."""
+def pod_fact(raw: WirePod, keep: PodFieldFilter) -> PodFact:
+    """Pod as a fact. Raise MsgspecError if a part is malformed."""
     meta, spec, status = raw.metadata, raw.spec or _NO_SPEC, raw.status or _NO_STATUS
     node_affinity, pod_affinity = affinity(bytes(spec.affinity))
     return PodFact(
@@ -64,28 +64,28 @@ def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
         name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
-        node=shared(spec.node_name),
-        nominated_node=shared(status.nominated_node_name),
-        phase=shared(status.phase),
-        reason=shared(status.reason),
-        message=capped(status.message),
-        created_at=epoch(meta.creation_timestamp),
-        started_at=epoch(status.start_time),
-        deletion_at=epoch(meta.deletion_timestamp),
+        node=interned(spec.node_name),
+        nominated_node=interned(status.nominated_node_name),
+        phase=interned(status.phase),
+        reason=interned(status.reason),
+        message=truncated(status.message),
+        created_at=parse_time(meta.creation_timestamp),
+        started_at=parse_time(status.start_time),
+        deletion_at=parse_time(meta.deletion_timestamp),
         deletion_grace_seconds=meta.deletion_grace_period_seconds,
         finalizers=tuple(meta.finalizers or ()),
         labels=meta.labels or {},
-        annotations=_kept(meta.annotations, keep.annotations),
-        env=_kept_env(spec, keep.env),
+        annotations=_selected(meta.annotations, keep.annotations),
+        env=_selected_env(spec, keep.env),
         owner=owner_of(meta.owner_references),
         priority=spec.priority,
-        priority_class=shared(spec.priority_class_name),
-        scheduler=shared(spec.scheduler_name),
+        priority_class=interned(spec.priority_class_name),
+        scheduler=interned(spec.scheduler_name),
         scheduling_gates=tuple([gate.name for gate in spec.scheduling_gates or ()]),
-        qos=shared(status.qos_class),
+        qos=interned(status.qos_class),
         pod_ip=status.pod_ip or None,
         host_network=bool(spec.host_network),
-        requests=_needs(spec),
+        requests=_requests(spec),
         node_selector=spec.node_selector or {},
         node_affinity=node_affinity,
         pod_affinity=pod_affinity,
@@ -97,22 +97,24 @@ def pod_fact(raw: WirePod, keep: Keep) -> PodFact:
     )
 
 
-def _kept(annotations: dict[str, str] | None, wanted: frozenset[str]) -> dict[str, str]:
-    if not annotations or wanted.isdisjoint(annotations):
+def _selected(annotations: dict[str, str] | None, names: frozenset[str]) -> dict[str, str]:
+    if not annotations or names.isdisjoint(annotations):
         return {}
-    return {name: value for name, value in annotations.items() if name in wanted}
+    return {name: value for name, value in annotations.items() if name in names}
 
 
-def _kept_env(spec: WireSpec, wanted: frozenset[str]) -> dict[str, str]:
-    """Return the wanted variables. An environment that names none of them is not even decoded."""
-    kept: dict[str, str] = {}
+def _selected_env(spec: WireSpec, names: frozenset[str]) -> dict[str, str]:
+    """The environment variables with these names. An environment without any of them is not decoded."""
+    variables: dict[str, str] = {}
     for container in spec.containers or ():
         encoded = bytes(container.env)
-        for name in _quoted(wanted) if encoded else ():
+        for name in _quoted(names) if encoded else ():
             if name in encoded:
-                kept |= {env.name: env.value for env in _env.decode(encoded) or () if env.name in wanted and env.value}
+                variables |= {
+                    env.name: env.value for env in _env.decode(encoded) or () if env.name in names and env.value
+                }
                 break
-    return kept
+    return variables
 
 
 @lru_cache(maxsize=16)
@@ -121,12 +123,12 @@ def _quoted(names: frozenset[str]) -> tuple[bytes, ...]:
 
 
 def _containers(spec: WireSpec) -> tuple[PodContainerFact, ...]:
-    """Return init containers, in the order in which they run, then the others."""
-    found = [
+    """Init containers in execution order, then the others."""
+    containers = [
         _container(c.name, c.image, c.restart_policy, bytes(c.resources), True) for c in spec.init_containers or ()
     ]
-    found += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
-    return tuple(found)
+    containers += [_container(c.name, c.image, None, bytes(c.resources), False) for c in spec.containers or ()]
+    return tuple(containers)
 
 
 @lru_cache(maxsize=16384)
@@ -140,7 +142,7 @@ def _container(
 
 @lru_cache(maxsize=16384)
 def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, raw_overhead: bytes) -> Amounts:
-    """Given each container's `resources` and whether it ends before the next, return what the scheduler counts."""
+    """Requests as the scheduler counts them, from each container's `resources` and whether it ends before the next."""
     running: Amounts = {}
     peak: Amounts = {}
     for raw, ends in containers:
@@ -153,10 +155,10 @@ def _pod_requests(containers: tuple[tuple[bytes, bool], ...], raw_whole: bytes, 
     return _sum(whole, amounts(_overhead.decode(raw_overhead))) if raw_overhead else whole
 
 
-def _needs(spec: WireSpec) -> Amounts:
+def _requests(spec: WireSpec) -> Amounts:
     ends = [(bytes(c.resources), c.restart_policy != "Always") for c in spec.init_containers or ()]
-    stays = [(bytes(c.resources), False) for c in spec.containers or ()]
-    return _pod_requests((*ends, *stays), bytes(spec.resources), bytes(spec.overhead))
+    stay = [(bytes(c.resources), False) for c in spec.containers or ()]
+    return _pod_requests((*ends, *stay), bytes(spec.resources), bytes(spec.overhead))
 
 
 def _sum(one: Amounts, other: Amounts) -> Amounts:
@@ -168,17 +170,15 @@ def _largest(one: Amounts, other: Amounts) -> Amounts:
 
 
 def _conditions(status: WireStatus) -> tuple[ConditionFact, ...]:
-    """Return the conditions. Of a running pod nobody reads those that hold, and it has five of them."""
-    found = status.conditions
-    return conditions(
-        [each for each in found if each.status != "True"] if found and status.phase == "Running" else found
-    )
+    """Conditions; for a running pod, without the five that are true, which are never read."""
+    raw = status.conditions
+    return conditions([entry for entry in raw if entry.status != "True"] if raw and status.phase == "Running" else raw)
 
 
 def _statuses(status: WireStatus) -> tuple[ContainerStatusFact, ...]:
-    found = [_container_status(each, True) for each in status.init_container_statuses or ()]
-    found += [_container_status(each, False) for each in status.container_statuses or ()]
-    return tuple(found)
+    statuses = [_container_status(container, True) for container in status.init_container_statuses or ()]
+    statuses += [_container_status(container, False) for container in status.container_statuses or ()]
+    return tuple(statuses)
 
 
 def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFact:
@@ -188,15 +188,15 @@ def _container_status(raw: WireContainerStatus, init: bool) -> ContainerStatusFa
         name=intern(raw.name),
         init=init,
         state=name,
-        reason=shared(state.reason),
-        message=capped(state.message),
+        reason=interned(state.reason),
+        message=truncated(state.message),
         exit_code=state.exit_code,
         signal=state.signal,
-        started_at=epoch(state.started_at),
-        finished_at=epoch(state.finished_at),
+        started_at=parse_time(state.started_at),
+        finished_at=parse_time(state.finished_at),
         restart_count=raw.restart_count or 0,
         ready=bool(raw.ready),
-        image_id=shared(raw.image_id),
+        image_id=interned(raw.image_id),
         container_id=raw.container_id.rpartition("://")[2] if raw.container_id else None,
         last=_termination(ended) if ended is not None else None,
     )
@@ -214,18 +214,18 @@ def _current(states: WireStates | None) -> tuple[str | None, WireState]:
 
 def _termination(raw: WireState) -> TerminationFact:
     return TerminationFact(
-        reason=shared(raw.reason),
-        message=capped(raw.message),
+        reason=interned(raw.reason),
+        message=truncated(raw.message),
         exit_code=raw.exit_code,
         signal=raw.signal,
-        started_at=epoch(raw.started_at),
-        finished_at=epoch(raw.finished_at),
+        started_at=parse_time(raw.started_at),
+        finished_at=parse_time(raw.finished_at),
     )
 
 
 @lru_cache(maxsize=4096)
 def resources(raw: bytes) -> tuple[Amounts, Amounts]:
-    """Given a container's `resources`, return requests and limits. A limit without request is a request as well."""
+    """Requests and limits of `resources`. A limit without a request is also the request."""
     if raw in _EMPTY:
         return {}, {}
     decoded = _resources.decode(raw)
@@ -235,24 +235,24 @@ def resources(raw: bytes) -> tuple[Amounts, Amounts]:
 
 @lru_cache(maxsize=4096)
 def tolerations(raw: bytes) -> tuple[TolerationFact, ...]:
-    """Given `spec.tolerations`, return them as facts."""
+    """`spec.tolerations` as facts."""
     if raw in _EMPTY:
         return ()
     return tuple(
         TolerationFact(
-            key=each.key or None,
-            operator=each.operator or "Equal",
-            value=each.value,
-            effect=each.effect or None,
-            seconds=each.toleration_seconds,
+            key=toleration.key or None,
+            operator=toleration.operator or "Equal",
+            value=toleration.value,
+            effect=toleration.effect or None,
+            seconds=toleration.toleration_seconds,
         )
-        for each in _tolerations.decode(raw)
+        for toleration in _tolerations.decode(raw)
     )
 
 
 @lru_cache(maxsize=4096)
 def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
-    """Given `spec.affinity`, return the required terms about nodes, and whether other pods matter as well."""
+    """Required node terms of `spec.affinity`, and whether pod affinity is required too."""
     if raw in _EMPTY:
         return (), False
     decoded = _affinity.decode(raw)
@@ -265,5 +265,7 @@ def affinity(raw: bytes) -> tuple[NodeTerms, bool]:
 
 
 def _requirements(expressions: list[WireExpression] | None, field: bool) -> Iterable[NodeRequirementFact]:
-    for each in expressions or ():
-        yield NodeRequirementFact(key=each.key, operator=each.operator, values=tuple(each.values or ()), field=field)
+    for expression in expressions or ():
+        yield NodeRequirementFact(
+            key=expression.key, operator=expression.operator, values=tuple(expression.values or ()), field=field
+        )

@@ -1,4 +1,4 @@
-"""The shape of a pod's JSON, as far as it is read."""
+"""Wire types of pods, limited to the fields that are read."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WireSpec(Wire):
 
 
 class WireState(Wire):
-    """The inside of `state.waiting`, `.running` or `.terminated`."""
+    """Content of `state.waiting`, `.running` or `.terminated`."""
 
     reason: str | None = None
     message: str | None = None
@@ -56,7 +56,7 @@ class WireState(Wire):
 
 
 class WireStates(Wire):
-    """`state` and `lastState`, of which one field at most is set."""
+    """`state` and `lastState`; at most one field is set."""
 
     waiting: WireState | None = None
     running: WireState | None = None
@@ -99,7 +99,7 @@ class WirePod(Wire):
 
 
 class WireEnv(Wire):
-    """One of `env`. A value that comes from a secret has none here."""
+    """One of `env`. Values from secrets are not included."""
 
     name: str = ""
     value: str | None = None

@@ -1,6 +1,6 @@
-"""Raw JSON of the API server, lists and lines of a watch, as facts. Pure.
+"""Decoding of lists and watch events.
 
-An object that is not what it should be is left out and counted; the others of its list are not harmed by it.
+A malformed object is skipped and counted; it does not affect the rest of its list.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from monitor.kube.decode.node import (
     owner_fact,
     quota_fact,
 )
-from monitor.kube.decode.pod import Keep, pod_fact
+from monitor.kube.decode.pod import PodFieldFilter, pod_fact
 from monitor.kube.decode.pod_wire import WirePod
 from monitor.kube.decode.values import Wire
 from monitor.kube.decode.volcano import WirePodGroup, WireVolcanoQueue, pod_group_fact, volcano_queue_fact
 
 F = TypeVar("F", bound=ObjectFact)
-MAX_LINE = 64 << 20  # etcd refuses objects of more than 1.5 MiB: whatever this is, it is no object
-# What decoding may raise: not JSON, wrong types, bytes that are no UTF-8, lists within lists without end.
-_BROKEN = (msgspec.MsgspecError, ValueError, RecursionError)
+MAX_LINE_BYTES = 64 << 20  # etcd limits objects to 1.5 MiB
+# Decoding errors: not JSON, wrong types, invalid UTF-8, unbounded nesting.
+_DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
-class BrokenError(Exception):
-    """What the API server sent is not the JSON that was asked for."""
+class MalformedResponseError(Exception):
+    """The response is not the expected JSON."""
 
 
 class WireListMeta(Wire):
@@ -57,20 +57,20 @@ class WireListMeta(Wire):
 
 
 class WireList(Wire):
-    """A list, its items left as they are."""
+    """A list with undecoded items."""
 
     metadata: WireListMeta | None = None
     items: list[msgspec.Raw] | None = None
 
 
 class WireLine(Wire):
-    """A line of a watch."""
+    """One line of a watch."""
 
     type: str
     object: msgspec.Raw
 
 
-class WireVersion(Wire):
+class WireBookmarkMeta(Wire):
     """`metadata` of a bookmark."""
 
     resource_version: str | None = None
@@ -79,11 +79,11 @@ class WireVersion(Wire):
 class WireBookmark(Wire):
     """The object of a bookmark, which has no name."""
 
-    metadata: WireVersion | None = None
+    metadata: WireBookmarkMeta | None = None
 
 
 class ApiStatus(Wire):
-    """Why the API server refuses: its `Status` object."""
+    """`Status` object: why the API server rejected the request."""
 
     code: int | None = None
     reason: str | None = None
@@ -91,7 +91,7 @@ class ApiStatus(Wire):
 
 
 class ListPage(msgspec.Struct, Generic[F], frozen=True):
-    """One page of a list. `problem` is about the first of the `skipped` objects."""
+    """One page of a list. `problem` describes the first of the `skipped` objects."""
 
     items: tuple[F, ...]
     resource_version: str | None
@@ -101,7 +101,7 @@ class ListPage(msgspec.Struct, Generic[F], frozen=True):
 
 
 class WatchEvent(msgspec.Struct, Generic[F], frozen=True):
-    """One line of a watch. `fact` is None for BOOKMARK and ERROR, and where the object could not be understood."""
+    """One line of a watch. `fact` is None for BOOKMARK and ERROR, and if the object could not be decoded."""
 
     type: str
     key: str | None = None
@@ -118,32 +118,32 @@ _any_object = msgspec.json.Decoder(WireObject)
 _any_list = msgspec.json.Decoder(WireList)
 
 
-class Kind(Generic[F]):
-    """How objects of one kind are decoded: their shape on the wire, and what makes a fact of it."""
+class ObjectKind(Generic[F]):
+    """Decoder of one kind: its wire type, and the function that builds the fact."""
 
     def __init__(self, wire: type[Wire], build: Callable[[Any], F]) -> None:
         self._build = build
         self._object = msgspec.json.Decoder(wire)
 
     def page(self, data: bytes) -> ListPage[F]:
-        """Given a list, return its objects. Raise BrokenError if it is no list at all."""
+        """Decode a list. Raise MalformedResponseError if it is not a list."""
         try:
             raw = _any_list.decode(data)
-        except _BROKEN as error:
-            raise BrokenError(f"not a list: {error}") from error
+        except _DECODE_ERRORS as error:
+            raise MalformedResponseError(f"not a list: {error}") from error
         items: list[F] = []
         problem = None
-        for each in raw.items or ():
+        for item in raw.items or ():
             try:
-                items.append(self._build(self._object.decode(each)))
-            except _BROKEN as error:
-                problem = problem or f"{_name(each)}: {error}"
+                items.append(self._build(self._object.decode(item)))
+            except _DECODE_ERRORS as error:
+                problem = problem or f"{_name(item)}: {error}"
         meta = raw.metadata or WireListMeta()
         skipped = len(raw.items or ()) - len(items)
         return ListPage(tuple(items), meta.resource_version, meta.continue_ or None, skipped, problem)
 
     def line(self, data: bytes) -> WatchEvent[F]:
-        """Given a line of a watch, return what it says. Raise BrokenError if it is no such line."""
+        """Decode a watch event. Raise MalformedResponseError if it is not one."""
         try:
             raw = _line.decode(data)
             if raw.type == "BOOKMARK":
@@ -151,23 +151,23 @@ class Kind(Generic[F]):
                 return WatchEvent(raw.type, resource_version=meta.resource_version if meta else None)
             if raw.type == "ERROR":
                 return WatchEvent(raw.type, status=_status.decode(raw.object))
-        except _BROKEN as error:
-            raise BrokenError(f"not a watch event: {error}") from error
+        except _DECODE_ERRORS as error:
+            raise MalformedResponseError(f"not a watch event: {error}") from error
         return self._changed(raw)
 
     def _changed(self, raw: WireLine) -> WatchEvent[F]:
         try:
             fact = self._build(self._object.decode(raw.object))
-        except _BROKEN as error:
-            return _misunderstood(raw, str(error))
+        except _DECODE_ERRORS as error:
+            return _undecodable_event(raw, str(error))
         return WatchEvent(raw.type, fact.uid, fact.resource_version, fact)
 
 
-def _misunderstood(raw: WireLine, problem: str) -> WatchEvent[Any]:
-    """Return an event without a fact; if it can be told whose it is, with that."""
+def _undecodable_event(raw: WireLine, problem: str) -> WatchEvent[Any]:
+    """Event without a fact; with the object's uid if the metadata can be decoded."""
     try:
         meta = _any_object.decode(raw.object).metadata
-    except _BROKEN:
+    except _DECODE_ERRORS:
         return WatchEvent(raw.type, problem=problem)
     return WatchEvent(raw.type, meta.uid, meta.resource_version, problem=f"{meta.name}: {problem}")
 
@@ -175,53 +175,53 @@ def _misunderstood(raw: WireLine, problem: str) -> WatchEvent[Any]:
 def _name(raw: msgspec.Raw) -> str:
     try:
         return _any_object.decode(raw).metadata.name
-    except _BROKEN:
-        return "an object without a name"
+    except _DECODE_ERRORS:
+        return "unnamed object"
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Given bytes as they arrive, yield whole lines. What follows the last line break has been cut off: it is dropped.
+    """Split chunks into complete lines; an incomplete last line is dropped.
 
-    Raise BrokenError for a line that is too long to be an object.
+    Raise MalformedResponseError for a line too long to be an object.
     """
-    begun: list[bytes] = []
+    partial: list[bytes] = []
     size = 0
     for chunk in chunks:
         *whole, rest = chunk.split(b"\n")
         if whole:
-            whole[0] = b"".join((*begun, whole[0]))
-            begun, size = [], 0
+            whole[0] = b"".join((*partial, whole[0]))
+            partial, size = [], 0
             yield from filter(None, whole)
-        begun.append(rest)
+        partial.append(rest)
         size += len(rest)
-        if size > MAX_LINE:
-            raise BrokenError(f"a line of more than {MAX_LINE} bytes")
+        if size > MAX_LINE_BYTES:
+            raise MalformedResponseError(f"line of more than {MAX_LINE_BYTES} bytes")
 
 
 def decode_status(data: bytes) -> ApiStatus:
-    """Given the body of a refusal, return what it says. Something else than JSON (a proxy's page) is its message."""
+    """Status in the body of an error response. A body that is not JSON (a proxy's page) becomes the message."""
     try:
         return _status.decode(data)
-    except _BROKEN:
+    except _DECODE_ERRORS:
         return ApiStatus(message=data[:200].decode("utf-8", "replace").strip() or None)
 
 
-def pods(keep: Keep) -> Kind[PodFact]:
-    """Given which annotations and variables to keep, return how pods are decoded."""
-    return Kind[PodFact](WirePod, lambda raw: pod_fact(raw, keep))
+def pods(keep: PodFieldFilter) -> ObjectKind[PodFact]:
+    """Decoder of pods, with the annotations and variables to keep."""
+    return ObjectKind[PodFact](WirePod, lambda raw: pod_fact(raw, keep))
 
 
-NODES = Kind[NodeFact](WireNode, node_fact)
-EVENTS = Kind[EventFact](WireEvent, event_fact)
-QUOTAS = Kind[QuotaFact](WireQuota, quota_fact)
-OWNERS = Kind[OwnerFact](WireObject, owner_fact)
-NAMESPACES = Kind[NamespaceFact](WireObject, namespace_fact)
-VOLCANO_QUEUES = Kind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
-POD_GROUPS = Kind[PodGroupFact](WirePodGroup, pod_group_fact)
-KUEUE_QUEUES = Kind[QueueFact](WireKueueQueue, kueue_queue_fact)
-WORKLOADS = Kind[WorkloadFact](WireWorkload, workload_fact)
+NODES = ObjectKind[NodeFact](WireNode, node_fact)
+EVENTS = ObjectKind[EventFact](WireEvent, event_fact)
+QUOTAS = ObjectKind[QuotaFact](WireQuota, quota_fact)
+OWNERS = ObjectKind[OwnerFact](WireObject, owner_fact)
+NAMESPACES = ObjectKind[NamespaceFact](WireObject, namespace_fact)
+VOLCANO_QUEUES = ObjectKind[QueueFact](WireVolcanoQueue, volcano_queue_fact)
+POD_GROUPS = ObjectKind[PodGroupFact](WirePodGroup, pod_group_fact)
+KUEUE_QUEUES = ObjectKind[QueueFact](WireKueueQueue, kueue_queue_fact)
+WORKLOADS = ObjectKind[WorkloadFact](WireWorkload, workload_fact)
 
 
-def decode_pod_list(data: bytes, keep: Keep | None = None) -> ListPage[PodFact]:
-    """Given a PodList, return its pods as facts. Raise BrokenError if it is no list at all."""
-    return pods(keep or Keep()).page(data)
+def decode_pod_list(data: bytes, keep: PodFieldFilter | None = None) -> ListPage[PodFact]:
+    """Decode a PodList. Raise MalformedResponseError if it is not a list."""
+    return pods(keep or PodFieldFilter()).page(data)

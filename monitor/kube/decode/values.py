@@ -1,4 +1,4 @@
-"""The small values of Kubernetes' JSON: times, quantities, conditions, owner references."""
+"""Common values in Kubernetes JSON: times, quantities, conditions, owner references."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import msgspec
 
 from monitor.facts.kube import Amounts, ConditionFact, OwnerRef
 
-MESSAGE_LIMIT = 2048
+MAX_MESSAGE_CHARS = 2048
 _SUFFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _SUFFIXES |= {f"{prefix}i": 1024.0**power for power, prefix in enumerate("KMGTPE", 1)}
 _DIGITS = "0123456789."
 _STATUS = {"True": True, "False": False}
-_ZERO_TIME = "0001-01-01T00:00:00Z"  # how Go writes "never"
+_ZERO_TIME = "0001-01-01T00:00:00Z"  # zero value of Go's time.Time
 
 RawAmounts = dict[str, str | int | float | None] | None
 
 
 class Wire(msgspec.Struct, rename="camel", gc=False):
-    """Base of the structs that mirror Kubernetes' JSON. Everything may be missing or null, as it may be there."""
+    """Base of the structs that mirror Kubernetes JSON. Any field may be missing or null."""
 
 
 class WireOwner(Wire):
@@ -36,7 +36,7 @@ class WireOwner(Wire):
 
 
 class WireMeta(Wire):
-    """`metadata`. What has no name or no uid is no object."""
+    """`metadata`. Every object has a name and a uid."""
 
     name: str
     uid: str
@@ -61,9 +61,9 @@ class WireCondition(Wire):
     last_transition_time: str | None = None
 
 
-@lru_cache(maxsize=16384)  # an object's times repeat: hits are 4 times cheaper than parsing
-def epoch(text: str | None) -> float | None:
-    """Given an RFC 3339 time, return seconds since the epoch. Return None for anything else."""
+@lru_cache(maxsize=16384)  # times repeat within objects; a hit is 4 times cheaper than parsing
+def parse_time(text: str | None) -> float | None:
+    """RFC 3339 time as seconds since the epoch; None if malformed."""
     if not text or text == _ZERO_TIME:
         return None
     try:
@@ -74,8 +74,8 @@ def epoch(text: str | None) -> float | None:
 
 
 @lru_cache(maxsize=8192)
-def quantity(text: str | float | None) -> float | None:
-    """Given `2`, `500m`, `16Gi` or `1e3`, return the number. Return None for anything else."""
+def parse_quantity(text: str | float | None) -> float | None:
+    """`2`, `500m`, `16Gi` or `1e3` as a number; None if malformed."""
     if text is None or isinstance(text, (int, float)):
         return text
     number = text.strip()
@@ -88,26 +88,26 @@ def quantity(text: str | float | None) -> float | None:
 
 
 def amounts(raw: RawAmounts) -> Amounts:
-    """Given a map of quantities, return them as numbers, leaving out what is none."""
+    """A map of quantities as numbers, without malformed ones."""
     if not raw:
         return {}
-    return {intern(name): value for name, text in raw.items() if (value := quantity(text)) is not None}
+    return {intern(name): value for name, text in raw.items() if (value := parse_quantity(text)) is not None}
 
 
-def capped(text: str | None) -> str | None:
-    """Given a message, return it, shortened where it is longer than anybody reads."""
+def truncated(text: str | None) -> str | None:
+    """The message, limited to MAX_MESSAGE_CHARS."""
     if not text:
         return None
-    return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 1] + "…"
+    return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
 
 
-def shared(text: str | None) -> str | None:
-    """Given a string that many objects carry, return the one copy of it."""
+def interned(text: str | None) -> str | None:
+    """The shared copy of a string that many objects contain."""
     return intern(text) if text else None
 
 
 def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:
-    """Given owner references, return the controller, or the first where none says that it is."""
+    """The controller among owner references, else the first one."""
     if not references:
         return None
     for chosen in references:
@@ -115,27 +115,29 @@ def owner_of(references: list[WireOwner] | None) -> OwnerRef | None:
             break
     else:
         chosen = references[0]
-    return OwnerRef(kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=shared(chosen.api_version))
+    return OwnerRef(
+        kind=intern(chosen.kind), name=chosen.name, uid=chosen.uid, api_version=interned(chosen.api_version)
+    )
 
 
 def condition(raw: WireCondition) -> ConditionFact:
-    """Given a condition, return it as a fact: the shared one if nothing in it is peculiar to its object."""
+    """Condition as a fact, shared between objects if it has no message or reason."""
     if raw.message is None and raw.reason is None:
         return _plain_condition(raw.type, raw.status, raw.last_transition_time)
     return ConditionFact(
         type=intern(raw.type),
         status=_STATUS.get(raw.status or ""),
-        reason=shared(raw.reason),
-        message=capped(raw.message),
-        since=epoch(raw.last_transition_time),
+        reason=interned(raw.reason),
+        message=truncated(raw.message),
+        since=parse_time(raw.last_transition_time),
     )
 
 
-@lru_cache(maxsize=16384)  # four of five conditions of a pod are these, and most share their second
+@lru_cache(maxsize=16384)  # four of five pod conditions, and most share their timestamp
 def _plain_condition(kind: str, status: str | None, since: str | None) -> ConditionFact:
-    return ConditionFact(type=intern(kind), status=_STATUS.get(status or ""), since=epoch(since))
+    return ConditionFact(type=intern(kind), status=_STATUS.get(status or ""), since=parse_time(since))
 
 
 def conditions(raw: list[WireCondition] | None) -> tuple[ConditionFact, ...]:
-    """Given `status.conditions`, return them as facts."""
-    return tuple([condition(each) for each in raw]) if raw else ()
+    """`status.conditions` as facts."""
+    return tuple([condition(entry) for entry in raw]) if raw else ()

@@ -1,4 +1,4 @@
-"""Volcano's queues and PodGroups as facts."""
+"""Decoding of Volcano queues and PodGroups."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from monitor.kube.decode.values import (
     WireMeta,
     amounts,
     conditions,
-    epoch,
+    interned,
     owner_of,
-    shared,
+    parse_time,
 )
 
 
@@ -55,7 +55,7 @@ _STATES = {"Open": "open", "Closed": "closed", "Closing": "closing"}
 
 
 def volcano_queue_fact(raw: WireVolcanoQueue) -> QueueFact:
-    """Given a Volcano queue, return it as a fact."""
+    """Volcano queue as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WireVolcanoQueueSpec(), raw.status or WireVolcanoQueueStatus()
     return QueueFact(
         uid=meta.uid,
@@ -102,22 +102,22 @@ class WirePodGroup(Wire):
 
 
 def pod_group_fact(raw: WirePodGroup) -> PodGroupFact:
-    """Given a PodGroup, return it as a fact."""
+    """PodGroup as a fact."""
     meta, spec, status = raw.metadata, raw.spec or WirePodGroupSpec(), raw.status or WirePodGroupStatus()
     return PodGroupFact(
         uid=meta.uid,
         name=meta.name,
         namespace=intern(meta.namespace or ""),
         resource_version=meta.resource_version,
-        created_at=epoch(meta.creation_timestamp),
+        created_at=parse_time(meta.creation_timestamp),
         owner=owner_of(meta.owner_references),
-        queue=shared(spec.queue),
-        phase=shared(status.phase),
+        queue=interned(spec.queue),
+        phase=interned(status.phase),
         min_member=spec.min_member,
         min_resources=amounts(spec.min_resources),
         running=status.running,
         succeeded=status.succeeded,
         failed=status.failed,
-        priority_class=shared(spec.priority_class_name),
+        priority_class=interned(spec.priority_class_name),
         conditions=conditions(status.conditions),
     )

@@ -1,4 +1,4 @@
-"""A pod's volumes as facts."""
+"""Decoding of pod volumes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from functools import lru_cache
 import msgspec
 
 from monitor.facts.kube import PodVolumeFact
-from monitor.kube.decode.values import Wire, quantity
+from monitor.kube.decode.values import Wire, parse_quantity
 
-# Every pod carries one of these with a random name: the token and certificate of its service account.
+# Every pod has one with a random name: the token and certificate of its service account.
 _TOKEN = b'{"name":"kube-api-access-'
 
 
 class WireSource(Wire):
-    """What stands under a volume's kind, all kinds in one: each field belongs to some of them."""
+    """Body of a volume source; a union of the fields of all kinds."""
 
     claim_name: str | None = None  # persistentVolumeClaim
     path: str | None = None  # hostPath, nfs, cephfs, glusterfs
@@ -50,12 +50,12 @@ _source = msgspec.json.Decoder(WireSource)
 
 
 def volumes(raw: Iterable[msgspec.Raw]) -> tuple[PodVolumeFact, ...]:
-    """Given `spec.volumes`, return them as facts, without the service account's token. Raise MsgspecError if broken."""
+    """`spec.volumes` as facts, without the service account token. Raise MsgspecError if malformed."""
     encoded = map(bytes, raw)
-    return tuple([_volume(each) for each in encoded if not each.startswith(_TOKEN)])
+    return tuple([_volume(volume) for volume in encoded if not volume.startswith(_TOKEN)])
 
 
-@lru_cache(maxsize=8192)  # the same shares, datasets and /dev/shm are on most pods of a job, a user or a cluster
+@lru_cache(maxsize=8192)  # most pods of a job, user or cluster share volumes
 def _volume(raw: bytes) -> PodVolumeFact:
     fields = _decoder.decode(raw)
     name = msgspec.json.decode(fields.get("name", b'""'), type=str)
@@ -74,12 +74,12 @@ def _fact(name: str, kind: str, source: WireSource) -> PodVolumeFact:
         path=source.path,
         names=tuple(_names(source)),
         medium=source.medium or None,
-        size_limit_bytes=quantity(source.size_limit),
+        size_limit_bytes=parse_quantity(source.size_limit),
     )
 
 
 def _names(source: WireSource) -> Iterable[str]:
-    """Yield the config maps and secrets that a volume is made of."""
-    for part in (source, *(each for entry in source.sources or () for each in entry.values())):
+    """Referenced config maps and secrets of a volume."""
+    for part in (source, *(projected for entry in source.sources or () for projected in entry.values())):
         if part is not None and (name := part.name or part.secret_name):
             yield name

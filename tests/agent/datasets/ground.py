@@ -20,7 +20,7 @@ from monitor.agent.datasets.roots import Roots
 from monitor.agent.datasets.survey import How, survey
 from monitor.agent.datasets.trash import Trash
 from monitor.agent.journal import Journal
-from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact
+from monitor.facts.datasets import ScanFact, UnitFact, UnitKind, UseFact
 from tests.support import need
 
 NOW = 1_800_000_000.0
@@ -62,11 +62,11 @@ class Ground:
         fill(unit)
         return unit
 
-    def scan(self, pattern: str = "*/datasets/*", kind: Kind = "dir", how: How | None = None) -> ScanFact:
+    def scan(self, pattern: str = "*/datasets/*", kind: UnitKind = "dir", how: How | None = None) -> ScanFact:
         with self.roots.open(str(self.root)) as root:
             return survey(root, pattern, kind, nobody, how or How(owners=OWNERS))
 
-    def scanned(self, path: str = "zhang/datasets/a", kind: Kind = "dir") -> UnitFact:
+    def scanned(self, path: str = "zhang/datasets/a", kind: UnitKind = "dir") -> UnitFact:
         return next(unit for unit in self.scan(kind=kind).units if unit.path == path)
 
     @contextmanager

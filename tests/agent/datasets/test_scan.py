@@ -18,7 +18,7 @@ from monitor.agent.datasets.survey import How, read_owners, survey
 from monitor.agent.datasets.tally import Tally
 from monitor.agent.datasets.tree import Tree
 from monitor.agent.datasets.units import find_units
-from monitor.facts.datasets import Kind, UseFact, path_bytes
+from monitor.facts.datasets import UnitKind, UseFact, path_bytes
 from tests.agent.datasets.ground import OWNERS, Ground, in_mount_namespace, make_deep
 from tests.support import wait_until
 from tests.support.clock import FakeClock
@@ -27,7 +27,7 @@ from tests.support.filesystems import stalling_mount
 OLD, NEW = 1_500_000_000, 1_700_000_000
 
 
-def paths(ground: Ground, pattern: str, kind: Kind = "dir") -> list[str]:
+def paths(ground: Ground, pattern: str, kind: UnitKind = "dir") -> list[str]:
     return sorted(unit.path for unit in ground.scan(pattern, kind).units)
 
 
@@ -68,7 +68,7 @@ def test_the_scan_itself_is_no_use(ground: Ground) -> None:
         (".*", "dir", []),
     ],
 )
-def test_patterns(ground: Ground, pattern: str, kind: Kind, expect: list[str]) -> None:
+def test_patterns(ground: Ground, pattern: str, kind: UnitKind, expect: list[str]) -> None:
     ground.make_unit("a")
     ground.make_unit("b")
     ground.make_unit("a", "li")

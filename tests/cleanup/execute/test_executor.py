@@ -17,7 +17,7 @@ from monitor.cleanup.journal import Entry, ItemState, Journal
 from monitor.cleanup.model import PodWrite, RegistryWrite
 from monitor.cleanup.plan.references import Needs, forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
-from monitor.kube.pod_writes import PodState, WriteState, Written
+from monitor.kube.pod_writes import PodState, WriteResult, WriteState
 from tests.cleanup.support import NOW, item, run
 
 A, B = "a" * 64, "b" * 64
@@ -53,7 +53,7 @@ def fact(state: str = "done", **more: Any) -> ActionFact:
 class Pods:
     """Pods of an API server that answers this."""
 
-    def __init__(self, written: Written | None = None, state: PodState | None = None) -> None:
+    def __init__(self, written: WriteResult | None = None, state: PodState | None = None) -> None:
         self.written, self.state = written, state
         self.calls: list[tuple[Any, ...]] = []
 
@@ -180,7 +180,7 @@ def pod(how: str) -> Any:
 
 @pytest.mark.parametrize("how", ["evict", "delete", "force"])
 def test_pods(journal: Journal, how: str) -> None:
-    pods = Pods(Written(WriteState.LATER, "budget", "no"))
+    pods = Pods(WriteResult(WriteState.LATER, "budget", "no"))
     assert hands(journal, pods=pods).do(run(), pod(how), "act-1") == Done(ItemState.LATER, "budget", "no")
     assert pods.calls == [(how, "t", "p", "u1")]
     assert journal.tried() == ({pod(how).id: NOW} if how == "evict" else {})  # from then on deleting may be due

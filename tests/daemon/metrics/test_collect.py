@@ -10,11 +10,11 @@ import pytest
 
 from monitor.daemon.metrics import collect
 from monitor.daemon.metrics.collect import Explaining
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from tests.explain.builders import NOW, node, pod
 from tests.support import wait_until
 
-WAITING = make_world(pods=[pod()], nodes=[node("n1", unschedulable=True)])
+WAITING = make_cluster_facts(pods=[pod()], nodes=[node("n1", unschedulable=True)])
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_scrape_does_not_wait_for_a_long_round() -> None:
     go_on = threading.Event()
 
-    def slow() -> World:
+    def slow() -> ClusterFacts:
         go_on.wait(10)
         return WAITING
 
@@ -41,7 +41,7 @@ def test_a_scrape_does_not_wait_for_a_long_round() -> None:
 def test_what_nobody_asks_for_is_not_made() -> None:
     made = []
 
-    def world() -> World:
+    def world() -> ClusterFacts:
         made.append(1)
         return WAITING
 
@@ -59,7 +59,7 @@ def test_what_nobody_asks_for_is_not_made() -> None:
 def test_a_round_that_fails_is_not_the_last(caplog: pytest.LogCaptureFixture) -> None:
     worlds = iter([None, WAITING])
 
-    def world() -> World:
+    def world() -> ClusterFacts:
         found = next(worlds, WAITING)
         if found is None:
             raise RuntimeError("odd")

@@ -13,11 +13,11 @@ from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.kube import EventFact, PodFact
 from monitor.facts.storage import DiskFact, DiskIoFact, ImageCacheFact, ImageFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, text
-from tests.explain.builders import IMAGE, NOW, agent, event, owned, pod, up, waiting
+from tests.explain.builders import IMAGE, NOW, agent, event, owned, pod, running_container, waiting
 
 GB = 10**9
 CREATING = pod(node="n1", statuses=(waiting("ContainerCreating"),))
-RUNNING = pod(node="n1", phase="Running", statuses=(up(),))
+RUNNING = pod(node="n1", phase="Running", statuses=(running_container(),))
 ROOT = DiskFact(mount="/", device="sda", fstype="ext4", roles=("system", "runtime"))
 
 

@@ -12,7 +12,7 @@ from monitor.facts.cluster import GpuState, Identity
 from monitor.facts.kube import PodContainerFact, PodFact
 from monitor.facts.workload import LogFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
-from tests.explain.builders import GPU, NOW, agent, card, owned, pod, up, view
+from tests.explain.builders import GPU, NOW, agent, gpu_view, owned, pod, running_container, view
 
 MAIN, SIDE = "a" * 64, "b" * 64
 WITH_GPU = PodContainerFact(name="main", limits={GPU: 4.0})
@@ -20,7 +20,7 @@ WITH_GPU = PodContainerFact(name="main", limits={GPU: 4.0})
 
 def runs(age: float = 5000, **more: Any) -> PodFact:
     fields: dict[str, Any] = {"node": "n1", "phase": "Running", "gpus": 4, "containers": (WITH_GPU,)}
-    return pod(**(fields | {"statuses": (up(container_id=MAIN, started_at=NOW - age),)} | more))
+    return pod(**(fields | {"statuses": (running_container(container_id=MAIN, started_at=NOW - age),)} | more))
 
 
 def log(of: str = MAIN, *, size: int | None = 10, quiet: float | None = 0, **more: Any) -> LogFact:
@@ -70,7 +70,10 @@ def test_not_silent(name: str, given: PodFact, fact: LogFact) -> None:
 
 
 def test_a_sidecar_that_talks_does_not_hide_it() -> None:
-    both = (up(container_id=MAIN, started_at=NOW - 5000), up(name="proxy", container_id=SIDE, started_at=NOW - 5000))
+    both = (
+        running_container(container_id=MAIN, started_at=NOW - 5000),
+        running_container(name="proxy", container_id=SIDE, started_at=NOW - 5000),
+    )
     containers = (WITH_GPU, PodContainerFact(name="proxy"))
     given = runs(statuses=both, containers=containers)
     assert one(RULE, pods=[given], agents=[on(log(size=0), log(SIDE))]).labels["container"] == "main"
@@ -84,7 +87,7 @@ def test_a_notebook_need_not_talk() -> None:
 
 
 def test_it_says_what_its_cards_do() -> None:
-    cards = view(cards=[card("n1", 0, GpuState.BUSY, runs(), utilization_ratio=0.9, memory_used_bytes=2**30)])
+    cards = view(cards=[gpu_view("n1", 0, GpuState.BUSY, runs(), utilization_ratio=0.9, memory_used_bytes=2**30)])
     assert "GPU: 90% busy, 1 GiB" in text(one(RULE, pods=[runs()], agents=[on(log(size=0))], view=cards))
 
 

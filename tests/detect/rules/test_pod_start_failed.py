@@ -8,7 +8,7 @@ import pytest
 from monitor.detect.rules.pod_start_failed import CAUSES, RULE
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
-from tests.explain.builders import NOW, looping, owned, pod, up, waiting
+from tests.explain.builders import NOW, looping, owned, pod, running_container, waiting
 
 NO_FILE = 'OCI runtime create failed: exec: "/start.sh": stat /start.sh: no such file or directory: unknown'
 DENIED = 'OCI runtime create failed: exec: "/start.sh": permission denied: unknown'
@@ -66,8 +66,8 @@ def test_every_cause_has_a_case() -> None:
 
 
 QUIET = [
-    ("it runs", given(up())),
-    ("it ran into trouble once and runs", given(up(restart_count=1, last=TerminationFact(exit_code=1)))),
+    ("it runs", given(running_container())),
+    ("it ran into trouble once and runs", given(running_container(restart_count=1, last=TerminationFact(exit_code=1)))),
     ("it waits for its image", given(waiting("ImagePullBackOff"))),
     ("it is being created", given(waiting("ContainerCreating"))),
     ("an init container is done", given(ended(0, init=True))),
@@ -88,9 +88,9 @@ def test_no_trouble(name: str, fine: PodFact) -> None:
 def test_a_moment_of_running_between_two_crashes_is_no_recovery() -> None:
     last = TerminationFact(exit_code=137, reason="OOMKilled", finished_at=NOW - 300)
     first = run(RULE, pods=[given(looping(137, reason="OOMKilled"))])
-    again = given(up(started_at=NOW - 5, restart_count=8, last=last))
+    again = given(running_container(started_at=NOW - 5, restart_count=8, last=last))
     assert one(RULE, memory=first.memory, pods=[again]).cause == "out-of-memory"
-    steady = given(up(started_at=NOW - 601, restart_count=8, last=last))
+    steady = given(running_container(started_at=NOW - 601, restart_count=8, last=last))
     assert none(RULE, memory=first.memory, pods=[steady])
 
 

@@ -9,7 +9,7 @@ from monitor.detect.rules.pod_stuck_creating import CAUSES, RULE, Limits
 from monitor.facts.kube import ContainerStatusFact, PodFact, PodVolumeFact
 from monitor.facts.storage import MountFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
-from tests.explain.builders import NOW, agent, event, node, owned, pod, up, waiting
+from tests.explain.builders import NOW, agent, event, node, owned, pod, running_container, waiting
 
 DENIED = 'MountVolume.SetUp failed for volume "data": mount.nfs: access denied by server while mounting nas:/data'
 TIMED_OUT = "Unable to attach or mount volumes: unmounted volumes=[data]: timed out waiting for the condition"
@@ -68,10 +68,10 @@ QUIET: list[tuple[str, PodFact, dict[str, Any]]] = [
     ("it pulls", stuck(), {"events": [event("FailedMount", TIMED_OUT, ago=600), event("Pulling", 'Pulling image "x"', ago=500)]}),
     ("it has just pulled", stuck(), {"events": [PULLED]}),
     ("its init container has just ended", stuck(waiting("PodInitializing"), INIT_DONE), {}),
-    ("an init container is at work", stuck(up(init=True), waiting("PodInitializing")), {}),
+    ("an init container is at work", stuck(running_container(init=True), waiting("PodInitializing")), {}),
     ("the pull fails", stuck(waiting("ImagePullBackOff")), {}),
     ("it crashes", stuck(waiting("CrashLoopBackOff")), {}),
-    ("it runs", stuck(up(), phase="Running"), {}),
+    ("it runs", stuck(running_container(), phase="Running"), {}),
     ("it has no node", stuck(node=None), {}),
     ("it is being deleted", stuck(deletion_at=NOW), {}),
 ]  # fmt: skip

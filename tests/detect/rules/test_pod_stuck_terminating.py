@@ -10,7 +10,7 @@ from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 from monitor.facts.storage import MountFact
 from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, text
-from tests.explain.builders import NOW, agent, event, node, owned, pod, up
+from tests.explain.builders import NOW, agent, event, node, owned, pod, running_container
 
 READY = [node("n1")]
 BUSY = event("FailedUnmount", "UnmountVolume.TearDown failed: device is busy")
@@ -26,7 +26,7 @@ def ending(overdue: float = 301, **more: Any) -> PodFact:
         "phase": "Running",
         "deletion_at": NOW - overdue,
         "deletion_grace_seconds": 30.0,
-        "statuses": (up(),),
+        "statuses": (running_container(),),
     }
     return pod(**(fields | more))
 

@@ -1,4 +1,4 @@
-"""JSON to facts: queues and gangs of Volcano and Kueue, written as their API types are."""
+"""JSON to facts: queues, PodGroups and Workloads of Volcano and Kueue."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ META = {"name": "q", "uid": "u", "resourceVersion": "3"}
                    message="stopPolicy Hold", parent="main")),
     ],
 )  # fmt: skip
-def test_queues(name: str, kind: stream.Kind[QueueFact], item: object, expect: QueueFact) -> None:
+def test_queues(name: str, kind: stream.ObjectKind[QueueFact], item: object, expect: QueueFact) -> None:
     page = kind.page(listed(item))
     assert (page.problem, page.items) == (None, (expect,)), name
 
@@ -132,7 +132,7 @@ def test_a_pod_group_says_why_it_waits() -> None:
     ],
 )
 def test_workloads(true: tuple[str, ...], phase: str) -> None:
-    states = [{"type": each, "status": "True"} for each in true] + [{"type": "PodsReady", "status": "False"}]
+    states = [{"type": name, "status": "True"} for name in true] + [{"type": "PodsReady", "status": "False"}]
     pod_set = {
         "count": 4,
         "template": {"spec": {"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": "8"}}}]}},

@@ -1,4 +1,4 @@
-"""JSON to facts: answers recorded from a real API server, in full."""
+"""JSON to facts: complete responses recorded from a real API server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from monitor.facts.kube import (
     TolerationFact,
 )
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
+from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.stream import decode_pod_list
-from monitor.kube.decode.values import epoch
+from monitor.kube.decode.values import parse_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/kube"
-KEEP = Keep(annotations=frozenset({"scheduling.k8s.io/group-name"}), env=frozenset({"PAI_JOB_NAME"}))
+KEEP = PodFieldFilter(annotations=frozenset({"scheduling.k8s.io/group-name"}), env=frozenset({"PAI_JOB_NAME"}))
 AT = 1614834367.0  # 2021-03-04T05:06:07Z
 GIB = 1024.0**3
 
@@ -46,9 +46,9 @@ def test_a_real_pod_in_full() -> None:
         resource_version="205",
         node="gpu-01",
         phase="Running",
-        created_at=epoch("2026-11-16T03:18:08Z"),
+        created_at=parse_time("2026-11-16T03:18:08Z"),
         started_at=AT,
-        deletion_at=epoch("2026-11-16T03:18:38Z"),
+        deletion_at=parse_time("2026-11-16T03:18:38Z"),
         deletion_grace_seconds=30.0,
         finalizers=("example.org/wait",),
         labels={
@@ -160,9 +160,9 @@ def test_a_real_pod_in_full() -> None:
 
 
 def test_no_secret_survives_decoding() -> None:
-    kept = msgspec.json.encode(decode_pod_list(recorded("pods"), KEEP).items).decode()
-    assert "do-not-keep" not in kept
-    assert "AWS_SECRET_ACCESS_KEY" not in kept
+    encoded = msgspec.json.encode(decode_pod_list(recorded("pods"), KEEP).items).decode()
+    assert "do-not-keep" not in encoded
+    assert "AWS_SECRET_ACCESS_KEY" not in encoded
 
 
 def test_facts_survive_the_wire() -> None:
@@ -176,9 +176,9 @@ def test_a_real_node() -> None:
         "gpu-01",
         None,
         "NodeStatusUnknown",
-        epoch("2021-03-04T06:00:00Z"),
+        parse_time("2021-03-04T06:00:00Z"),
     )
-    pressure = {each.type: each.status for each in node.conditions}
+    pressure = {condition.type: condition.status for condition in node.conditions}
     assert pressure == {"MemoryPressure": False, "DiskPressure": True, "Ready": None}
     assert node.taints == (
         TaintFact(key="dedicated", value="vision", effect="NoSchedule"),

@@ -1,4 +1,4 @@
-"""JSON to facts: every way in which an answer can be odd."""
+"""JSON to facts: malformed and incomplete responses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from monitor.facts.kube import (
     PodFact,
 )
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
-from monitor.kube.decode.stream import BrokenError, decode_pod_list, decode_status, lines
-from monitor.kube.decode.values import MESSAGE_LIMIT
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list, decode_status, lines
+from monitor.kube.decode.values import MAX_MESSAGE_CHARS
 
-KEEP = Keep()
+KEEP = PodFieldFilter()
 META = {"name": "q", "uid": "u", "resourceVersion": "3"}
 
 
@@ -59,7 +59,7 @@ META_NULLS = dict.fromkeys(("labels", "annotations", "ownerReferences", "finaliz
         ("both null", {"spec": None, "status": None}),
         ("both empty", {"spec": {}, "status": {}}),
         ("every list and map null", {"spec": SPEC_NULLS, "status": STATUS_NULLS}),
-        ("fields nobody knows", {"spec": {"new": [{"x": {}}]}, "status": {"new": None}, "other": 1}),
+        ("unknown fields", {"spec": {"new": [{"x": {}}]}, "status": {"new": None}, "other": 1}),
     ],
 )
 def test_a_pod_of_which_little_is_said(name: str, parts: dict[str, Any]) -> None:
@@ -100,7 +100,7 @@ GOOD = pod_json()
         ("a number for a name", {"metadata": {"name": 5, "uid": "u"}}),
         ("resources a list", pod_json(spec={"containers": [{"name": "c", "resources": [1]}]})),
         ("tolerations a map", pod_json(spec={"tolerations": {"a": 1}})),
-        ("a volume that is none", pod_json(spec={"volumes": ["x"]})),
+        ("a volume that is a string", pod_json(spec={"volumes": ["x"]})),
         ("a restart count in words", pod_json(status={"containerStatuses": [{"restartCount": "many"}]})),
         ("a label that is a number", {"metadata": {"name": "p", "uid": "u", "labels": {"a": 1}}}),
     ],
@@ -119,25 +119,30 @@ def test_an_object_that_is_no_utf8_costs_only_itself() -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"{", b"null", b"[]", b"<html>", b'{"items": 5}', b"\xff", b"[" * 100_000])
 def test_what_is_no_list_is_said_so(garbage: bytes) -> None:
-    with pytest.raises(BrokenError, match="not a list"):
+    with pytest.raises(MalformedResponseError, match="not a list"):
         decode_pod_list(garbage)
 
 
 @pytest.mark.parametrize("garbage", [b"{", b"null", b'{"type": "ADDED"}', b'{"type": 1, "object": {}}', b"\xff"])
 def test_what_is_no_watch_event_is_said_so(garbage: bytes) -> None:
-    with pytest.raises(BrokenError, match="not a watch event"):
+    with pytest.raises(MalformedResponseError, match="not a watch event"):
         stream.pods(KEEP).line(garbage)
 
 
 @pytest.mark.parametrize(
     ("length", "expect"),
-    [(10, 10), (MESSAGE_LIMIT, MESSAGE_LIMIT), (MESSAGE_LIMIT + 1, MESSAGE_LIMIT), (5_000_000, MESSAGE_LIMIT)],
+    [
+        (10, 10),
+        (MAX_MESSAGE_CHARS, MAX_MESSAGE_CHARS),
+        (MAX_MESSAGE_CHARS + 1, MAX_MESSAGE_CHARS),
+        (5_000_000, MAX_MESSAGE_CHARS),
+    ],
 )
 def test_huge_messages_are_cut(length: int, expect: int) -> None:
     waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "镜" * length}}
     message = one(status={"containerStatuses": [{"name": "c", "state": waiting}]}).statuses[0].message or ""
     assert len(message) == expect
-    assert message.endswith("…") == (length > MESSAGE_LIMIT)
+    assert message.endswith("…") == (length > MAX_MESSAGE_CHARS)
 
 
 def container(cpu: str, gpu: str | None = None, **fields: str) -> dict[str, Any]:
@@ -166,9 +171,9 @@ def test_what_the_scheduler_counts(name: str, spec: dict[str, Any], expect: dict
 
 
 KEPT_CONDITIONS: list[tuple[str | None, list[str]]] = [
-    ("Running", ["Ready", "Odd"]),  # of which nobody asks for what holds
+    ("Running", ["Ready", "Odd"]),  # true conditions of a running pod are never read
     ("Pending", ["PodScheduled", "Ready", "Odd"]),
-    ("Succeeded", ["PodScheduled", "Ready", "Odd"]),  # all of them: they tell when it ended
+    ("Succeeded", ["PodScheduled", "Ready", "Odd"]),  # all: they give the end time
     ("Failed", ["PodScheduled", "Ready", "Odd"]),
     (None, ["PodScheduled", "Ready", "Odd"]),
 ]
@@ -177,7 +182,7 @@ KEPT_CONDITIONS: list[tuple[str | None, list[str]]] = [
 @pytest.mark.parametrize(("phase", "expect"), KEPT_CONDITIONS)
 def test_which_conditions_are_kept(phase: str | None, expect: list[str]) -> None:
     given = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}, {"type": "Odd"}]
-    assert [each.type for each in one(status={"phase": phase, "conditions": given}).conditions] == expect
+    assert [condition.type for condition in one(status={"phase": phase, "conditions": given}).conditions] == expect
 
 
 def test_the_token_volume_of_every_pod_is_left_out() -> None:
@@ -190,11 +195,11 @@ def test_the_token_volume_of_every_pod_is_left_out() -> None:
     ("name", "chunks", "expect"),
     [
         ("one line", [b"a\n"], [b"a"]),
-        ("two in one piece", [b"a\nb\n"], [b"a", b"b"]),
-        ("one in pieces", [b"a", b"b", b"\n"], [b"ab"]),
-        ("an end and a beginning in one piece", [b"a", b"b\nc", b"d\ne\n"], [b"ab", b"cd", b"e"]),
-        ("the cut-off rest is dropped", [b"a\nb"], [b"a"]),
-        ("empty lines are none", [b"\n\na\n\n"], [b"a"]),
+        ("two in one chunk", [b"a\nb\n"], [b"a", b"b"]),
+        ("one in several chunks", [b"a", b"b", b"\n"], [b"ab"]),
+        ("an end and a start in one chunk", [b"a", b"b\nc", b"d\ne\n"], [b"ab", b"cd", b"e"]),
+        ("an incomplete rest is dropped", [b"a\nb"], [b"a"]),
+        ("empty lines are ignored", [b"\n\na\n\n"], [b"a"]),
         ("nothing", [], []),
     ],
 )
@@ -203,9 +208,9 @@ def test_lines(name: str, chunks: list[bytes], expect: list[bytes]) -> None:
 
 
 def test_a_line_without_end_is_not_collected_for_ever() -> None:
-    piece = b"x" * (1 << 20)
-    with pytest.raises(BrokenError, match="a line of more than"):
-        list(lines(piece for _ in range(100)))
+    chunk = b"x" * (1 << 20)
+    with pytest.raises(MalformedResponseError, match="line of more than"):
+        list(lines(chunk for _ in range(100)))
 
 
 @pytest.mark.parametrize(
@@ -217,8 +222,8 @@ def test_a_line_without_end_is_not_collected_for_ever() -> None:
     ],
 )
 def test_refusals(body: bytes, reason: str | None, message: str | None) -> None:
-    said = decode_status(body)
-    assert (said.reason, said.message) == (reason, message)
+    error = decode_status(body)
+    assert (error.reason, error.message) == (reason, message)
 
 
 def test_owners_and_namespaces_from_metadata_alone() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.kube.decode.values import epoch, quantity
+from monitor.kube.decode.values import parse_quantity, parse_time
 
 AT = 1614834367.0  # 2021-03-04T05:06:07Z
 GIB = 1024.0**3
@@ -36,8 +36,8 @@ GIB = 1024.0**3
     ],
 )
 def test_quantities(text: str | int | None, expect: float | None) -> None:
-    found = quantity(text)
-    assert found is None if expect is None else found == pytest.approx(expect)
+    amount = parse_quantity(text)
+    assert amount is None if expect is None else amount == pytest.approx(expect)
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_quantities(text: str | int | None, expect: float | None) -> None:
     ],
 )
 def test_times(text: str | None, expect: float | None) -> None:
-    assert epoch(text) == expect
+    assert parse_time(text) == expect

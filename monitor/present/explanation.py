@@ -1,20 +1,20 @@
-"""An explanation as lines of text in one language."""
+"""Explanations as lines of text in one language."""
 
 from __future__ import annotations
 
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation
+from monitor.explain.model import Explanation
 from monitor.facts.text import Text, Value
 from monitor.i18n import say
 
 
-def render(explanation: Explanation, lang: str) -> list[str]:
-    """Given an explanation, return its lines: who, the headline, the evidence, what to do. Raise KeyError."""
+def render_explanation(explanation: Explanation, lang: str) -> list[str]:
+    """Lines of an explanation: pod and status, headline, evidence, advice. Raise KeyError for an unknown text."""
     lines = [_who(explanation, lang), _say(explanation.headline, lang)]
-    lines += [f"  - {_say(each, lang)}" for each in explanation.evidence]
+    lines += [f"  - {_say(text, lang)}" for text in explanation.evidence]
     if explanation.advice:
         lines.append(say(lang, Key.WHAT_TO_DO, {}))
-        lines += [f"  > {_say(each, lang)}" for each in explanation.advice]
+        lines += [f"  > {_say(text, lang)}" for text in explanation.advice]
     return lines
 
 
@@ -22,13 +22,13 @@ def _who(explanation: Explanation, lang: str) -> str:
     pod = explanation.pod
     name = f"{pod.namespace}/{pod.name}" if pod.namespace else pod.name
     key = Key[f"STATUS_{explanation.status.name}"]
-    words = [say(lang, key, {"pod": name})]
+    parts = [say(lang, key, {"pod": name})]
     if explanation.seconds is not None:
-        words.append(say(lang, Key.FOR_SECONDS, {"seconds": explanation.seconds}))
+        parts.append(say(lang, Key.FOR_SECONDS, {"seconds": explanation.seconds}))
     job = pod.job if pod.job != pod.name else None  # it would only say the same again
     owner: list[tuple[Key, str | None]] = [(Key.OF_USER, pod.user), (Key.OF_JOB, job), (Key.IN_QUEUE, pod.queue)]
-    words += [say(lang, key, {"name": value}) for key, value in owner if value]
-    return say(lang, Key.LIST_COMMA, {}).join(words)
+    parts += [say(lang, key, {"name": value}) for key, value in owner if value]
+    return say(lang, Key.LIST_COMMA, {}).join(parts)
 
 
 def _say(reason: Text, lang: str) -> str:

@@ -1,4 +1,4 @@
-"""The dispatch, and what holds for every explanation."""
+"""Selection of the situation, and properties of every explanation."""
 
 from __future__ import annotations
 
@@ -12,57 +12,72 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import monitor.explain
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import PendingCause, Status
+from monitor.explain.model import PendingCause, PodStatus
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_world
-from tests.explain.builders import NOW, assert_speaks, event, holding, looping, node, pod, unschedulable, up, waiting
+from monitor.facts.cluster_facts import make_cluster_facts
+from monitor.present import explanation
+from tests.explain.builders import (
+    NOW,
+    assert_renders,
+    event,
+    holding,
+    looping,
+    node,
+    pod,
+    running_container,
+    unschedulable,
+    waiting,
+)
 
 PACKAGE = Path(monitor.explain.__file__).parent
 GONE = NOW - 100
 
-DISPATCH: list[tuple[str, dict[str, Any], Status]] = [
-    ("no node", {}, Status.PENDING),
-    ("no phase and no node", {"phase": None}, Status.PENDING),
-    ("deleted before it had a node", {"deletion_at": GONE}, Status.TERMINATING),
-    ("deleted and crashing", {"deletion_at": GONE, "node": "gpu-01", "statuses": (looping(1),)}, Status.TERMINATING),
-    ("deleted and ended", {"deletion_at": GONE, "phase": "Succeeded"}, Status.TERMINATING),
-    ("ended", {"phase": "Succeeded", "node": "gpu-01"}, Status.FINISHED),
-    ("bound, no word yet", {"node": "gpu-01"}, Status.CREATING),
-    ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, Status.CREATING),
-    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (up(),)}, Status.RUNNING),
+DISPATCH: list[tuple[str, dict[str, Any], PodStatus]] = [
+    ("no node", {}, PodStatus.PENDING),
+    ("no phase and no node", {"phase": None}, PodStatus.PENDING),
+    ("deleted before it had a node", {"deletion_at": GONE}, PodStatus.TERMINATING),
+    ("deleted and crashing", {"deletion_at": GONE, "node": "gpu-01", "statuses": (looping(1),)}, PodStatus.TERMINATING),
+    ("deleted and ended", {"deletion_at": GONE, "phase": "Succeeded"}, PodStatus.TERMINATING),
+    ("ended", {"phase": "Succeeded", "node": "gpu-01"}, PodStatus.FINISHED),
+    ("bound, no word yet", {"node": "gpu-01"}, PodStatus.CREATING),
+    ("bound, creating", {"node": "gpu-01", "statuses": (waiting("ContainerCreating"),)}, PodStatus.CREATING),
+    ("runs", {"node": "gpu-01", "phase": "Running", "statuses": (running_container(),)}, PodStatus.RUNNING),
     (
         "one of two runs, the other one is creating",
-        {"node": "gpu-01", "statuses": (up(), waiting("ContainerCreating", name="b"))},
-        Status.RUNNING,
+        {"node": "gpu-01", "statuses": (running_container(), waiting("ContainerCreating", name="b"))},
+        PodStatus.RUNNING,
     ),
-    ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, Status.CRASHING),
+    ("crashes", {"node": "gpu-01", "phase": "Running", "statuses": (looping(1),)}, PodStatus.CRASHING),
     (
         "an init container ended well",
-        {"node": "gpu-01", "statuses": (up(name="i", init=True, state="terminated", exit_code=0), up())},
-        Status.RUNNING,
+        {
+            "node": "gpu-01",
+            "statuses": (running_container(name="i", init=True, state="terminated", exit_code=0), running_container()),
+        },
+        PodStatus.RUNNING,
     ),
     (
         "an init container runs",
-        {"node": "gpu-01", "statuses": (up(init=True), waiting("PodInitializing"))},
-        Status.CREATING,
+        {"node": "gpu-01", "statuses": (running_container(init=True), waiting("PodInitializing"))},
+        PodStatus.CREATING,
     ),
-    ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, Status.PULLING),
+    ("pull", {"node": "gpu-01", "statuses": (waiting("ErrImagePull"),)}, PodStatus.PULLING),
 ]
 
 
 @pytest.mark.parametrize(("name", "fields", "expect"), DISPATCH, ids=[d[0] for d in DISPATCH])
-def test_dispatch(name: str, fields: dict[str, Any], expect: Status) -> None:
-    found = explain_pod(pod(**fields), make_world(nodes=[node("gpu-01")]), NOW)
-    assert found.status is expect
-    assert_speaks(found)
+def test_dispatch(name: str, fields: dict[str, Any], expect: PodStatus) -> None:
+    explanation = explain_pod(pod(**fields), make_cluster_facts(nodes=[node("gpu-01")]), NOW)
+    assert explanation.status is expect
+    assert_renders(explanation)
 
 
 def test_who_it_is_about() -> None:
     given_pod = pod(node="gpu-01")
-    world = make_world(identities={given_pod.uid: Identity(user="alice", job="bert", queue="nlp")})
-    ref = explain_pod(given_pod, world, NOW).pod
+    facts = make_cluster_facts(identities={given_pod.uid: Identity(user="alice", job="bert", queue="nlp")})
+    ref = explain_pod(given_pod, facts, NOW).pod
     assert (ref.namespace, ref.name, ref.node, ref.user, ref.job, ref.queue) == (
         "team-a",
         "bert-0",
@@ -74,7 +89,7 @@ def test_who_it_is_about() -> None:
 
 
 def test_the_words_of_the_pending_causes() -> None:
-    """The later rule on pending pods uses exactly these."""
+    """The pending-pod rule uses exactly these causes."""
     assert [cause.value for cause in PendingCause] == [
         "no-single-node-fits",
         "not-enough-gpus",
@@ -102,7 +117,7 @@ def test_no_text_breaks_it(
     status = waiting(reason or "", message)
     given_pod = pod(gpus=1, node="gpu-01" if bound else None, statuses=(status,), conditions=unschedulable(says))
     events = [event(event_reason, event_message), event("FailedMount", event_message), event("Failed", says)]
-    assert_speaks(explain_pod(given_pod, make_world(nodes=[node("gpu-01")], events=events), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(nodes=[node("gpu-01")], events=events), NOW))
 
 
 @given(
@@ -110,18 +125,17 @@ def test_no_text_breaks_it(
 )
 def test_no_phase_breaks_it(phase: str | None, reason: str | None, message: str | None) -> None:
     given_pod = pod(phase=phase, reason=reason, message=message, created_at=None)
-    assert_speaks(explain_pod(given_pod, make_world(), NOW))
+    assert_renders(explain_pod(given_pod, make_cluster_facts(), NOW))
 
 
 def test_pure() -> None:
-    """No clock, no I/O, nothing of the project but the facts; only the rendering knows the words."""
-    allowed = {"__future__", "ast", "collections", "dataclasses", "enum", "functools", "re"}
+    """No clock, no I/O, and nothing of the project but facts."""
+    allowed = {"__future__", "collections", "dataclasses", "enum", "functools", "re", "typing"}
     for path in PACKAGE.glob("*.py"):
         for statement in ast.walk(ast.parse(path.read_text())):
             for name in _imported(statement):
-                own = name.startswith(("monitor.facts", "monitor.explain"))
-                words_in_render = name == "monitor.i18n" and path.name == "render.py"
-                assert own or words_in_render or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
+                internal = name.startswith(("monitor.facts", "monitor.explain"))
+                assert internal or name.partition(".")[0] in allowed, f"{path.name} imports {name}"
 
 
 def _imported(statement: ast.AST) -> list[str]:
@@ -131,8 +145,9 @@ def _imported(statement: ast.AST) -> list[str]:
 
 
 def test_every_key_is_used() -> None:
-    """A sentence that nothing says is dead. Families are named by their word: `Key[f"PULL_{...}"]`."""
-    source = "".join(path.read_text() for path in PACKAGE.glob("*.py") if path.name != "keys.py")
+    """A key that no code refers to is dead. Families are built from their prefix: `Key[f"PULL_{...}"]`."""
+    paths = [path for path in PACKAGE.glob("*.py") if path.name != "keys.py"]
+    source = "".join(path.read_text() for path in [*paths, Path(explanation.__file__)])
     families = ("PULL_", "MOUNT_", "SANDBOX_", "START_", "CRASH_", "STATUS_")
     assert [name for name in Key.__members__ if f"Key.{name}" not in source and not name.startswith(families)] == []
 
@@ -142,8 +157,8 @@ def test_a_large_cluster_does_not_make_it_slow() -> None:
     nodes = [node(f"gpu-{index:04}") for index in range(1000)]
     held = [holding(f"p-{index}", f"gpu-{index % 1000:04}", 1, cpu=0.5) for index in range(8000)]
     waiting_pods = [pod(f"w-{index}", gpus=8) for index in range(20)]
-    world = make_world(nodes=nodes, pods=[*held, *waiting_pods])
+    facts = make_cluster_facts(nodes=nodes, pods=[*held, *waiting_pods])
     before = time.process_time()
-    causes = {explain_pod(each, world, NOW).cause for each in waiting_pods}
+    causes = {explain_pod(waiting_pod, facts, NOW).cause for waiting_pod in waiting_pods}
     assert causes == {"not-enough-gpus"}
     assert (time.process_time() - before) / len(waiting_pods) < 0.1

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.explain.explain import explain_pod
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Explanation, PodRef, Status
-from monitor.explain.render import render
+from monitor.explain.model import Explanation, PodRef, PodStatus
+from monitor.explain.pod import explain_pod
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import PodGroupFact
 from monitor.facts.text import Text
+from monitor.present.explanation import render_explanation
 from tests.explain.builders import NOW, holding, node, pod
 
-WORLD = make_world(
+WORLD = make_cluster_facts(
     nodes=[node("gpu-01"), node("gpu-02")],
     pods=[holding("a", "gpu-01", 4), holding("b", "gpu-02", 4)],
     identities={"uid-bert-0": Identity(user="alice", job="bert", queue="nlp")},
@@ -21,7 +21,7 @@ FOUND = explain_pod(pod(gpus=8, age=720), WORLD, NOW)
 
 
 def test_english() -> None:
-    assert render(FOUND, "en") == [
+    assert render_explanation(FOUND, "en") == [
         "team-a/bert-0 waits for a node, for 12 min, user alice, job bert, queue nlp",
         "No single node has 8 free GPUs (the most is 4 on gpu-01), but the cluster has 8 on 2 nodes.",
         "  - Free GPUs by node: gpu-01 (4), gpu-02 (4).",
@@ -32,7 +32,7 @@ def test_english() -> None:
 
 
 def test_chinese() -> None:
-    assert render(FOUND, "zh") == [
+    assert render_explanation(FOUND, "zh") == [
         "team-a/bert-0 在等待调度，已 12 分钟，用户 alice，任务 bert，队列 nlp",
         (
             "单机没有足够的空闲GPU：需要 8 张，单个节点最多空闲 4 张（gpu-01），"
@@ -45,29 +45,31 @@ def test_chinese() -> None:
     ]
 
 
-@pytest.mark.parametrize("status", list(Status))
-def test_every_status_can_be_said(status: Status) -> None:
+@pytest.mark.parametrize("status", list(PodStatus))
+def test_every_status_can_be_said(status: PodStatus) -> None:
     plain = Explanation(PodRef(None, "bert"), status, "done", Text(Key.DONE, {}))
     for lang in ("en", "zh"):
-        lines = render(plain, lang)
+        lines = render_explanation(plain, lang)
         assert len(lines) == 2
         assert lines[0].startswith("bert ")
 
 
 def test_no_such_language() -> None:
     with pytest.raises(KeyError):
-        render(FOUND, "tlh")
+        render_explanation(FOUND, "tlh")
 
 
 def test_a_name_is_not_said_twice() -> None:
-    found = Explanation(PodRef("team-a", "sweep", job="sweep"), Status.NOT_CREATED, "quota", Text(Key.DONE, {}))
-    assert render(found, "en")[0] == "team-a/sweep has no pods"
+    explanation = Explanation(
+        PodRef("team-a", "sweep", job="sweep"), PodStatus.NOT_CREATED, "quota", Text(Key.DONE, {})
+    )
+    assert render_explanation(explanation, "en")[0] == "team-a/sweep has no pods"
 
 
 def test_the_queue_is_the_one_that_the_group_waits_in() -> None:
     group = PodGroupFact(uid="uid-group", name="bert", namespace="team-a", queue="vision")
     member = pod(gpus=1, annotations={"scheduling.k8s.io/group-name": "bert"})
-    world = make_world(
+    facts = make_cluster_facts(
         pods=[member], pod_groups=[group], identities={member.uid: Identity(user="alice", queue="team-a")}
     )
-    assert render(explain_pod(member, world, NOW), "en")[0].endswith(", user alice, queue vision")
+    assert render_explanation(explain_pod(member, facts, NOW), "en")[0].endswith(", user alice, queue vision")

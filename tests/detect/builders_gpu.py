@@ -11,7 +11,7 @@ from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import NodeFact, PodFact
 from monitor.i18n import CATALOGS, LANGUAGES, fields, say
@@ -37,7 +37,7 @@ def situation(
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = Surroundings(sources=sources, pods_known=pods_known)
     view = builder.build(Inputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
-    return RuleContext(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
+    return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
 def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult, symptoms_of
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, SourceView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import ConditionFact
 from monitor.facts.node import CollectorFact
@@ -36,7 +36,7 @@ def situation(
     **facts: Any,
 ) -> RuleContext:
     """What the rule is shown. `facts` are those of `make_world`."""
-    world = make_world(**({"view": ClusterView(at=now, sources=sources)} | facts))
+    world = make_cluster_facts(**({"view": ClusterView(at=now, sources=sources)} | facts))
     symptoms = symptoms_of(rule, RULES)
     return RuleContext(world, now, tuple(services), limits=limits or Limits(rule.limits()), symptoms=symptoms)
 

@@ -10,7 +10,7 @@ import msgspec
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.cluster import ClusterView, SourceView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.text import Text
 from monitor.i18n import say
@@ -22,7 +22,7 @@ PODS_UNSEEN = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=False, why
 
 def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
     """What a rule is given. All of Kubernetes is seen, unless `view` says otherwise."""
-    world = make_world(**({"view": SEEN} | facts))
+    world = make_cluster_facts(**({"view": SEEN} | facts))
     return RuleContext(world=world, now=now, services=services, limits=Limits(limits))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from monitor.detect.base import Limits, Rule, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
@@ -118,7 +118,7 @@ class Watch:
 
     def see(self, *agents: AgentFact, now: float = NOW, **world: Any) -> list[Finding]:
         """Return what is found; the memory goes through what JSON can hold, as it does when it is saved."""
-        situation = RuleContext(make_world(agents=agents, **world), now)
+        situation = RuleContext(make_cluster_facts(agents=agents, **world), now)
         found = detect((self._rule,), {self._rule.rule: self._limits}, situation, self.history)
         self.history = thawed(found.history)
         for finding in found.findings:

@@ -11,13 +11,13 @@ import pytest
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.detect.rules import RULES
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES, say
 from tests.explain.builders import NOW
 
-SITUATION = RuleContext(make_world(), NOW)
+SITUATION = RuleContext(make_cluster_facts(), NOW)
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,20 @@ from monitor.detect.base import Rule, RuleContext
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
-from monitor.facts.cluster_facts import World, make_world
+from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import LABELS, Finding
 from monitor.facts.kube import EventFact, NodeFact, PodFact, PodGroupFact, QueueFact, QuotaFact, WorkloadFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.services import ServiceFact
 from monitor.i18n import LANGUAGES, say
 from tests.detect import odd_facts
-from tests.explain.builders import NOW, card, event, node, pod, up, waiting
+from tests.explain.builders import NOW, event, gpu_view, node, pod, running_container, waiting
 from tests.support.snapshots import POD, TRAINER, full_snapshot
 
 PLATFORMS = all_rules()
-TRAINING = pod("bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(up(container_id=TRAINER),))
+TRAINING = pod(
+    "bert-0", node="n1", gpus=2, uid=POD, phase="Running", age=9e4, statuses=(running_container(container_id=TRAINER),)
+)
 SEEN = (SourceView(name="pods", ok=True), SourceView(name="nodes", ok=True))
 MODULES = [
     importlib.import_module(f"monitor.detect.rules.{each.name}")
@@ -50,7 +52,7 @@ def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
 
 
-def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
+def situation(world: ClusterFacts, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
     return RuleContext(world, now, services)
 
 
@@ -87,7 +89,7 @@ def words(finding: Finding) -> list[str]:
 def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> None:
     statuses = (waiting(state, message),) if state else ()
     stuck = pod("bert-0", node="n1" if state else None, gpus=8, age=4000, statuses=statuses)
-    world = make_world(
+    world = make_cluster_facts(
         pods=[stuck],
         nodes=[node("n1"), node("n2")],
         events=[event(reason, message), event(reason, message, about=stuck, ago=5)],
@@ -99,8 +101,8 @@ def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> N
 @CAREFUL
 @given(st.data())
 def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
-    def world() -> World:
-        return make_world(
+    def world() -> ClusterFacts:
+        return make_cluster_facts(
             pods=data.draw(some(PodFact)),
             nodes=data.draw(some(NodeFact)),
             events=data.draw(some(EventFact)),
@@ -128,7 +130,9 @@ def test_any_snapshot(data: st.DataObject) -> None:
         agents += data.draw(some(AgentFact, 1))
         view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
-        return situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
+        return situation(
+            make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now
+        )
 
     look_twice(look(NOW), look(NOW + 700))
 
@@ -143,7 +147,7 @@ def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
     nodes = {each.name: each for each in view.nodes}  # a card is always one of a node that is known
     nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
     view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
-    world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
+    world = make_cluster_facts(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
     look_twice(situation(world, services), situation(world, services, NOW + 4000))
 
 
@@ -159,8 +163,8 @@ anything = st.recursive(
 @given(st.dictionaries(st.sampled_from([rule.rule for rule in ALL]), anything, max_size=4))
 def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict[str, Any]) -> None:
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
-    zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
-    world = make_world(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
+    zombie = gpu_view("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
+    world = make_cluster_facts(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
     found = detect(ALL, {}, situation(world), History(memories=memories))
     assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()
 

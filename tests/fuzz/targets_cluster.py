@@ -40,11 +40,11 @@ from monitor.detect.engine import BROKEN, History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.node import NodeSnapshot
 from monitor.kube.decode import stream
-from monitor.kube.decode.pod import Keep
-from monitor.kube.decode.values import epoch, quantity
+from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
 from tests.alert.receivers.batches import parcel
 from tests.cluster.builders import NOW, agent, card, device, node, pod
@@ -82,7 +82,7 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
     liar = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=NOW - 1)
     view = view_of(liar, HONEST)
     assert _of_other(view) == _undisturbed()
-    world = make_world(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
+    world = make_cluster_facts(pods=(MINE, OTHER), nodes=(node("n1"), node("n2")), agents=(liar, HONEST), view=view)
     found = detect(RULES, {}, RuleContext(world, NOW), History())
     for finding in found.findings:
         assert finding.cause != BROKEN, finding.raw
@@ -105,7 +105,7 @@ def snapshot(data: bytes) -> None:
 
 
 KINDS: tuple[Any, ...] = (
-    stream.pods(Keep()), stream.NODES, stream.EVENTS, stream.QUOTAS, stream.NAMESPACES, stream.OWNERS,
+    stream.pods(PodFieldFilter()), stream.NODES, stream.EVENTS, stream.QUOTAS, stream.NAMESPACES, stream.OWNERS,
     stream.VOLCANO_QUEUES, stream.POD_GROUPS, stream.KUEUE_QUEUES, stream.WORKLOADS,
 )  # fmt: skip
 
@@ -113,7 +113,7 @@ KINDS: tuple[Any, ...] = (
 def kube_list(data: bytes) -> None:
     """A list as the API server answers it: pods are what tenants wrote."""
     for kind in KINDS:
-        with contextlib.suppress(stream.BrokenError):
+        with contextlib.suppress(stream.MalformedResponseError):
             for fact in kind.page(data).items:
                 msgspec.json.encode(fact)
     stream.decode_status(data)
@@ -122,17 +122,17 @@ def kube_list(data: bytes) -> None:
 def kube_watch(data: bytes) -> None:
     """Lines of a watch, in the chunks in which they arrive."""
     chunks = [data[at : at + 97] for at in range(0, len(data), 97)]
-    with contextlib.suppress(stream.BrokenError):
+    with contextlib.suppress(stream.MalformedResponseError):
         for line in stream.lines(chunks):
             for kind in KINDS:
-                with contextlib.suppress(stream.BrokenError):
+                with contextlib.suppress(stream.MalformedResponseError):
                     msgspec.json.encode(kind.line(line))
 
 
 def kube_values(data: bytes) -> None:
     """Quantities and times."""
     text = data.decode("utf-8", "replace")
-    for figure in (quantity(text), epoch(text)):
+    for figure in (parse_quantity(text), parse_time(text)):
         assert figure is None or abs(figure) < float("inf"), figure
 
 

@@ -33,7 +33,7 @@ from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Severity
 from monitor.leader.elector import RAN, TOLD
 from monitor.leader.lease import Claim, held
@@ -137,7 +137,7 @@ def _situation(now: float) -> RuleContext:
     )
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
     view = builders_gpu.situation(*agents, pods=pods, nodes=nodes, now=now).world.view
-    world = make_world(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
+    world = make_cluster_facts(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
     return RuleContext(world, now, (builders_nodes.service(),))
 
 

@@ -20,7 +20,7 @@ from monitor.daemon.metrics.findings import Found
 from monitor.daemon.metrics.own import Own
 from monitor.daemon.pod_health import Explainer, Unwell
 from monitor.detect.meta import META_RULE_NAMES
-from monitor.facts.cluster_facts import World
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.queries.cluster import world_of
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Scraped:
     def _found(self) -> Found:
         return Found(self.alerting.desk.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
 
-    def _world(self) -> World | None:
+    def _world(self) -> ClusterFacts | None:
         """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""
         return world_of(self.live, self.resource) if self.live.kube is not None else None
 
@@ -81,7 +81,7 @@ class Scraped:
 class Explaining:
     """Explains pods in the background, for as long as somebody asks now and then."""
 
-    def __init__(self, world: Callable[[], World | None], now: Callable[[], float] = time.time) -> None:
+    def __init__(self, world: Callable[[], ClusterFacts | None], now: Callable[[], float] = time.time) -> None:
         self._world = world
         self._now = now
         self._lock = threading.Lock()

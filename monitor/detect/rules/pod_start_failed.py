@@ -9,10 +9,10 @@ from typing import Any
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
 from monitor.explain import crash, finished, starting
-from monitor.explain.explain import CANNOT_START, CONFIGURATION
 from monitor.explain.keys import Key
-from monitor.explain.reasons import Answer
-from monitor.facts.cluster_facts import World
+from monitor.explain.model import PodDiagnosis
+from monitor.explain.pod import CANNOT_START_REASONS, CONFIGURATION_REASONS
+from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from monitor.facts.text import Text
@@ -62,7 +62,9 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
     return RuleResult(tuple(findings), known, blind_pods(situation))
 
 
-def _trouble(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
+def _trouble(
+    pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool
+) -> PodDiagnosis | None:
     """Return what is wrong with a container, or None."""
     world, now = situation.world, situation.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
@@ -82,25 +84,27 @@ def _trouble(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, 
     return answer if answer.cause in _CAUSES or ago >= ONCE or status.restart_count else None
 
 
-def _waits(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer | None:
-    if status.reason in CONFIGURATION:
+def _waits(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis | None:
+    if status.reason in CONFIGURATION_REASONS:
         return starting.bad_configuration(pod, status, world)
-    if status.reason in CANNOT_START:
+    if status.reason in CANNOT_START_REASONS:
         return crash.cannot_start(pod, status, world)
     return _ended(pod, status, world) if status.reason == "CrashLoopBackOff" else None
 
 
-def _ended(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
-    failed = crash.ending(status).reason in crash.START_FAILED
+def _ended(pod: PodFact, status: ContainerStatusFact, world: ClusterFacts) -> PodDiagnosis:
+    failed = crash.last_termination(status).reason in crash.START_FAILED_REASONS
     return crash.cannot_start(pod, status, world) if failed else crash.crashed(pod, status, world)
 
 
-def _is_own_end(pod: PodFact, world: World) -> bool:
+def _is_own_end(pod: PodFact, world: ClusterFacts) -> bool:
     """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
     return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: World, since: float) -> Finding:
+def _finding(
+    pod: PodFact, status: ContainerStatusFact, answer: PodDiagnosis, world: ClusterFacts, since: float
+) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
     values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
     evidence = (answer.headline, *answer.evidence)
@@ -119,7 +123,7 @@ def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: W
 
 def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
     yield from (str(note.values["message"]) for note in evidence if note.key in _SAID)
-    end = crash.ending(status)
+    end = crash.last_termination(status)
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 
 

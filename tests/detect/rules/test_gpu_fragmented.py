@@ -11,7 +11,7 @@ import pytest
 from monitor.detect.base import RuleContext
 from monitor.detect.rules.gpu_fragmented import RULE
 from monitor.facts.cluster import ClusterView, Identity, SourceView
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.kube import NodeFact, OwnerRef, PodFact, TaintFact, TolerationFact
 from tests.detect.builders_gpu import after_silence, catalog_problems, run, said
 from tests.explain.builders import GPU, NOW, holding, node, pod
@@ -26,7 +26,7 @@ def tainted(name: str) -> NodeFact:
 def situation(pods: tuple[PodFact, ...], nodes: tuple[NodeFact, ...], ok: bool = True, **who: Identity) -> RuleContext:
     view = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=ok), SourceView(name="nodes", ok=ok)))
     identities = {f"uid-{name}": identity for name, identity in who.items()}
-    return RuleContext(make_world(pods=pods, nodes=nodes, view=view, identities=identities), NOW)
+    return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, view=view, identities=identities), NOW)
 
 
 def moves(given: RuleContext) -> list[str]:

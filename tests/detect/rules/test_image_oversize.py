@@ -6,7 +6,7 @@ from monitor.detect.base import Limits, Override, RuleContext
 from monitor.detect.rules.image_oversize import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.storage import ImageFact
 from tests.detect.builders_storage import GIB, NOW, Watch, agent, brief, cache, container, image, once, silent, text
 
@@ -58,7 +58,7 @@ def test_exceptions_by_image() -> None:
     strict = Override({"image": "harbor/web*"}, RULE.limits(size=GIB))
     lax = Override({"image": "harbor/cuda*"}, RULE.limits(size=100 * GIB))
     given = node("n1", image("harbor/web:1", 2), image("harbor/cuda:1", 59), image("harbor/other:1", 2))
-    situation = RuleContext(make_world(agents=[given]), NOW, limits=Limits(RULE.limits(), (strict, lax)))
+    situation = RuleContext(make_cluster_facts(agents=[given]), NOW, limits=Limits(RULE.limits(), (strict, lax)))
     assert [finding.labels["image"] for finding in RULE(situation, None).findings] == ["harbor/web:1"]
 
 

@@ -9,7 +9,7 @@ from monitor.detect.base import CleanupDeletion, Limits, RuleContext
 from monitor.detect.engine import History, detect
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
-from monitor.facts.cluster_facts import make_world
+from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
 from tests.detect.builders_storage import GIB, NOW, Watch, agent, disk, nas, silent, text, thawed
@@ -125,7 +125,7 @@ def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]
     """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
     history, found = History(), tuple[Finding, ...]()
     for minute, agents, own in looks:
-        situation = RuleContext(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
+        situation = RuleContext(make_cluster_facts(agents=agents), NOW + minute * 60, own_deletions=own)
         detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)
         history, found = thawed(detected.history), detected.findings
     return list(found)

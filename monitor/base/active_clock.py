@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-BEAT = 0.5  # seconds between two beats, at most
-MISSED = 2.0  # what is between two beats beyond this was not lived
+TICK_SECONDS = 0.5  # seconds between two beats, at most
+MAX_TICK_GAP_SECONDS = 2.0  # what is between two beats beyond this was not lived
 
 
-class Lifetime:
+class ActiveClock:
     """A clock that stands still while the process does. Somebody has to call beat() every BEAT seconds.
 
     A debugger, a frozen container or a machine that sleeps stops all threads, and the monotonic clock goes on: after
@@ -20,7 +20,7 @@ class Lifetime:
         self._monotonic = monotonic
         self._last = (0.0, monotonic())  # what was lived until the last beat, and when that was; replaced as a whole
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         self._last = self._now()
 
     def seconds(self) -> float:
@@ -29,4 +29,4 @@ class Lifetime:
 
     def _now(self) -> tuple[float, float]:
         (lived, at), now = self._last, self._monotonic()
-        return lived + min(now - at, MISSED), now
+        return lived + min(now - at, MAX_TICK_GAP_SECONDS), now

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.cluster.holders import Claim, Life
+from monitor.cluster.holders import GpuClaim, PodFate
 from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuFact, XidEvent
 from monitor.facts.text import Evidence
 
 Values = dict[str, str | int | float]
-Verdict = tuple[GpuState, tuple[Evidence, ...]]
-ENDED = (Life.FINISHED, Life.TERMINATING, Life.DELETED)
+StateDecision = tuple[GpuState, tuple[Evidence, ...]]
+ENDED = (PodFate.FINISHED, PodFate.TERMINATING, PodFate.DELETED)
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class StateLimits:
     faulty_xids: frozenset[int] = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143})
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class GpuInput(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All that is known of one card, and by what it is judged. `blind` says why it is not known, when it is not."""
 
     gpu: GpuFact
     now: float
     limits: StateLimits
-    claims: Sequence[Claim] = ()
+    claims: Sequence[GpuClaim] = ()
     xids: Sequence[XidEvent] = ()
     idle_since: float | None = None
     processes_known: bool = True
@@ -45,7 +45,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     skew: float = 0.0  # what to add to the node's clock to get ours
 
 
-def decide(card: Card) -> Verdict:
+def decide_state(card: GpuInput) -> StateDecision:
     """Given a card, return its state and why. The first of the questions below that has an answer decides."""
     if card.blind is not None:
         return GpuState.UNKNOWN, (card.blind,)
@@ -55,7 +55,7 @@ def decide(card: Card) -> Verdict:
     return GpuState.FREE, ()
 
 
-def _faulty(card: Card) -> list[Evidence]:
+def _faulty(card: GpuInput) -> list[Evidence]:
     gpu, found = card.gpu, []
     if gpu.lost:
         found.append(Evidence(key="gpu-lost", values={"error": gpu.error or ""}))
@@ -74,7 +74,7 @@ def _faulty(card: Card) -> list[Evidence]:
     return found
 
 
-def _xids(card: Card) -> list[Evidence]:
+def _xids(card: GpuInput) -> list[Evidence]:
     recent = {
         x.code: x
         for x in card.xids
@@ -86,7 +86,7 @@ def _xids(card: Card) -> list[Evidence]:
     ]
 
 
-def _wedged(card: Card) -> list[Evidence]:
+def _wedged(card: GpuInput) -> list[Evidence]:
     """A process may be in D for a moment, and may end between two readings: it has to last."""
     found = []
     for claim in card.claims:
@@ -99,7 +99,7 @@ def _wedged(card: Card) -> list[Evidence]:
     return found
 
 
-def _zombie(card: Card) -> list[Evidence]:
+def _zombie(card: GpuInput) -> list[Evidence]:
     return [
         Evidence(key=claim.life.value, values={"pod": _pod(claim), "pid": claim.process.pid})
         for claim in card.claims
@@ -107,12 +107,12 @@ def _zombie(card: Card) -> list[Evidence]:
     ]
 
 
-def _orphan(card: Card) -> list[Evidence]:
+def _orphan(card: GpuInput) -> list[Evidence]:
     """A display server draws on a card without computing on it: only compute counts. One that just ended is nobody."""
     found = []
     for claim in card.claims:
         process = claim.process
-        if process is None or claim.life is not Life.NO_POD:
+        if process is None or claim.life is not PodFate.NO_POD:
             continue
         if process.kind != "graphics" and process.state != "gone":
             what = "other-container" if process.container_id else "host-process"
@@ -125,7 +125,7 @@ def _orphan(card: Card) -> list[Evidence]:
     return found
 
 
-def _ghost(card: Card) -> list[Evidence]:
+def _ghost(card: GpuInput) -> list[Evidence]:
     gpu, found = card.gpu, []
     if not card.processes_known or any(claim.process is not None for claim in card.claims):
         return []
@@ -136,8 +136,8 @@ def _ghost(card: Card) -> list[Evidence]:
     return found
 
 
-def _idle(card: Card) -> list[Evidence]:
-    held = [claim for claim in card.claims if claim.life is Life.LIVE]
+def _idle(card: GpuInput) -> list[Evidence]:
+    held = [claim for claim in card.claims if claim.life is PodFate.LIVE]
     if not held or card.idle_since is None or card.now - card.idle_since < card.limits.idle_after:
         return []
     ages = [card.now - claim.pod.started_at for claim in held if claim.pod and claim.pod.started_at is not None]
@@ -146,13 +146,13 @@ def _idle(card: Card) -> list[Evidence]:
     return [Evidence(key="idle", values={"pod": _pod(held[0]), "since": card.idle_since})]
 
 
-def _busy(card: Card) -> list[Evidence]:
+def _busy(card: GpuInput) -> list[Evidence]:
     """A claim that may be outdated by seconds still counts: better not free for a moment than given away twice."""
-    held = [claim for claim in card.claims if claim.life in (Life.LIVE, Life.UNSURE)]
+    held = [claim for claim in card.claims if claim.life in (PodFate.LIVE, PodFate.UNSURE)]
     return [Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in held]
 
 
-def _phantom(card: Card) -> list[Evidence]:
+def _phantom(card: GpuInput) -> list[Evidence]:
     """The kubelet keeps the devices of ended pods on its books until the next allocation.
 
     For a pod that ended and is still there that is how it works, and the card is free. A pod that does not exist
@@ -161,11 +161,11 @@ def _phantom(card: Card) -> list[Evidence]:
     return [
         Evidence(key="stale-allocation", values={"pod": _pod(claim), "by": claim.by})
         for claim in card.claims
-        if claim.process is None and claim.life is Life.DELETED
+        if claim.process is None and claim.life is PodFate.DELETED
     ]
 
 
-QUESTIONS: tuple[tuple[GpuState, Callable[[Card], list[Evidence]]], ...] = (
+QUESTIONS: tuple[tuple[GpuState, Callable[[GpuInput], list[Evidence]]], ...] = (
     (GpuState.FAULTY, _faulty),
     (GpuState.WEDGED, _wedged),
     (GpuState.ZOMBIE, _zombie),
@@ -177,7 +177,7 @@ QUESTIONS: tuple[tuple[GpuState, Callable[[Card], list[Evidence]]], ...] = (
 )
 
 
-def _pod(claim: Claim) -> str:
+def _pod(claim: GpuClaim) -> str:
     if claim.pod_name is None:
         return claim.pod_uid or ""
     return f"{claim.namespace}/{claim.pod_name}"

@@ -13,10 +13,10 @@ from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
 from monitor.facts.kube import PodFact
 
 MIRROR_HASH = "kubernetes.io/config.hash"  # what the kubelet calls a static pod in cgroups
-_NOBODY = Identity()
+_NO_IDENTITY = Identity()
 
 
-class Life(StrEnum):
+class PodFate(StrEnum):
     """What Kubernetes says of the pod that claims a card."""
 
     LIVE = "live"
@@ -27,11 +27,11 @@ class Life(StrEnum):
     NO_POD = "no-pod"
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class GpuClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One pod's, or one process's, claim to a card."""
 
     by: str
-    life: Life
+    life: PodFate
     pod: PodFact | None = None
     pod_uid: str | None = None
     pod_name: str | None = None
@@ -41,7 +41,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 @dataclass(frozen=True)
-class PodIndex:
+class PodLookup:
     """The pods that Kubernetes knows, and since when the ones that nodes still name are missing from it.
 
     `known` is False while Kubernetes cannot be asked: then no pod is ever called deleted.
@@ -54,27 +54,27 @@ class PodIndex:
     terminating_grace: float
     settle: float
 
-    def life(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> Life:
+    def life(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> PodFate:
         """Given the pod, or the key by which it is missing, return what Kubernetes says of it."""
         if pod is not None:
             if pod.phase in ("Succeeded", "Failed"):
-                return Life.FINISHED
+                return PodFate.FINISHED
             overdue = pod.deletion_at is not None and now - pod.deletion_at > self.terminating_grace
-            return Life.TERMINATING if overdue else Life.LIVE
+            return PodFate.TERMINATING if overdue else PodFate.LIVE
         missing = self.missing_since.get(key or "")
         # A node's word from before the deletion proves nothing: it must have been heard well after.
         if not self.known or missing is None or heard_at - missing < self.settle:
-            return Life.UNSURE
-        return Life.DELETED
+            return PodFate.UNSURE
+        return PodFate.DELETED
 
 
-def process_claim(process: GpuProcessFact, index: PodIndex, heard_at: float, now: float) -> Claim:
+def process_claim(process: GpuProcessFact, index: PodLookup, heard_at: float, now: float) -> GpuClaim:
     """Given a process on a card, return its claim."""
     if process.pod_uid is None:
-        return Claim(by="process", life=Life.NO_POD, process=process)
+        return GpuClaim(by="process", life=PodFate.NO_POD, process=process)
     pod = index.by_uid.get(process.pod_uid)
     life = index.life(pod, process.pod_uid, heard_at, now)
-    return Claim(
+    return GpuClaim(
         by="process",
         life=life,
         pod=pod,
@@ -92,11 +92,11 @@ def allocation_key(device: PodDeviceFact) -> str | None:
     return f"{device.namespace}/{device.pod_name}" if device.pod_name is not None else None
 
 
-def allocation_claim(device: PodDeviceFact, index: PodIndex, heard_at: float, now: float) -> Claim:
+def allocation_claim(device: PodDeviceFact, index: PodLookup, heard_at: float, now: float) -> GpuClaim:
     """Given a device that the kubelet gave away, return the claim of the pod that got it."""
     pod = find_pod(device, index.by_uid, index.by_name)
     life = index.life(pod, allocation_key(device), heard_at, now)
-    return Claim(
+    return GpuClaim(
         by=device.source,
         life=life,
         pod=pod,
@@ -116,20 +116,20 @@ def find_pod(
     return by_name.get((device.namespace or "", device.pod_name or ""))
 
 
-def merge_holders(claims: Sequence[Claim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
+def merge_holders(claims: Sequence[GpuClaim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
     """Given the claims to a card, return one holder per pod, saying who speaks for each."""
     if not claims:
         return ()
-    merged: dict[str, list[Claim]] = {}
+    merged: dict[str, list[GpuClaim]] = {}
     for claim in claims:
-        if claim.life is not Life.NO_POD:
+        if claim.life is not PodFate.NO_POD:
             merged.setdefault(claim.pod_uid or f"{claim.namespace}/{claim.pod_name}", []).append(claim)
     return tuple(_holder(group, identities) for _, group in sorted(merged.items()))
 
 
-def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
+def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holder:
     first = claims[0]
-    who = identities.get(first.pod_uid or "", _NOBODY)
+    who = identities.get(first.pod_uid or "", _NO_IDENTITY)
     pod = namespace = container = None
     for claim in claims:  # of each, the first that is known
         pod = pod or claim.pod_name
@@ -141,7 +141,7 @@ def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
         namespace=namespace,
         container=container,
         by=tuple(sorted({claim.by for claim in claims})),
-        live=None if first.life is Life.UNSURE else first.life is Life.LIVE,
+        live=None if first.life is PodFate.UNSURE else first.life is PodFate.LIVE,
         user=who.user,
         job=who.job,
         queue=who.queue,

@@ -18,11 +18,11 @@ from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-_LONGEST = 253  # as long as a name in Kubernetes can be: an annotation may hold a novel
+_MAX_VALUE_CHARS = 253  # as long as a name in Kubernetes can be: an annotation may hold a novel
 _Object = msgspec.json.Decoder(dict[str, object])
 
 
-class Subject(msgspec.Struct, frozen=True):
+class IdentityInput(msgspec.Struct, frozen=True):
     """A pod and what has to be looked up about it."""
 
     pod: PodFact
@@ -30,11 +30,11 @@ class Subject(msgspec.Struct, frozen=True):
     namespace_owner: str | None
 
 
-Reader = Callable[[Subject], str | None]
-Condition = Callable[[Subject], bool]
+Reader = Callable[[IdentityInput], str | None]
+Condition = Callable[[IdentityInput], bool]
 
 
-class _Rule(msgspec.Struct, frozen=True, kw_only=True):
+class _CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule, ready to be asked about pods that bear certain marks: of its readers, those that may give something."""
 
     name: str
@@ -51,7 +51,7 @@ def identify(
     pod: PodFact, owners: OwnerLookup, rules: tuple[PlatformRule, ...], namespace_owners: Mapping[str, str]
 ) -> Identity:
     """Given a pod, a look-up of owners by uid, rules in order and the persons of namespaces, return whose it is."""
-    subject = Subject(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
+    subject = IdentityInput(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
     naming = user = job = queue = None
     for rule in _perhaps_about(rules, _marks(rules, pod)):
         if rule.when and not any(holds(subject) for holds in rule.when):
@@ -96,15 +96,15 @@ def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _perhaps_about(rules: tuple[PlatformRule, ...], marks: frozenset[str]) -> tuple[_Rule, ...]:
+def _perhaps_about(rules: tuple[PlatformRule, ...], marks: frozenset[str]) -> tuple[_CompiledRule, ...]:
     """Return the rules that may be about pods with these marks."""
     ready = ((rule, _ready(rule, marks)) for rule in rules)
     return tuple(prepared for rule, prepared in ready if prepared.when or not rule.when)
 
 
-def _ready(rule: PlatformRule, marks: frozenset[str]) -> _Rule:
+def _ready(rule: PlatformRule, marks: frozenset[str]) -> _CompiledRule:
     when = (parse_condition(entry) for entry in rule.when)
-    return _Rule(
+    return _CompiledRule(
         name=rule.name,
         when=tuple(_condition(entry) for entry in when if all(_may_give(each, marks) for each in entry)),
         user=_readers(rule.user, marks),
@@ -124,7 +124,7 @@ def _condition(entry: tuple[Selector, ...]) -> Condition:
     """Given selectors that all have to hold, return what tells whether they do."""
     wanted = tuple(((_reader(selector),), selector.value) for selector in entry)
 
-    def holds(subject: Subject) -> bool:
+    def holds(subject: IdentityInput) -> bool:
         for readers, value in wanted:
             found = _first(readers, subject)
             if not found or (value and found != value):
@@ -159,11 +159,11 @@ def _reader(selector: Selector) -> Reader:
             return lambda subject: subject.pod.name
 
 
-def _first(readers: tuple[Reader, ...], subject: Subject) -> str | None:
+def _first(readers: tuple[Reader, ...], subject: IdentityInput) -> str | None:
     """Return the first word that one of them gives. Empty is nothing."""
     for read in readers:
         found = read(subject)
-        if found and (word := found.strip()[:_LONGEST]):
+        if found and (word := found.strip()[:_MAX_VALUE_CHARS]):
             return word
     return None
 

@@ -19,14 +19,14 @@ from typing import Any
 from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
-from monitor.cluster.platforms import PlatformRule, to_keep
-from monitor.cluster.prometheus.first_hand import FirstHand
+from monitor.cluster.owners import no_owners
+from monitor.cluster.platforms import PlatformRule, required_fields
+from monitor.cluster.prometheus.direct import DirectAgentReader
 from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
-from monitor.cluster.rounds import Rounds
+from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
-from monitor.cluster.view_memory import MemoryFile
+from monitor.cluster.view import ViewChanges, ViewInputs, ViewMemory, ClusterContext, ViewBuilder
+from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
@@ -35,11 +35,11 @@ from monitor.kube.informers import KubeWatch
 from monitor.kube.store import Change
 
 log = logging.getLogger(__name__)
-BREATH = 0.02  # changes that come together are looked at together
-IDLE_BEAT = 0.5
-OWNERS = ("replicasets.apps", "jobs.batch", "namespaces")
-LOOK = 1.0  # how often it is looked who is missing
-RETURN = 600.0  # how long after a start a node may still come back and be as it was
+COALESCE_SECONDS = 0.02  # changes that come together are looked at together
+IDLE_WAIT_SECONDS = 0.5
+OWNER_RESOURCES = ("replicasets.apps", "jobs.batch", "namespaces")
+SOURCE_CHECK_SECONDS = 1.0  # how often it is looked who is missing
+UNSEEN_RETENTION_SECONDS = 600.0  # how long after a start a node may still come back and be as it was
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,16 @@ class LiveCluster:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
-        self.kube = KubeWatch(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
+        self.kube = KubeWatch(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
         self.poller: AgentPoller | PrometheusNodes = (
             AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
             if settings.prometheus is None
             else PrometheusNodes(settings.prometheus, self._targets, on_answer=self._agent_changed)
         )
-        self._direct = FirstHand(settings.poll, self.poller.facts) if settings.prometheus is not None else None
-        self._file = MemoryFile(settings.state) if settings.state is not None else None
+        self._direct = DirectAgentReader(settings.poll, self.poller.facts) if settings.prometheus is not None else None
+        self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
-        self._forget_at = time.monotonic() + RETURN
+        self._forget_at = time.monotonic() + UNSEEN_RETENTION_SECONDS
         self._owners: set[str] = set()  # of which there is news: ReplicaSets and Jobs by uid, namespaces by name
         self._persons: tuple[int, dict[str, str]] = (-1, {})  # of namespaces, and as of which version of these
         self._pods: dict[str, PodFact | None] = {}
@@ -84,7 +84,7 @@ class LiveCluster:
         self._changed = threading.Condition()  # guards what is pending; never held while a view is made
         self._building = threading.RLock()
         self._stopping = False
-        self._around = Surroundings()
+        self._around = ClusterContext()
         self._look_at = 0.0
         self.view = ClusterView(at=time.time())
 
@@ -127,7 +127,7 @@ class LiveCluster:
             self._see_owners()
             kube, facts = self.kube, self.poller.facts()
             self._around = self._look_around(facts)
-            inputs = Inputs(
+            inputs = ViewInputs(
                 agents=facts,
                 pods=kube.pods.snapshot().items if kube else (),
                 nodes=kube.nodes.snapshot().items if kube else (),
@@ -136,18 +136,18 @@ class LiveCluster:
             self.view = self._builder.build(inputs, time.time())
             return self.view
 
-    def _look_around(self, facts: Sequence[AgentFact]) -> Surroundings:
+    def _look_around(self, facts: Sequence[AgentFact]) -> ClusterContext:
         agents = agent_sources(facts, self.poller.source() if isinstance(self.poller, PrometheusNodes) else None)
         if self.kube is None:
-            return Surroundings(sources=(*kube_sources(None, self._no_kubernetes), *agents))
+            return ClusterContext(sources=(*kube_sources(None, self._no_kubernetes), *agents))
         sources = self.kube.sources()
-        return Surroundings(
+        return ClusterContext(
             queues=self.kube.queues(),
             sources=(*kube_sources(sources), *agents),
             pods_known=any(source.resource == "pods" and source.state == "synced" for source in sources),
         )
 
-    def first_hand(self, node: str) -> AgentFact | None:
+    def fetch_agent(self, node: str) -> AgentFact | None:
         """Return what a node's agent says itself: now, if it is not asked all the time anyway."""
         if self._direct is not None:
             return self._direct.ask(node)
@@ -161,7 +161,7 @@ class LiveCluster:
 
     def _identify(self, pod: PodFact) -> Identity:
         if self.kube is None:
-            return identify(pod, nobody_known, self._settings.rules, {})
+            return identify(pod, no_owners, self._settings.rules, {})
         version = self.kube.namespaces.version
         if version != self._persons[0]:
             self._persons = (version, self.kube.namespace_owners())
@@ -189,7 +189,7 @@ class LiveCluster:
         }
 
     def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
-        if resource in OWNERS:
+        if resource in OWNER_RESOURCES:
             self._note_owners(changes)
         if resource not in ("pods", "nodes"):
             return  # what they say is read when the surroundings are looked at, or when somebody asks why
@@ -222,7 +222,7 @@ class LiveCluster:
 
     def _keep_up(self) -> None:
         """Follow what changes; join every node again once a cycle, a few at a time so that no change has to wait."""
-        rounds, whole = Rounds(self._settings.cycle), False
+        rounds, whole = RejoinSchedule(self._settings.cycle), False
         while not self._stopping:
             try:
                 if whole:
@@ -232,11 +232,11 @@ class LiveCluster:
             except Exception:  # whatever one odd object provokes, the rest is still to be seen
                 log.exception("the view could not be made")
                 whole = True
-                time.sleep(IDLE_BEAT)
+                time.sleep(IDLE_WAIT_SECONDS)
             with self._changed:
                 if not (self._stopping or self._pods or self._nodes):
-                    self._changed.wait(IDLE_BEAT)
-            time.sleep(BREATH)
+                    self._changed.wait(IDLE_WAIT_SECONDS)
+            time.sleep(COALESCE_SECONDS)
 
     def _begin_anew(self) -> None:
         """Make the view from all that is known: a builder that failed has lost changes, and may be half changed."""
@@ -244,17 +244,17 @@ class LiveCluster:
             self._builder = self._make_builder(self._builder.memory)
             self.refresh()
 
-    def _make_builder(self, memory: Memory | None = None) -> ViewBuilder:
+    def _make_builder(self, memory: ViewMemory | None = None) -> ViewBuilder:
         return ViewBuilder(self._identify, self._settings.resource, self._settings.limits, memory)
 
-    def _remembered(self) -> Memory:
+    def _remembered(self) -> ViewMemory:
         with self._building:
             if time.monotonic() >= self._forget_at:
                 self._builder.forget_unseen()
                 self._forget_at = float("inf")
             return self._builder.memory
 
-    def _follow(self, rounds: Rounds) -> None:
+    def _follow(self, rounds: RejoinSchedule) -> None:
         with self._building:
             changes, now = self._drain(), time.monotonic()
             heard = frozenset(agent.node for agent in changes.agents if agent.node)
@@ -263,7 +263,7 @@ class LiveCluster:
             if new_round:
                 self._see_owners()
             if new_round or now >= self._look_at:
-                self._look_at = now + LOOK
+                self._look_at = now + SOURCE_CHECK_SECONDS
                 changes = self._look(changes, new_round)
             if changes:
                 self.view = self._builder.update(changes, time.time())
@@ -272,7 +272,7 @@ class LiveCluster:
         # As many facts come as go, so Python sees no need to for long, and then looks at all of them in one long stop.
         gc.collect(0)
 
-    def _look(self, changes: Changes, always: bool) -> Changes:
+    def _look(self, changes: ViewChanges, always: bool) -> ViewChanges:
         """Add what is noticed only by looking: what cannot be seen any more or again, and agents that are gone."""
         facts = self.poller.facts()
         before, self._around = self._around, self._look_around(facts)
@@ -281,9 +281,9 @@ class LiveCluster:
             changes = replace(changes, again=frozenset(self._builder.node_names))
         return replace(changes, around=self._around) if always or self._around != before else changes
 
-    def _drain(self) -> Changes:
+    def _drain(self) -> ViewChanges:
         with self._changed:
-            changes = Changes(self._pods, self._nodes, tuple(self._agents.values()))
+            changes = ViewChanges(self._pods, self._nodes, tuple(self._agents.values()))
             self._pods, self._nodes, self._agents = {}, {}, {}
             return changes
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cluster.gpu_state import Card, StateLimits, decide
-from monitor.cluster.holders import Claim, Life, PodIndex, allocation_claim, merge_holders, process_claim
+from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
+from monitor.cluster.holders import GpuClaim, PodFate, PodLookup, allocation_claim, merge_holders, process_claim
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Identity, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
@@ -18,7 +18,7 @@ from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.text import Evidence
 
 MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accelerator/nvidia_name")
-BAD = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
+UNAVAILABLE_STATES = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
 
 
 class NodeInputs(NamedTuple):
@@ -31,7 +31,7 @@ class NodeInputs(NamedTuple):
     resource: str = "nvidia.com/gpu"
 
 
-class CardMemory(msgspec.Struct, frozen=True, gc=False):
+class GpuMemory(msgspec.Struct, frozen=True, gc=False):
     """What has to be remembered of a card from one view to the next."""
 
     state: GpuState
@@ -39,15 +39,15 @@ class CardMemory(msgspec.Struct, frozen=True, gc=False):
     idle_since: float | None = None
 
 
-Cards = Mapping[str, CardMemory]  # by "node/uuid", or "node#index" where no uuid is known
+GpuMemories = Mapping[str, GpuMemory]  # by "node/uuid", or "node#index" where no uuid is known
 
 
-class _Scene(NamedTuple):
+class _NodeContext(NamedTuple):
     """What is the same for all cards of a node. `claims` and `xids` are by the uuid of the card."""
 
     inputs: NodeInputs
     blind: Evidence | None
-    claims: Mapping[str, list[Claim]]
+    claims: Mapping[str, list[GpuClaim]]
     xids: Mapping[str | None, list[XidEvent]]
     bound: frozenset[str]
     processes_known: bool
@@ -59,15 +59,15 @@ class _Scene(NamedTuple):
 
 def join_node(
     inputs: NodeInputs,
-    index: PodIndex,
+    index: PodLookup,
     identities: Mapping[str, Identity],
-    before: Cards,
+    before: GpuMemories,
     limits: StateLimits,
     now: float,
 ) -> tuple[NodeView, tuple[GpuView, ...]]:
     """Given a node and what its cards were like before, return how it is now."""
     blind, snapshot = _blind(inputs, limits, now), _snapshot(inputs)
-    scene = _Scene(
+    scene = _NodeContext(
         inputs,
         blind,
         {} if blind else _claims(inputs, index, now),
@@ -80,12 +80,12 @@ def join_node(
         now,
     )
     views = tuple(
-        [_gpu_view(scene, gpu, before.get(card_key(inputs.name, gpu.uuid, gpu.index))) for gpu in _cards(inputs)]
+        [_gpu_view(scene, gpu, before.get(gpu_memory_key(inputs.name, gpu.uuid, gpu.index))) for gpu in _cards(inputs)]
     )
     return _node_view(inputs, views, blind, now), views
 
 
-def card_key(node: str, uuid: str | None, index: int) -> str:
+def gpu_memory_key(node: str, uuid: str | None, index: int) -> str:
     """Return what a card is remembered by."""
     return f"{node}/{uuid}" if uuid else f"{node}#{index}"
 
@@ -127,13 +127,13 @@ def _why_no_gpu(collector: CollectorFact | None) -> Evidence:
     return Evidence(key="collector-failed", values={"message": collector.message or ""})
 
 
-def _claims(inputs: NodeInputs, index: PodIndex, now: float) -> dict[str, list[Claim]]:
+def _claims(inputs: NodeInputs, index: PodLookup, now: float) -> dict[str, list[GpuClaim]]:
     """Return the claims to each card, by its uuid: those of processes first. A slice of a card (MIG) is the card's."""
     snapshot, agent = _snapshot(inputs), inputs.agent
     if snapshot is None or snapshot.gpu is None or agent is None:
         return {}
     heard_at = agent.received_at or 0.0
-    claims: defaultdict[str, list[Claim]] = defaultdict(list)
+    claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
         claims[process.gpu_uuid].append(process_claim(process, index, heard_at, now))
     cards = {gpu.uuid: gpu.uuid for gpu in snapshot.gpu.gpus}
@@ -152,11 +152,11 @@ def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
     return found
 
 
-def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView:
+def _gpu_view(scene: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> GpuView:
     inputs, blind, now = scene.inputs, scene.blind, scene.now
     idle_since = None if blind else _idle_since(gpu, memory, now)
     claims = scene.claims.get(gpu.uuid, []) if gpu.uuid is not None else []
-    card = Card(
+    card = GpuInput(
         gpu=gpu,
         now=now,
         limits=scene.limits,
@@ -167,7 +167,7 @@ def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView
         blind=blind,
         skew=scene.skew,
     )
-    state, evidence = decide(card)
+    state, evidence = decide_state(card)
     return GpuView(
         node=inputs.name,
         state=state,
@@ -200,7 +200,7 @@ def _skew(inputs: NodeInputs) -> float:
     return skew if abs(skew) > 2.0 else 0.0
 
 
-def _idle_since(gpu: GpuFact, memory: CardMemory | None, now: float) -> float | None:
+def _idle_since(gpu: GpuFact, memory: GpuMemory | None, now: float) -> float | None:
     """Since when the card does nothing: no kernel in any of the driver's samples, and no memory traffic."""
     signs = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
     if any(signs) or signs == (None, None, None):
@@ -208,7 +208,7 @@ def _idle_since(gpu: GpuFact, memory: CardMemory | None, now: float) -> float | 
     return min(memory.idle_since, now) if memory and memory.idle_since is not None else now
 
 
-def _disagreements(claims: Sequence[Claim], bound: frozenset[str]) -> tuple[str, ...]:
+def _disagreements(claims: Sequence[GpuClaim], bound: frozenset[str]) -> tuple[str, ...]:
     """Return where the views of a card differ: the kubelet's books, the driver's processes, the pods' requests."""
     running = {claim.pod_uid for claim in claims if claim.process is not None and claim.pod_uid}
     allocations = [claim for claim in claims if claim.process is None]
@@ -218,9 +218,9 @@ def _disagreements(claims: Sequence[Claim], bound: frozenset[str]) -> tuple[str,
     if not running <= {claim.pod_uid for claim in allocations}:
         found.add("process-of-another-pod")
     for claim in allocations:
-        if claim.life is Life.DELETED:
+        if claim.life is PodFate.DELETED:
             found.add("allocation-of-missing-pod")
-        elif claim.life is Life.LIVE and claim.pod_uid not in bound:
+        elif claim.life is PodFate.LIVE and claim.pod_uid not in bound:
             found.add("allocation-of-pod-elsewhere")
     return tuple(sorted(found)) if found else ()
 
@@ -266,7 +266,7 @@ def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], ca
     free = max(0, allocatable - requested)
     if cards is None or allocatable > cards:
         return free
-    taken = sum(gpu.state in BAD and not any(holder.live for holder in gpu.holders) for gpu in gpus)
+    taken = sum(gpu.state in UNAVAILABLE_STATES and not any(holder.live for holder in gpu.holders) for gpu in gpus)
     return max(0, min(free, allocatable - requested - taken))
 
 

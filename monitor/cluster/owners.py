@@ -17,7 +17,7 @@ _SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes
 _VOLCANO_JOBS = "batch.volcano.sh/"
 
 
-def nobody_known(_uid: str) -> OwnerFact | None:
+def no_owners(_uid: str) -> OwnerFact | None:
     """A look-up for where no owners can be read."""
     return None
 

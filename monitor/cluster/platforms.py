@@ -28,7 +28,7 @@ _WITH_KEY = ("label", "annotation", "env")
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")
 USER_LABELS = ("userName", "user", "owner")
 # Of use beside identity: static pods by their hash, and the gang that a pod belongs to.
-ALSO_KEPT = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
+ALSO_REQUIRED = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
 
 
 class Selector(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def check_rule(rule: PlatformRule) -> None:
         parse_selector(text)
 
 
-def to_keep(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_KEPT) -> Keep:
+def required_fields(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_REQUIRED) -> Keep:
     """Given rules, return the annotations and variables that have to be kept of each pod for them."""
     selectors = [parse_selector(text) for rule in rules for text in rule.selectors()]
     return Keep(

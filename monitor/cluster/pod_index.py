@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Set
 import msgspec
 
 from monitor.cluster.holders import MIRROR_HASH
-from monitor.cluster.usage import MILLION, Tally
+from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, UsageView
 from monitor.facts.kube import PodFact
 
 Identify = Callable[[PodFact], Identity]
 FINISHED = ("Succeeded", "Failed")
-NO_USE = UsageView()
+NO_USAGE = UsageView()
 
 _Key = tuple[str, str, str]
 
 
-class PodBook:
+class PodIndex:
     """All pods. `by_uid` knows static pods by their hash too; `bound` has the unfinished ones of each node."""
 
     def __init__(self, identify: Identify, resource: str) -> None:
@@ -37,7 +37,7 @@ class PodBook:
         self._usage: dict[tuple[str | None, str], UsageView] = {}  # by node and pod
         self._keys: list[_Key] = []  # of the unfinished pods, in order
         self._views: list[PodView] = []  # in the same order
-        self._users: defaultdict[str, Tally] = defaultdict(Tally)
+        self._users: defaultdict[str, UsageTotals] = defaultdict(UsageTotals)
         self._user_views: dict[str, UsageView] = {}
         self._queues: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])  # millionths of cards
 
@@ -118,14 +118,14 @@ class PodBook:
     def queues(self) -> dict[tuple[str, str], tuple[float, float]]:
         """Return the cards that the pods of each namespace and queue have, and wait for."""
         return {
-            queue: (have / MILLION, waiting / MILLION)
+            queue: (have / MICRO_FACTOR, waiting / MICRO_FACTOR)
             for queue, (have, waiting) in self._queues.items()
             if have or waiting
         }
 
     def _show(self, pod: PodFact) -> None:
         identity, requested = self.identities[pod.uid], pod.requests.get(self._resource, 0.0)
-        usage = self._usage.get((pod.node, pod.uid), NO_USE)
+        usage = self._usage.get((pod.node, pod.uid), NO_USAGE)
         view = PodView(
             uid=pod.uid,
             name=pod.name,
@@ -170,7 +170,7 @@ class PodBook:
                 del self._users[user]
         if queue is not None and view.requested_gpus:
             waiting = view.node is None
-            self._queues[view.namespace, queue][waiting] += times * round(view.requested_gpus * MILLION)
+            self._queues[view.namespace, queue][waiting] += times * round(view.requested_gpus * MICRO_FACTOR)
 
 
 def _unfinished(pod: PodFact) -> bool:

@@ -16,24 +16,24 @@ import msgspec
 
 from monitor.cluster.capacity import free_by_model, queue_views
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.holders import PodIndex, allocation_key, find_pod
-from monitor.cluster.node_join import CardMemory, NodeInputs, card_key, join_node
-from monitor.cluster.pod_index import Identify, PodBook
+from monitor.cluster.holders import PodLookup, allocation_key, find_pod
+from monitor.cluster.node_join import GpuMemory, NodeInputs, gpu_memory_key, join_node
+from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, SourceView, UsageView
 from monitor.facts.kube import NodeFact, PodFact, QueueFact
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What one view needs to know of the ones before it."""
 
-    cards: dict[str, CardMemory] = msgspec.field(default_factory=dict)
+    cards: dict[str, GpuMemory] = msgspec.field(default_factory=dict)
     missing: dict[str, float] = msgspec.field(default_factory=dict)  # pods that nodes name and nobody else, since when
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ClusterContext:
     """What concerns no single node. `pods_known` is False while Kubernetes cannot be asked."""
 
     queues: tuple[QueueFact, ...] = ()
@@ -42,17 +42,17 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class ViewInputs:
     """The facts that a view is made of."""
 
     agents: tuple[AgentFact, ...] = ()
     pods: tuple[PodFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()
-    around: Surroundings = Surroundings()
+    around: ClusterContext = ClusterContext()
 
 
 @dataclass(frozen=True)
-class Changes:
+class ViewChanges:
     """What has happened since: pods by uid and nodes by name (None: gone), agents that have answered or failed to.
 
     `gone` are the addresses of agents that there are no more, `again` nodes to be joined because time has passed;
@@ -64,7 +64,7 @@ class Changes:
     agents: tuple[AgentFact, ...] = ()
     gone: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
-    around: Surroundings | None = None
+    around: ClusterContext | None = None
 
     def __bool__(self) -> bool:
         """Return whether there is anything."""
@@ -79,15 +79,15 @@ class ViewBuilder:
         identify: Identify,
         resource: str = "nvidia.com/gpu",
         limits: StateLimits | None = None,
-        memory: Memory | None = None,
+        memory: ViewMemory | None = None,
     ) -> None:
         self._resource = resource
         self._limits = limits or StateLimits()
-        self._book = PodBook(identify, resource)
-        memory = memory or Memory()
+        self._book = PodIndex(identify, resource)
+        memory = memory or ViewMemory()
         self._cards = dict(memory.cards)
         self._missing = dict(memory.missing)
-        self._around = Surroundings()
+        self._around = ClusterContext()
         self._spoken: dict[str, AgentFact] = {}  # by target
         self._agents: dict[str, AgentFact] = {}  # by node: of several, the one that was heard last
         self._nodes: dict[str, NodeFact] = {}
@@ -97,9 +97,9 @@ class ViewBuilder:
         self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> the nodes that name it
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> ViewMemory:
         """Return what the next view needs to know, as a value."""
-        return Memory(cards=dict(self._cards), missing=dict(self._missing))
+        return ViewMemory(cards=dict(self._cards), missing=dict(self._missing))
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -117,11 +117,11 @@ class ViewBuilder:
 
     def forget_unseen(self) -> None:
         """Forget what was remembered from before a restart of cards and pods that nobody has named since."""
-        seen = {card_key(gpu.node, gpu.uuid, gpu.index) for _, gpus in self._joined.values() for gpu in gpus}
+        seen = {gpu_memory_key(gpu.node, gpu.uuid, gpu.index) for _, gpus in self._joined.values() for gpu in gpus}
         self._cards = {key: card for key, card in self._cards.items() if key in seen}
         self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
 
-    def build(self, inputs: Inputs, now: float) -> ClusterView:
+    def build(self, inputs: ViewInputs, now: float) -> ClusterView:
         """Given the facts of this moment, return the view."""
         self._around = inputs.around
         self._nodes = {node.name: node for node in inputs.nodes}
@@ -135,7 +135,7 @@ class ViewBuilder:
         self._join(names, now)
         return self._view(now)
 
-    def update(self, changes: Changes, now: float) -> ClusterView:
+    def update(self, changes: ViewChanges, now: float) -> ClusterView:
         """Given what has changed since the last view, return the next one."""
         self._around = changes.around or self._around
         touched = set(changes.again)
@@ -206,7 +206,7 @@ class ViewBuilder:
         self._note_missing(names, now)
         limits, book = self._limits, self._book
         known = self._around.pods_known
-        index = PodIndex(book.by_uid, book.by_name, self._missing, known, limits.terminating_grace, limits.settle)
+        index = PodLookup(book.by_uid, book.by_name, self._missing, known, limits.terminating_grace, limits.settle)
         for name in names:
             pods = tuple(book.bound[name].values()) if name in book.bound else ()
             inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), pods, self._resource)
@@ -216,17 +216,17 @@ class ViewBuilder:
 
     def _remember(self, gpu: GpuView) -> None:
         """While a card is unknown its idleness is not forgotten, only not added to."""
-        key = card_key(gpu.node, gpu.uuid, gpu.index)
+        key = gpu_memory_key(gpu.node, gpu.uuid, gpu.index)
         before = self._cards.get(key)
         idle = gpu.idle_since
         if gpu.state is GpuState.UNKNOWN and before is not None:
             idle = before.idle_since
-        self._cards[key] = CardMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
+        self._cards[key] = GpuMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
         for gpu in gpus:
-            self._cards.pop(card_key(gpu.node, gpu.uuid, gpu.index), None)
+            self._cards.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
         self._name_pods(name, {})
 
     def _note_missing(self, names: list[str], now: float) -> None:
@@ -290,7 +290,7 @@ def _last_heard(agent: AgentFact) -> tuple[float, str]:
     return agent.received_at or 0.0, agent.target
 
 
-def _named_pods(agent: AgentFact | None, book: PodBook) -> Iterable[tuple[str, bool]]:
+def _named_pods(agent: AgentFact | None, book: PodIndex) -> Iterable[tuple[str, bool]]:
     """Yield the pods that a node names, each with whether Kubernetes knows it."""
     snapshot = agent.snapshot if agent else None
     if snapshot is None:

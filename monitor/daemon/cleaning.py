@@ -35,7 +35,7 @@ from monitor.detect.base import OwnDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 from monitor.kube.pod_writes import PodWrites
-from monitor.leader.elector import Alone, Leading
+from monitor.leader.elector import SingleReplica, LeaderElector
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500  # of our own, among which a run is looked for
@@ -74,12 +74,12 @@ class Cleaning:
         outgoing: Outgoing,
         now: Callable[[], float] = time.time,
         look: float | None = None,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
         """Raise ValueError, in words for a user, if a file that is needed is gone or a receiver is not known."""
         self._policies = {policy.name: policy for policy in policies}
         self._now = now
-        self._leading = leading = leading or Alone()
+        self._leading = leading = leading or SingleReplica()
         self._cluster = cluster
         self._stopping = stopping = threading.Event()
         _check_receivers(policies, outgoing.address())

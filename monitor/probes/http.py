@@ -21,7 +21,7 @@ from monitor.probes.tcp import network_error
 MAX_BODY = 256 * 1024
 MAX_REDIRECTS = 5
 REGISTRY_ANSWERS = (200, 401)  # one that wants a login is one that answers
-FIRST_BAD = 400
+FIRST_ERROR_STATUS_CODE = 400
 ONE_PAGE: dict[str, Any] = {"allow_redirects": False, "stream": True}
 
 
@@ -38,7 +38,7 @@ class _Health(msgspec.Struct):
     components: list[_Component] = msgspec.field(default_factory=list)
 
 
-def look(target: ServiceTarget) -> None:
+def probe(target: ServiceTarget) -> None:
     """Given a service, return if it answers as it should. Raise ProbeError."""
     if target.kind == "registry":
         _ask(target, target.url.rstrip("/") + "/v2/", REGISTRY_ANSWERS)
@@ -69,7 +69,7 @@ def _ask(target: ServiceTarget, url: str, wanted: tuple[int, ...]) -> bytes:
         status, reason, body = _follow(target, url, wanted, time.monotonic() + target.limit)
     except OSError as error:  # what requests raises is one, and so is a CA file that is missing
         raise network_error(error) from error
-    if not (status in wanted if wanted else status < FIRST_BAD):
+    if not (status in wanted if wanted else status < FIRST_ERROR_STATUS_CODE):
         raise ProbeError("status", f"{status} {reason}: {_first_words(body)}".rstrip(": "), status=status)
     return body
 

@@ -9,12 +9,12 @@ from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
 TABLE = "gpuwarden_probe"
-READ_ONLY, DISK_FULL, MAY_NOT = "25006", "53100", "42501"
-NOT_NOW = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
+READ_ONLY, DISK_FULL, INSUFFICIENT_PRIVILEGE = "25006", "53100", "42501"
+UNAVAILABLE = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
 CANCELED = "57014"
-SHORTEST_CONNECT = 2  # the client library takes less for none
+MIN_CONNECT_TIMEOUT_SECONDS = 2  # the client library takes less for none
 # What libpq says about the network; it raises one kind of error for all of it.
-NETWORK_WORDS = (
+NETWORK_ERROR_TEXTS = (
     ("refused", ("connection refused", "no such file or directory")),
     ("dns", ("could not translate host name", "failed to resolve host", "name or service not known")),
     ("tls", ("ssl error", "certificate", "does not support ssl")),
@@ -24,7 +24,7 @@ NETWORK_WORDS = (
         ("starting up", "shutting down", "too many clients", "remaining connection slots", "closed the connection"),
     ),
 )
-LAG = """
+LAG_QUERY = """
     SELECT greatest(
         coalesce((SELECT max(extract(epoch FROM replay_lag)) FROM pg_stat_replication), 0),
         CASE WHEN pg_is_in_recovery() AND pg_last_wal_receive_lsn() IS DISTINCT FROM pg_last_wal_replay_lsn()
@@ -32,7 +32,7 @@ LAG = """
 """
 
 
-def look(target: ServiceTarget) -> None:
+def probe(target: ServiceTarget) -> None:
     """Given a database, return if it can be read and, unless `write` is off, written. Raise ProbeError."""
     try:
         import psycopg  # here: an optional package
@@ -51,7 +51,7 @@ def _options(target: ServiceTarget) -> dict[str, Any]:
     milliseconds = int(target.limit * 1000)
     options: dict[str, Any] = {
         "autocommit": True,
-        "connect_timeout": max(SHORTEST_CONNECT, math.ceil(target.limit)),
+        "connect_timeout": max(MIN_CONNECT_TIMEOUT_SECONDS, math.ceil(target.limit)),
         "application_name": "gpuwarden",
         "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
     }
@@ -69,7 +69,7 @@ def _use(connection: Any, target: ServiceTarget) -> None:
             raise ProbeError("read-only", "it is a standby" if standby else "transaction_read_only is on")
         _write(connection)
     if target.max_lag is not None:
-        lag = float(connection.execute(LAG).fetchone()[0])
+        lag = float(connection.execute(LAG_QUERY).fetchone()[0])
         if lag > target.max_lag:
             raise ProbeError("component", f"replication lags {lag:.0f} s behind", component="replication")
 
@@ -92,10 +92,10 @@ def _meaning(error: Any) -> ProbeError:
         return ProbeError("read-only", said)
     if code == CANCELED:
         return ProbeError("timeout", said)
-    if code in NOT_NOW:
+    if code in UNAVAILABLE:
         return ProbeError("refused", said)
-    if code == MAY_NOT:
+    if code == INSUFFICIENT_PRIVILEGE:
         return ProbeError("error", f"{said}; let its user create the table {TABLE}, or set write: false")
     lower = said.lower()
-    cause = next((cause for cause, words in NETWORK_WORDS if any(word in lower for word in words)), "error")
+    cause = next((cause for cause, words in NETWORK_ERROR_TEXTS if any(word in lower for word in words)), "error")
     return ProbeError(cause, said)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from monitor.base.clock import Clock
 from monitor.facts.services import ServiceFact
 
-MOST_LEFT_BEHIND = 3
-PAUSE = 2.0  # seconds by which an attempt that is broken off at its limit can only be late if we stood still
-LONGEST_DETAIL = 500
-SAME = 1.0  # seconds: a clock that is kept right by little steps was not set
+MAX_ABANDONED = 3
+MAX_OVERRUN_SECONDS = 2.0  # seconds by which an attempt that is broken off at its limit can only be late if we stood still
+MAX_DETAIL_CHARS = 500
+MAX_CLOCK_DRIFT_SECONDS = 1.0  # seconds: a clock that is kept right by little steps was not set
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,25 @@ class ProbeError(Exception):
         self.component = component
 
 
-Look = Callable[[ServiceTarget], None]  # returns if the service is well. Raises ProbeError, or anything
+ProbeFunction = Callable[[ServiceTarget], None]  # returns if the service is well. Raises ProbeError, or anything
 
 
-def look_at(target: ServiceTarget) -> None:
+def run_probe(target: ServiceTarget) -> None:
     """Given a service, return if it is well. Raise ProbeError."""
     if target.kind == "postgresql":
-        from monitor.probes.postgresql import look  # here: an optional package
+        from monitor.probes.postgresql import probe  # here: an optional package
     elif target.kind == "tcp":
-        from monitor.probes.tcp import look
+        from monitor.probes.tcp import probe
     else:
-        from monitor.probes.http import look  # here: who has no services need not load a client
-    look(target)
+        from monitor.probes.http import probe  # here: who has no services need not load a client
+    probe(target)
 
 
 class ServiceProbes:
     """Looks at each service once an interval, between start() and stop()."""
 
-    def __init__(self, targets: Iterable[ServiceTarget], look: Look = look_at, clock: Clock = time) -> None:
-        self._probes = tuple(_Probe(target, look, clock) for target in targets)
+    def __init__(self, targets: Iterable[ServiceTarget], look: ProbeFunction = run_probe, clock: Clock = time) -> None:
+        self._probes = tuple(_ServiceProbe(target, look, clock) for target in targets)
 
     def start(self) -> None:
         for probe in self._probes:
@@ -95,10 +95,10 @@ class ServiceProbes:
             probe.first.wait(max(0.0, deadline - time.monotonic()))
 
 
-class _Attempt:
+class _ProbeAttempt:
     """One look at a service, on a thread of its own, and in time its outcome."""
 
-    def __init__(self, target: ServiceTarget, look: Look) -> None:
+    def __init__(self, target: ServiceTarget, look: ProbeFunction) -> None:
         self._target = target
         self._look = look
         self.error: ProbeError | None = None
@@ -116,14 +116,14 @@ class _Attempt:
             self.ended.set()
 
 
-class _Probe:
+class _ServiceProbe:
     """One service, its schedule, and what is known of it."""
 
-    def __init__(self, target: ServiceTarget, look: Look, clock: Clock) -> None:
+    def __init__(self, target: ServiceTarget, look: ProbeFunction, clock: Clock) -> None:
         self._target = target
         self._look = look
         self._clock = clock
-        self._left_behind: list[_Attempt] = []
+        self._left_behind: list[_ProbeAttempt] = []
         self._failing_from: float | None = None  # by the clock that nobody sets
         self._stopping = threading.Event()
         self.first = threading.Event()
@@ -147,15 +147,15 @@ class _Probe:
         """Make one attempt and return what is known after it; None if it was we who were stopped meanwhile."""
         self._left_behind = [attempt for attempt in self._left_behind if not attempt.ended.is_set()]
         late = ProbeError("timeout", f"no answer within {self._target.limit:g} s")
-        if len(self._left_behind) >= MOST_LEFT_BEHIND:
+        if len(self._left_behind) >= MAX_ABANDONED:
             return self._make(late, began, None)
-        attempt = _Attempt(self._target, self._look)
+        attempt = _ProbeAttempt(self._target, self._look)
         ended = attempt.ended.wait(self._target.limit)
         took = self._clock.monotonic() - began
         if not ended:
             self._left_behind.append(attempt)
         error = attempt.error if ended else late
-        if error is not None and took > self._target.limit + PAUSE:
+        if error is not None and took > self._target.limit + MAX_OVERRUN_SECONDS:
             return None
         return self._make(error, began, took if ended else None)
 
@@ -171,7 +171,7 @@ class _Probe:
             ok=error is None,
             at=self._clock.time(),
             cause=error.cause if error else None,
-            detail=str(error)[:LONGEST_DETAIL] if error else None,
+            detail=str(error)[:MAX_DETAIL_CHARS] if error else None,
             component=error.component if error else None,
             status=error.status if error else None,
             latency_seconds=latency,
@@ -184,4 +184,4 @@ class _Probe:
             return None
         since = self._clock.time() - (self._clock.monotonic() - self._failing_from)
         before = self.fact.failing_since if self.fact else None
-        return before if before is not None and abs(before - since) < SAME else since
+        return before if before is not None and abs(before - since) < MAX_CLOCK_DRIFT_SECONDS else since

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from monitor.probes.runner import ProbeError, ServiceTarget
 
-DEEPEST = 10  # of errors within errors
+MAX_DEPTH = 10  # of errors within errors
 
 
-def look(target: ServiceTarget) -> None:
+def probe(target: ServiceTarget) -> None:
     """Given a service, return if it takes a connection. Raise ProbeError."""
     url = urlsplit(target.url)
     try:
@@ -46,7 +46,7 @@ _KINDS: tuple[tuple[str, type[BaseException]], ...] = (
 def _within(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, the one that it wraps, and so on. Client libraries keep it in `reason` or as an argument."""
     current: BaseException | None = error
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         if current is None:
             return
         yield current

@@ -12,14 +12,14 @@ from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder
 HOUR = 3600
 DAY = 24 * HOUR
 KEEP_DAYS = 400  # for so long it is remembered what happened
-GAP_CYCLES = 3  # a view that is older than so many cycles says nothing any more
+MAX_GAP_CYCLES = 3  # a view that is older than so many cycles says nothing any more
 FIGURES = ("allocated", "used", "measured", "idle", "zombie", "faulty", "free", "unknown")
 ALLOCATED, USED, MEASURED, IDLE, ZOMBIE, FAULTY, FREE, UNKNOWN = range(len(FIGURES))
 
 By = Literal["user", "queue", "node"]
 # By hour, node, user and queue: the figures, in the order of FIGURES.
 Sums = defaultdict[tuple[int, str, str | None, str | None], list[float]]
-_NOBODY: tuple[Holder, ...] = (Holder(),)
+_NO_HOLDER: tuple[Holder, ...] = (Holder(),)
 
 
 class Bucket(Fact, frozen=True, kw_only=True):
@@ -64,16 +64,16 @@ def _what(gpu: GpuView) -> tuple[int, Sequence[Holder]]:
     """Return which figure a second of this card counts for, and for whom."""
     state = gpu.state
     if state is GpuState.FREE:
-        return FREE, _NOBODY
+        return FREE, _NO_HOLDER
     if state is GpuState.UNKNOWN:
-        return UNKNOWN, _NOBODY
+        return UNKNOWN, _NO_HOLDER
     if state is GpuState.BUSY or state is GpuState.IDLE_HELD or state is GpuState.FAULTY:
         live = [holder for holder in gpu.holders if holder.live is not False]
         if state is GpuState.FAULTY and not live:
-            return FAULTY, _NOBODY
-        return ALLOCATED, live or _NOBODY
+            return FAULTY, _NO_HOLDER
+        return ALLOCATED, live or _NO_HOLDER
     ended = [holder for holder in gpu.holders if holder.live is False]
-    return ZOMBIE, ended or gpu.holders or _NOBODY
+    return ZOMBIE, ended or gpu.holders or _NO_HOLDER
 
 
 def new_sums() -> Sums:
@@ -90,7 +90,7 @@ def hours(start: float, end: float) -> Iterator[tuple[int, float]]:
         start = until
 
 
-class Tally:
+class GpuTimeTotals:
     """Adds up what the views say, each until the next one. Used from one thread at a time.
 
     How much time has passed is told by the monotonic clock, and by the other one only when that was: a clock that is
@@ -98,7 +98,7 @@ class Tally:
     """
 
     def __init__(self, cycle: float) -> None:
-        self._gap = GAP_CYCLES * cycle
+        self._gap = MAX_GAP_CYCLES * cycle
         self._view: ClusterView | None = None
         self._fresh_at = self._added_at = 0.0  # of the monotonic clock
         self._sums = new_sums()

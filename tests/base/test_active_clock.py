@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from monitor.base.active_clock import BEAT, MISSED, Lifetime
+from monitor.base.active_clock import TICK_SECONDS, MAX_TICK_GAP_SECONDS, ActiveClock
 
 
 class Hand:
@@ -14,29 +14,29 @@ class Hand:
 
 def test_it_goes_on_as_long_as_it_beats() -> None:
     hand = Hand()
-    lifetime = Lifetime(hand)
+    lifetime = ActiveClock(hand)
     for beat in range(1, 50):
-        hand.now += BEAT
-        assert lifetime.seconds() == beat * BEAT
-        lifetime.beat()
-        assert lifetime.seconds() == beat * BEAT
+        hand.now += TICK_SECONDS
+        assert lifetime.seconds() == beat * TICK_SECONDS
+        lifetime.tick()
+        assert lifetime.seconds() == beat * TICK_SECONDS
 
 
 def test_a_pause_is_not_lived_whoever_looks_first() -> None:
     for beats_first in (True, False):
         hand = Hand()
-        lifetime = Lifetime(hand)
+        lifetime = ActiveClock(hand)
         hand.now += 3600
         if beats_first:
-            lifetime.beat()
-        assert lifetime.seconds() == MISSED
-        lifetime.beat()
-        hand.now += BEAT
-        assert lifetime.seconds() == MISSED + BEAT
+            lifetime.tick()
+        assert lifetime.seconds() == MAX_TICK_GAP_SECONDS
+        lifetime.tick()
+        hand.now += TICK_SECONDS
+        assert lifetime.seconds() == MAX_TICK_GAP_SECONDS + TICK_SECONDS
 
 
 def test_a_beat_that_is_a_little_late_is_lived() -> None:
     hand = Hand()
-    lifetime = Lifetime(hand)
-    hand.now += 3 * BEAT
-    assert lifetime.seconds() == 3 * BEAT
+    lifetime = ActiveClock(hand)
+    hand.now += 3 * TICK_SECONDS
+    assert lifetime.seconds() == 3 * TICK_SECONDS

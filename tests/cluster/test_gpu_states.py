@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
+from monitor.cluster.node_join import GpuMemory
+from monitor.cluster.view import ViewInputs, ViewMemory, ClusterContext, ViewBuilder
 from monitor.facts import CollectorFact, EccFact, MigFact, RowRemapFact, XidEvent, XidFacts
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Identity
@@ -21,8 +21,8 @@ DONE = pod("done", phase="Succeeded")
 LEAVING = pod("leaving", deletion_at=NOW - 600)
 LEAVING_NOW = pod("leaving-now", deletion_at=NOW + 20)
 GONE = pod("gone")  # in no list of pods
-LONG_MISSING = Memory(missing={GONE.uid: NOW - 300, "team/gone": NOW - 300})
-IDLE_LONG = Memory(cards={f"n1/{uuid(0)}": CardMemory(GpuState.BUSY, NOW - 8000, NOW - 4000)})
+LONG_MISSING = ViewMemory(missing={GONE.uid: NOW - 300, "team/gone": NOW - 300})
+IDLE_LONG = ViewMemory(cards={f"n1/{uuid(0)}": GpuMemory(GpuState.BUSY, NOW - 8000, NOW - 4000)})
 XID_79 = XidEvent(at=NOW - 60, code=79, source="kernel", gpu_uuid=uuid(0))
 
 
@@ -32,7 +32,7 @@ class Case:
     expect: str
     agent: AgentFact | None
     pods: tuple[PodFact, ...] = (LIVE, DONE, LEAVING, LEAVING_NOW)
-    memory: Memory = field(default_factory=Memory)
+    memory: ViewMemory = field(default_factory=ViewMemory)
     because: str | None = None
     pods_known: bool = True
 
@@ -118,11 +118,11 @@ CASES = (
 
 def view_of(case: Case) -> GpuView:
     builder = ViewBuilder(identify=lambda p: Identity(user=f"user-of-{p.name}"), memory=case.memory)
-    inputs = Inputs(
+    inputs = ViewInputs(
         agents=(case.agent,) if case.agent else (),
         pods=case.pods,
         nodes=(node(gpus=1),),
-        around=Surroundings(pods_known=case.pods_known),
+        around=ClusterContext(pods_known=case.pods_known),
     )
     return builder.build(inputs, NOW).gpus[0]
 
@@ -169,5 +169,5 @@ def test_disagreements_are_kept(name: str, told: AgentFact, expect: tuple[str, .
 
 def test_limits_are_settings() -> None:
     builder = ViewBuilder(identify=lambda _: Identity(), limits=StateLimits(stale_after=5))
-    view = builder.build(Inputs(agents=(agent(card(), received_at=NOW - 6),)), NOW)
+    view = builder.build(ViewInputs(agents=(agent(card(), received_at=NOW - 6),)), NOW)
     assert view.gpus[0].state is GpuState.UNKNOWN

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import MAX_STEPS, nobody_known, workload_of
+from monitor.cluster.owners import MAX_STEPS, no_owners, workload_of
 from monitor.cluster.platforms import (
     PLATFORMS,
     PlatformRule,
     all_rules,
     check_rule,
     parse_selector,
-    to_keep,
+    required_fields,
 )
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
@@ -189,7 +189,7 @@ def test_platforms(row: Row) -> None:
         env=dict(row.env),
         owner=row.owner,
     )
-    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+    assert identify(pod, no_owners, row.rules, PERSONS) == row.expect
 
 
 def test_every_platform_has_a_row() -> None:
@@ -216,9 +216,9 @@ def test_what_rules_need_is_kept_when_decoding(row: Row) -> None:
             ]
         },
     }
-    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), to_keep(row.rules)).items
+    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), required_fields(row.rules)).items
     assert (pod.annotations, pod.env) == (row.annotations, row.env)
-    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+    assert identify(pod, no_owners, row.rules, PERSONS) == row.expect
 
 
 RS, JOB = made_by("ReplicaSet", "web-5d8f", "apps/v1"), made_by("Job", "nightly-27000000", "batch/v1")
@@ -291,4 +291,4 @@ def test_built_in_rules_are_well_formed(rule: PlatformRule) -> None:
 
 def test_a_novel_in_an_annotation_is_cut() -> None:
     pod = PodFact(uid="u", name="p", namespace="lab", annotations={"hub.jupyter.org/username": "x" * 100_000})
-    assert len(identify(pod, nobody_known, RULES, {}).user or "") == 253
+    assert len(identify(pod, no_owners, RULES, {}).user or "") == 253

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known, workload_of
+from monitor.cluster.owners import no_owners, workload_of
 from monitor.cluster.platforms import PlatformRule, all_rules, parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
@@ -42,7 +42,7 @@ def word(text: str, pod: PodFact, person: str | None) -> str:
         "env": pod.env.get(selector.key),
         "namespace": pod.namespace,
         "namespace-owner": person,
-        "owner": workload_of(pod, nobody_known).name,
+        "owner": workload_of(pod, no_owners).name,
         "name": pod.name,
     }[selector.source]
     if selector.field and found is not None:
@@ -66,7 +66,7 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, person: str | None) 
     rules = tuple(rule for rule in rules if about(rule, pod, person))
     users = [user for rule in rules if (user := read(rule.user, pod, person))]
     queues = [queue for rule in rules if (queue := read(rule.queue, pod, person))]
-    user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, nobody_known).kind
+    user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, no_owners).kind
     for rule in rules:
         if job := read(rule.job, pod, person):
             role, index = read(rule.role, pod, person), read(rule.index, pod, person)
@@ -95,4 +95,4 @@ def test_it_is_what_the_table_says(
 ) -> None:
     made_by = OwnerRef(kind="Job", name=owner) if owner is not None else None
     pod = PodFact(uid="u", name="p", namespace="n", labels=labels, annotations=annotations, env=env, owner=made_by)
-    assert identify(pod, nobody_known, rules, {"n": person} if person else {}) == expected(rules, pod, person)
+    assert identify(pod, no_owners, rules, {"n": person} if person else {}) == expected(rules, pod, person)

@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.pod_index import PodBook
+from monitor.cluster.pod_index import PodIndex
 from monitor.facts.cluster import Identity, UsageView
 from monitor.facts.kube import OwnerRef, PodFact
 from tests.cluster.builders import GPU, pod
@@ -38,7 +38,7 @@ def some_usage(chance: random.Random) -> dict[str, UsageView | None]:
 @given(seed=st.integers(0, 2**32))
 def test_a_book_with_a_history_equals_one_without(seed: int) -> None:
     chance = random.Random(seed)
-    book = PodBook(by_label, GPU)
+    book = PodIndex(by_label, GPU)
     pods: dict[str, PodFact] = {}
     used: dict[tuple[str, str], UsageView | None] = {}
     for _ in range(chance.randrange(60)):
@@ -51,7 +51,7 @@ def test_a_book_with_a_history_equals_one_without(seed: int) -> None:
         else:
             book.put(changed)
             pods[changed.uid] = changed
-    anew = PodBook(by_label, GPU)
+    anew = PodIndex(by_label, GPU)
     anew.replace(sorted(pods.values(), key=lambda item: chance.random()))
     for (node, uid), figures in used.items():
         anew.use(node, {uid: figures})
@@ -60,7 +60,7 @@ def test_a_book_with_a_history_equals_one_without(seed: int) -> None:
 
 
 def test_what_is_taken_away_leaves_no_trace() -> None:
-    book = PodBook(by_label, GPU)
+    book = PodIndex(by_label, GPU)
     for number, cores in enumerate((0.1, 0.2, 0.3)):
         book.use("n1", {f"uid-p{number}": UsageView(cpu_cores=cores, gpu_utilization_ratio=cores)})
         book.put(pod(f"p{number}", labels={"user": "li", "queue": "x"}, gpus=0.1))
@@ -80,7 +80,7 @@ def test_only_the_pods_of_the_owners_named_are_identified_again() -> None:
         asked.append(item.name)
         return Identity(user="li")
 
-    book = PodBook(whose, GPU)
+    book = PodIndex(whose, GPU)
     book.put(pod("of-job", owner=OwnerRef(kind="Job", name="j", uid="uid-j")))
     book.put(pod("of-other-job", owner=OwnerRef(kind="Job", name="k", uid="uid-k")))
     book.put(pod("of-nobody", namespace="home"))

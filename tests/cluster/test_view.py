@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
+from monitor.cluster.view import ViewChanges, ViewInputs, ViewMemory, ClusterContext, ViewBuilder
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity
 from monitor.facts.kube import PodFact, QueueFact
 from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, process
 
-KNOWN = Surroundings(pods_known=True)
+KNOWN = ClusterContext(pods_known=True)
 
 
 def who(p: PodFact) -> Identity:
     return Identity(user=p.labels.get("userName"), queue=p.labels.get("queue"))
 
 
-def build(inputs: Inputs, now: float = NOW, memory: Memory | None = None) -> ClusterView:
-    return ViewBuilder(identify=who, memory=memory or Memory()).build(inputs, now)
+def build(inputs: ViewInputs, now: float = NOW, memory: ViewMemory | None = None) -> ClusterView:
+    return ViewBuilder(identify=who, memory=memory or ViewMemory()).build(inputs, now)
 
 
-def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> Inputs:
+def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> ViewInputs:
     agents = (agent(*(card(i) for i in range(8))), agent(*(card(i, "n2") for i in range(8)), node="n2"))
-    around = Surroundings(queues=queues, pods_known=True)
-    return Inputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, around=around)
+    around = ClusterContext(queues=queues, pods_known=True)
+    return ViewInputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, around=around)
 
 
 def free_of(view: ClusterView) -> dict[str, int | None]:
@@ -59,30 +59,30 @@ def test_free_is_what_the_scheduler_would_give() -> None:
 def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> None:
     base = two_nodes()
     fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "around")} | change
-    view = build(Inputs(**fields))
+    view = build(ViewInputs(**fields))
     assert (sum(m.free for m in view.free), max(m.largest_on_one_node for m in view.free)) == (free, largest), name
 
 
 def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
     """Seven of eight are free for the scheduler, two of them have a host process on them."""
     told = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), around=KNOWN))
+    view = build(ViewInputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), around=KNOWN))
     assert free_of(view) == {"n1": 5}
 
 
 def test_time_sliced_cards_are_counted_in_shares() -> None:
-    view = build(Inputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
+    view = build(ViewInputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
     assert free_of(view) == {"n1": 2}
 
 
 def test_without_kubernetes_nodes_are_still_seen() -> None:
-    view = build(Inputs(agents=(agent(card(0), card(1), processes=(process(1, 0),)),)))
+    view = build(ViewInputs(agents=(agent(card(0), card(1), processes=(process(1, 0),)),)))
     assert [gpu.state.value for gpu in view.gpus] == ["orphan", "free"]
     assert (free_of(view), view.nodes[0].in_kubernetes) == ({"n1": 1}, False)
 
 
 def test_without_agents_pods_are_still_seen() -> None:
-    view = build(Inputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), around=KNOWN))
+    view = build(ViewInputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), around=KNOWN))
     assert (view.pods[0].identity.user, len(view.gpus), view.gpus[0].state) == ("li", 8, GpuState.UNKNOWN)
     assert view.nodes[0].has_agent is False
 
@@ -91,13 +91,13 @@ def test_without_agents_pods_are_still_seen() -> None:
     ("name", "inputs", "expect"),
     [
         ("all agree", two_nodes(), ()),
-        ("a card too few", Inputs(agents=(agent(card()),), nodes=(node(gpus=2),)), ("capacity-above-cards",)),
-        ("a device is unhealthy", Inputs(agents=(agent(card()),), nodes=(node(gpus=1, allocatable={GPU: 0}),)),
+        ("a card too few", ViewInputs(agents=(agent(card()),), nodes=(node(gpus=2),)), ("capacity-above-cards",)),
+        ("a device is unhealthy", ViewInputs(agents=(agent(card()),), nodes=(node(gpus=1, allocatable={GPU: 0}),)),
          ("allocatable-below-capacity",)),
         ("asked for and not held", two_nodes(pod("a")), ("requested-above-held",)),
     ],
 )  # fmt: skip
-def test_counts_that_disagree_are_kept(name: str, inputs: Inputs, expect: tuple[str, ...]) -> None:
+def test_counts_that_disagree_are_kept(name: str, inputs: ViewInputs, expect: tuple[str, ...]) -> None:
     assert build(inputs).nodes[0].disagreements == expect, name
 
 
@@ -136,7 +136,7 @@ def test_use_by_pod_and_user() -> None:
         logs=(LogFact(container_id="1", size_bytes=100), LogFact(container_id="2", error="unreadable")),
         runtime_usage=(RuntimeUsageFact(runtime="docker", writable={"1": 1000}),),
     )  # fmt: skip
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(a, b), around=KNOWN))
+    view = build(ViewInputs(agents=(told,), nodes=(node(),), pods=(a, b), around=KNOWN))
     use = {p.name: p.usage for p in view.pods}
     assert (use["a"].gpu_memory_bytes, use["a"].gpu_utilization_ratio) == (3 * GIB, 0.75)
     assert (use["a"].cpu_cores, use["a"].memory_bytes, use["a"].shm_bytes, use["a"].disk_bytes) == (
@@ -155,7 +155,7 @@ def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() ->
 
     def at(now: float, heard: float) -> Any:
         told = agent(card(), devices=(device(p),), received_at=heard)
-        return builder.build(Inputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        return builder.build(ViewInputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
 
     assert (at(NOW, NOW).since, at(NOW + 60, NOW + 60).since) == (NOW, NOW)
     blind = at(NOW + 200, NOW + 60)
@@ -169,7 +169,7 @@ def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> N
 
     def at(now: float) -> Any:
         told = agent(card(), devices=(device(deleted),), received_at=now)
-        return builder.build(Inputs(agents=(told,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        return builder.build(ViewInputs(agents=(told,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
 
     at(NOW + 600)
     card_then = at(NOW)
@@ -180,15 +180,15 @@ def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> N
 def test_an_agent_goes_by_its_address_until_it_has_told_its_name() -> None:
     builder = ViewBuilder(identify=who)
     unheard = AgentFact(target="n1:9835", silent_since=NOW, failures=1)
-    assert [n.name for n in builder.build(Inputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
-    assert [n.name for n in builder.update(Changes(agents=(agent(card()),)), NOW).nodes] == ["n1"]
+    assert [n.name for n in builder.build(ViewInputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
+    assert [n.name for n in builder.update(ViewChanges(agents=(agent(card()),)), NOW).nodes] == ["n1"]
 
 
 def test_memory_survives_a_restart() -> None:
     builder = ViewBuilder(identify=who)
     builder.build(two_nodes(pod("a")), NOW)
     saved = msgspec.json.encode(builder.memory)
-    assert msgspec.json.decode(saved, type=Memory) == builder.memory
+    assert msgspec.json.decode(saved, type=ViewMemory) == builder.memory
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,12 +201,12 @@ def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int)
     straight = build(base)
     builder = ViewBuilder(identify=who)
     for step in range(repeats):  # only some of it is there yet
-        some = Inputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), around=KNOWN)
+        some = ViewInputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), around=KNOWN)
         builder.build(some, NOW)
     agents, nodes = list(base.agents), list(base.nodes)
     for part in (agents, nodes, pods):
         shuffle.shuffle(part)
-    end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
+    end = builder.build(ViewInputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
     assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
     assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]
 
@@ -234,10 +234,10 @@ def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps:
         holder = process(1, chance.randrange(8), n, pod_uid=chance.choice(["uid-p1", "uid-p2", None]))
         told = agent(*(card(i, n) for i in range(8)), node=n, processes=(holder,))
         agents[told.target] = told
-        updated = builder.update(Changes(pods={changed.uid: None if gone else changed}, agents=(told,)), NOW)
+        updated = builder.update(ViewChanges(pods={changed.uid: None if gone else changed}, agents=(told,)), NOW)
     anew = build(inputs_of(base, agents, pods), memory=builder.memory)
     assert updated == anew
 
 
-def inputs_of(base: Inputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> Inputs:
-    return Inputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, around=KNOWN)
+def inputs_of(base: ViewInputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> ViewInputs:
+    return ViewInputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, around=KNOWN)

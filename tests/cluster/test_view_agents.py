@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import Changes, Inputs, Surroundings, ViewBuilder
+from monitor.cluster.view import ViewChanges, ViewInputs, ClusterContext, ViewBuilder
 from monitor.facts import ContainerFact, ContainerUsageFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from tests.cluster.builders import NOW, agent, card, node, pod, process
 
-KNOWN = Surroundings(pods_known=True)
+KNOWN = ClusterContext(pods_known=True)
 
 
 def builder(*agents: AgentFact) -> ViewBuilder:
     made = ViewBuilder(lambda _: Identity(user="li"))
-    made.build(Inputs(agents=agents, around=KNOWN), NOW)
+    made.build(ViewInputs(agents=agents, around=KNOWN), NOW)
     return made
 
 
@@ -35,28 +35,28 @@ def names(view: ClusterView) -> list[tuple[str, int]]:
 
 def test_an_agent_that_is_gone_takes_its_node_along() -> None:
     made = builder(at("a:1", "n1"), at("b:1", "n2"))
-    assert names(made.update(Changes(gone=frozenset({"a:1"})), NOW)) == [("n2", 1)]
+    assert names(made.update(ViewChanges(gone=frozenset({"a:1"})), NOW)) == [("n2", 1)]
     assert made.targets == {"b:1"}
     assert not [key for key in made.memory.cards if key.startswith("n1")]
 
 
 def test_but_not_a_node_that_kubernetes_knows() -> None:
     made = ViewBuilder(lambda _: Identity())
-    made.build(Inputs(agents=(at("a:1"),), nodes=(node("n1", 1),), around=KNOWN), NOW)
-    view = made.update(Changes(gone=frozenset({"a:1"})), NOW)
+    made.build(ViewInputs(agents=(at("a:1"),), nodes=(node("n1", 1),), around=KNOWN), NOW)
+    view = made.update(ViewChanges(gone=frozenset({"a:1"})), NOW)
     assert [(each.name, each.has_agent) for each in view.nodes] == [("n1", False)]
     assert [gpu.state.value for gpu in view.gpus] == ["unknown"]
 
 
 def test_one_that_was_never_there_is_no_loss() -> None:
-    assert names(builder(at("a:1")).update(Changes(gone=frozenset({"z:1"})), NOW)) == [("n1", 1)]
+    assert names(builder(at("a:1")).update(ViewChanges(gone=frozenset({"z:1"})), NOW)) == [("n1", 1)]
 
 
 def test_an_agent_goes_by_its_address_until_it_has_spoken() -> None:
     made = builder(AgentFact(target="a:1", silent_since=NOW - 5, failures=1))
-    assert names(made.update(Changes(), NOW)) == [("a:1", 0)]
-    assert names(made.update(Changes(agents=(at("a:1"),)), NOW)) == [("n1", 1)]
-    assert names(made.update(Changes(agents=(at("a:1", "renamed"),)), NOW)) == [("renamed", 1)]
+    assert names(made.update(ViewChanges(), NOW)) == [("a:1", 0)]
+    assert names(made.update(ViewChanges(agents=(at("a:1"),)), NOW)) == [("n1", 1)]
+    assert names(made.update(ViewChanges(agents=(at("a:1", "renamed"),)), NOW)) == [("renamed", 1)]
 
 
 @pytest.mark.parametrize("order", [("old:1", "new:1"), ("new:1", "old:1")])
@@ -65,18 +65,18 @@ def test_of_two_on_one_node_the_one_heard_last_counts(order: tuple[str, str]) ->
     told = {"old:1": at("old:1", received_at=NOW - 20, cards=1), "new:1": at("new:1", received_at=NOW - 1, cards=2)}
     told["old:1"] = msgspec.structs.replace(told["old:1"], silent_since=NOW - 10, failures=2, error="refused")
     made = builder(*(told[target] for target in order))
-    assert names(made.update(Changes(), NOW)) == [("n1", 2)]
+    assert names(made.update(ViewChanges(), NOW)) == [("n1", 2)]
     for target in order:
-        view = made.update(Changes(agents=(told[target],)), NOW)
+        view = made.update(ViewChanges(agents=(told[target],)), NOW)
         assert names(view) == [("n1", 2)]
         assert view.nodes[0].silent_since is None
-    assert names(made.update(Changes(gone=frozenset({"old:1"})), NOW)) == [("n1", 2)]
+    assert names(made.update(ViewChanges(gone=frozenset({"old:1"})), NOW)) == [("n1", 2)]
 
 
 def test_and_when_it_goes_the_other_one() -> None:
     made = builder(at("a:1", received_at=NOW - 1, cards=2), at("b:1", received_at=NOW - 5, cards=1))
-    assert names(made.update(Changes(gone=frozenset({"a:1"})), NOW)) == [("n1", 1)]
-    assert names(made.update(Changes(gone=frozenset({"b:1"})), NOW)) == []
+    assert names(made.update(ViewChanges(gone=frozenset({"a:1"})), NOW)) == [("n1", 1)]
+    assert names(made.update(ViewChanges(gone=frozenset({"b:1"})), NOW)) == []
 
 
 def using(target: str, received_at: float, cores: float) -> AgentFact:
@@ -91,16 +91,16 @@ def using(target: str, received_at: float, cores: float) -> AgentFact:
 def test_what_pods_use_follows_the_agent_that_counts() -> None:
     made = ViewBuilder(lambda _: Identity(user="li"))
     first, second = using("a:1", NOW - 2, 1.0), using("b:1", NOW - 1, 2.0)
-    made.build(Inputs(agents=(first,), pods=(pod("p"),), around=KNOWN), NOW)
+    made.build(ViewInputs(agents=(first,), pods=(pod("p"),), around=KNOWN), NOW)
 
-    def cores(changes: Changes) -> float | None:
+    def cores(changes: ViewChanges) -> float | None:
         return made.update(changes, NOW).pods[0].usage.cpu_cores
 
-    assert cores(Changes()) == 1.0
-    assert cores(Changes(agents=(second,))) == 2.0
-    assert cores(Changes(agents=(first,))) == 2.0, "old news"
-    assert cores(Changes(gone=frozenset({"b:1"}))) == 1.0
-    assert cores(Changes(gone=frozenset({"a:1"}))) is None, "nobody says so any more"
+    assert cores(ViewChanges()) == 1.0
+    assert cores(ViewChanges(agents=(second,))) == 2.0
+    assert cores(ViewChanges(agents=(first,))) == 2.0, "old news"
+    assert cores(ViewChanges(gone=frozenset({"b:1"}))) == 1.0
+    assert cores(ViewChanges(gone=frozenset({"a:1"}))) is None, "nobody says so any more"
 
 
 @given(st.integers(0, 2**32))
@@ -115,15 +115,15 @@ def test_changes_one_by_one_end_in_the_view_of_all_at_once(seed: int) -> None:
         target = f"{chance.choice('abcd')}:1"
         if target in living and chance.random() < 0.3:
             del living[target]
-            view = made.update(Changes(gone=frozenset({target})), now)
+            view = made.update(ViewChanges(gone=frozenset({target})), now)
         else:
             spoken = at(target, f"n{chance.randrange(3)}", received_at=now, cards=chance.randrange(3))
             if target in living and chance.random() < 0.4:
                 spoken = msgspec.structs.replace(living[target], silent_since=now, failures=1, error="no")
             living[target] = spoken
-            view = made.update(Changes(agents=(spoken,)), now)
-    view = made.update(Changes(again=frozenset(made.node_names)), now)
+            view = made.update(ViewChanges(agents=(spoken,)), now)
+    view = made.update(ViewChanges(again=frozenset(made.node_names)), now)
     whole = ViewBuilder(lambda _: Identity(user="li"), memory=made.memory).build(
-        Inputs(agents=tuple(living.values()), around=KNOWN), now
+        ViewInputs(agents=tuple(living.values()), around=KNOWN), now
     )
     assert view == whole

@@ -11,45 +11,45 @@ import pytest
 
 from monitor.cluster import live, view_memory
 from monitor.cluster.live import LiveCluster
-from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Memory
-from monitor.cluster.view_memory import FILE, LONGEST_GAP, MemoryFile, SavedMemory, still_true
+from monitor.cluster.node_join import GpuMemory
+from monitor.cluster.view import ViewMemory
+from monitor.cluster.view_memory import FILE, MAX_GAP_SECONDS, ViewMemoryFile, SavedViewMemory, unexpired
 from monitor.facts.cluster import ClusterView, GpuState
 from tests.cluster.builders import uuid
 from tests.cluster.living import living, settings, two_cards, until
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, reports
 
-MEMORY = Memory(cards={"n1/u": CardMemory(state=GpuState.IDLE_HELD, since=5.0, idle_since=2.0)}, missing={"p": 1.0})
+MEMORY = ViewMemory(cards={"n1/u": GpuMemory(state=GpuState.IDLE_HELD, since=5.0, idle_since=2.0)}, missing={"p": 1.0})
 
 
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(view_memory, "LOOK", 0.05)
-    monkeypatch.setattr(view_memory, "SAVE_EVERY", 0.05)
+    monkeypatch.setattr(view_memory, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(view_memory, "MIN_SAVE_INTERVAL_SECONDS", 0.05)
 
 
 @pytest.mark.parametrize(
-    ("gap", "expect"), [(0.0, MEMORY), (LONGEST_GAP, MEMORY), (LONGEST_GAP + 1, Memory()), (-LONGEST_GAP - 1, Memory())]
+    ("gap", "expect"), [(0.0, MEMORY), (MAX_GAP_SECONDS, MEMORY), (MAX_GAP_SECONDS + 1, ViewMemory()), (-MAX_GAP_SECONDS - 1, ViewMemory())]
 )
-def test_what_nobody_has_looked_at_for_long_may_have_been_otherwise(gap: float, expect: Memory) -> None:
-    assert still_true(SavedMemory(at=1000.0, memory=MEMORY), 1000.0 + gap) == expect
+def test_what_nobody_has_looked_at_for_long_may_have_been_otherwise(gap: float, expect: ViewMemory) -> None:
+    assert unexpired(SavedViewMemory(at=1000.0, memory=MEMORY), 1000.0 + gap) == expect
 
 
 def test_what_is_remembered_is_saved_when_it_changes_and_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     often(monkeypatch)
-    memories = [Memory()]
-    file = MemoryFile(str(tmp_path), lambda: 1000.0)
+    memories = [ViewMemory()]
+    file = ViewMemoryFile(str(tmp_path), lambda: 1000.0)
     file.start(lambda: memories[0])
     memories[0] = MEMORY
     wait_until(lambda: (tmp_path / FILE).exists() and file.load() == MEMORY, 5, "it is saved")
     before = (tmp_path / FILE).stat().st_mtime_ns
     time.sleep(0.3)
     assert (tmp_path / FILE).stat().st_mtime_ns == before
-    memories[0] = Memory(missing={"q": 1.0})
+    memories[0] = ViewMemory(missing={"q": 1.0})
     file.stop()
-    assert file.load() == Memory(missing={"q": 1.0})
+    assert file.load() == ViewMemory(missing={"q": 1.0})
     assert "view-memory" not in {thread.name for thread in threading.enumerate()}
 
 
@@ -79,8 +79,8 @@ def test_a_killed_process_still_knows_since_when_a_card_is_as_it_is(
 
 def test_what_nobody_names_any_more_is_forgotten_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     often(monkeypatch)
-    monkeypatch.setattr(live, "RETURN", 1.0)
-    MemoryFile(str(tmp_path), time.time).save(MEMORY)
+    monkeypatch.setattr(live, "UNSEEN_RETENTION_SECONDS", 1.0)
+    ViewMemoryFile(str(tmp_path), time.time).save(MEMORY)
     with (
         FakeAgent(reports(two_cards("n2"))) as agent,
         living(LiveCluster(replace(settings(agent), state=str(tmp_path)), None)) as cluster,
@@ -100,8 +100,8 @@ def test_who_only_asks_writes_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def _saved(folder: Path) -> SavedMemory:
+def _saved(folder: Path) -> SavedViewMemory:
     try:
-        return msgspec.json.decode((folder / FILE).read_bytes(), type=SavedMemory)
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=SavedViewMemory)
     except FileNotFoundError:
-        return SavedMemory()
+        return SavedViewMemory()

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from monitor.cluster.view_memory import MemoryFile
+from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.cluster import ClusterView, GpuView
 from monitor.present.findings import NOT_KNOWN, SaidFinding
 from tests.cluster.living import two_cards
@@ -92,7 +92,7 @@ def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: d
         with daemon(environ) as process:
             wait_until(lambda: len(cards(environ)) == 2, 15, "the cards are seen")
             before = [(card.since, card.idle_since) for card in cards(environ)]
-            saved = MemoryFile(str(tmp_path / "state"))
+            saved = ViewMemoryFile(str(tmp_path / "state"))
             wait_until(lambda: len(saved.load().cards) == 2, 20, "it is saved, with the cards in it")
             process.kill()
             process.wait(5)

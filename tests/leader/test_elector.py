@@ -19,9 +19,9 @@ from monitor.cleanup.policy import ImagePolicy, When
 from monitor.daemon.cleaning import Cleaning
 from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
-from monitor.leader.elector import RAN, Led, NotLeadingError, lead
+from monitor.leader.elector import LEDGER_ANNOTATION, LeaseElector, NotLeaderError, elect_leader
 from monitor.leader.lease_api import LeaseApi
-from monitor.leader.ledger import MOST_BYTES, MOST_MARKS, Ran, Record, read, with_mark, with_runs, written
+from monitor.leader.ledger import MAX_LEDGER_BYTES, MAX_MARKS, RecordedRun, ActionLedger, decode_ledger, with_mark, with_runs, encode_ledger
 from monitor.sim.node import GIB, SimNode
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
@@ -41,13 +41,13 @@ def story() -> Iterator[Story]:
         yield made
 
 
-def replica(story: Story, folder: Path) -> Led:
+def replica(story: Story, folder: Path) -> LeaseElector:
     folder.mkdir(exist_ok=True)
-    return lead(connect(str(story.kubeconfig(folder))), "ops", "gpuwarden", SHORT)
+    return elect_leader(connect(str(story.kubeconfig(folder))), "ops", "gpuwarden", SHORT)
 
 
 @contextlib.contextmanager
-def two(story: Story, tmp_path: Path) -> Iterator[tuple[Led, Led]]:
+def two(story: Story, tmp_path: Path) -> Iterator[tuple[LeaseElector, LeaseElector]]:
     """Two replicas, of which the first acts."""
     first, second = replica(story, tmp_path / "1"), replica(story, tmp_path / "2")
     first.start()
@@ -82,27 +82,27 @@ def policy(cron: str = NEVER) -> ImagePolicy:
 
 
 def test_what_is_written_on_a_lease_can_be_read_and_has_an_end() -> None:
-    record = with_mark(with_runs(Record(), "images", ("n1", None), Ran(5.0, "cron")), "digest", 7.0)
-    assert read(written(record)) == record
-    assert record.ran("images", None) == Ran(5.0, "cron")
-    many = with_runs(Record(), "p", [f"n{number}" for number in range(5000)], Ran(9.0, "cron", is_open=False))
-    many = with_runs(many, "p", ("mine",), Ran(1.0, "cron"))
+    record = with_mark(with_runs(ActionLedger(), "images", ("n1", None), RecordedRun(5.0, "cron")), "digest", 7.0)
+    assert decode_ledger(encode_ledger(record)) == record
+    assert record.ran("images", None) == RecordedRun(5.0, "cron")
+    many = with_runs(ActionLedger(), "p", [f"n{number}" for number in range(5000)], RecordedRun(9.0, "cron", is_open=False))
+    many = with_runs(many, "p", ("mine",), RecordedRun(1.0, "cron"))
     for number in range(500):
         many = with_mark(many, f"m{number}", float(number))
-    kept = read(text := written(many))
+    kept = decode_ledger(text := encode_ledger(many))
     assert 1000 < len(list(kept.all_runs())) < 5001
     assert kept.ran("p", "mine") is not None, "what is under way is not forgotten"
-    assert (len(kept.marks), min(kept.marks.values())) == (MOST_MARKS, 300.0)
-    assert len(text) <= MOST_BYTES
+    assert (len(kept.marks), min(kept.marks.values())) == (MAX_MARKS, 300.0)
+    assert len(text) <= MAX_LEDGER_BYTES
 
 
 def test_what_an_interrupted_run_deleted_is_still_known_when_it_is_begun_anew() -> None:
-    deleting = Ran(5.0, "cron", id="run-1", bytes=7)
-    record = with_runs(Record(), "images", ("n1",), deleting)
-    record = with_runs(record, "images", ("n1",), Ran(9.0, "resumed"))
-    record = with_runs(record, "images", ("n1",), Ran(9.0, "resumed", id="run-2", bytes=3))
+    deleting = RecordedRun(5.0, "cron", id="run-1", bytes=7)
+    record = with_runs(ActionLedger(), "images", ("n1",), deleting)
+    record = with_runs(record, "images", ("n1",), RecordedRun(9.0, "resumed"))
+    record = with_runs(record, "images", ("n1",), RecordedRun(9.0, "resumed", id="run-2", bytes=3))
     record = with_runs(
-        record, "images", ("n1",), Ran(9.0, "resumed", is_open=False, id="run-2", bytes=3, ended_at=11.0)
+        record, "images", ("n1",), RecordedRun(9.0, "resumed", is_open=False, id="run-2", bytes=3, ended_at=11.0)
     )
     kept = [(ran.id, ran.bytes, ran.is_open, ran.ended_at) for _, _, ran in record.all_runs()]
     assert sorted(kept, key=str) == [("run-1", 7, False, 9.0), ("run-2", 3, False, 11.0)]
@@ -110,7 +110,7 @@ def test_what_an_interrupted_run_deleted_is_still_known_when_it_is_begun_anew() 
 
 @pytest.mark.parametrize("text", [None, "", "{", '{"runs": 5}', '{"runs": {"a": {"b": []}}}'])
 def test_what_somebody_else_wrote_there_is_nothing(text: str | None) -> None:
-    assert read(text) == Record()
+    assert decode_ledger(text) == ActionLedger()
 
 
 # Two replicas
@@ -120,23 +120,23 @@ def test_one_acts_and_the_other_says_who(story: Story, tmp_path: Path) -> None:
     with two(story, tmp_path) as (first, second):
         assert (first.term(), second.term()) == (1, None)
         assert second.state().holder == first.state().identity
-        with pytest.raises(NotLeadingError, match=str(first.state().identity)) as refused:
+        with pytest.raises(NotLeaderError, match=str(first.state().identity)) as refused:
             second.check()
         assert "租约 ops/gpuwarden" in refused.value.said("zh")
-        with pytest.raises(NotLeadingError):
-            second.begin("images", (None,), Ran(1.0, "cron"))
-        first.begin("images", ("n1",), Ran(1.0, "cron"), "cron images")
+        with pytest.raises(NotLeaderError):
+            second.begin("images", (None,), RecordedRun(1.0, "cron"))
+        first.begin("images", ("n1",), RecordedRun(1.0, "cron"), "cron images")
         wait_until(lambda: second.record().marks == {"cron images": 1.0}, SOON, "the other one hears of it")
         first.stop()
         began = time.monotonic()
         wait_until(second.holds, SOON, "the second takes over")
         assert time.monotonic() - began < SHORT, "it was given back: nobody has to wait"
-        assert second.record().ran("images", "n1") == Ran(1.0, "cron")
+        assert second.record().ran("images", "n1") == RecordedRun(1.0, "cron")
 
 
 def test_without_the_right_to_leases_it_says_which(tmp_path: Path) -> None:
     with ScriptedApi([status(403, "Forbidden", "no")]) as api:
-        replica = lead(connect(api.kubeconfig(tmp_path)), "ops", "gpuwarden", SHORT)
+        replica = elect_leader(connect(api.kubeconfig(tmp_path)), "ops", "gpuwarden", SHORT)
         replica.start()
         wait_until(lambda: replica.state().trouble, SOON, "it is told")
         said = replica.state().trouble or ""
@@ -153,7 +153,7 @@ def test_when_the_api_server_is_gone_its_holder_stops_acting_in_time(story: Stor
         wait_until(lambda: not first.holds(), SOON, "it does not act any more")
         assert time.monotonic() - began < SHORT
         assert not second.holds()
-        with pytest.raises(NotLeadingError) as refused:
+        with pytest.raises(NotLeaderError) as refused:
             first.check()
         assert refused.value.holder is None, "that it was ours is not to say that it is"
 
@@ -173,11 +173,11 @@ def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again
         cleaning(tmp_path / "1", box, policy(), story=story, leading=first) as one,
         cleaning(tmp_path / "2", box, policy(), story=story, leading=second) as other,
     ):
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             other.run("images", None, "me")
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             other.restore("trash-1", "me")
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             other.release("n", "0", "me")
         (where,) = one.run("images", None, "me")
         run = ended(one, "images")
@@ -196,7 +196,7 @@ def test_only_who_holds_the_lease_cleans_up_and_what_it_began_is_not_begun_again
         assert len(runs(other)) == 1, "what had ended is not resumed"
 
 
-def _open(led: Led) -> list[str]:
+def _open(led: LeaseElector) -> list[str]:
     return [policy for policy, _, ran in led.record().all_runs() if ran.is_open]
 
 
@@ -222,7 +222,7 @@ def test_a_run_that_loses_the_lease_stops_and_the_next_holder_does_the_rest(stor
         assert images(story) == set()
 
 
-def _hesitate(made: Cleaning, leading: Led) -> None:
+def _hesitate(made: Cleaning, leading: LeaseElector) -> None:
     """Let the first replica be cut off from its lease after two items."""
     hands = made._runner._crew.executor._hands
     do, count = hands.do, iter(range(100))
@@ -240,7 +240,7 @@ def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: St
     now = time.time() // 60 * 60 + 30  # amid a minute: no other moment lies between what was begun and when it is asked
     clock = [now]
     with two(story, tmp_path) as (first, second):
-        first.begin("images", (), Ran(now + 120, "cron"), "cron images")
+        first.begin("images", (), RecordedRun(now + 120, "cron"), "cron images")
         with cleaning(
             tmp_path / "2", Outbox(), policy(every), story=story, leading=second, now=lambda: clock[0]
         ) as other:
@@ -285,7 +285,7 @@ def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path
         node = next(iter(other._cluster.view.nodes)).name
         wanted, admin = Cordon(nodes=(node,)), Person("admin", Role.ADMIN)
         acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), deeds, second)
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             acts.perform(wanted, admin, "zh")
         assert deeds.results == ["refused"]
         acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), deeds, first)
@@ -294,8 +294,8 @@ def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path
 
 def test_the_annotation_is_as_documented(story: Story, tmp_path: Path) -> None:
     with two(story, tmp_path) as (first, _):
-        first.begin("images", ("n1",), Ran(5.0, "cron"))
+        first.begin("images", ("n1",), RecordedRun(5.0, "cron"))
         api = LeaseApi(connect(str(story.kubeconfig(tmp_path))), "ops", "gpuwarden", 2.0)
         found = api.get()
         assert found is not None
-        assert found.annotations[RAN] == '{"runs":{"images":{"n1":[5.0,"cron",true,null,0,null,null]}}}'
+        assert found.annotations[LEDGER_ANNOTATION] == '{"runs":{"images":{"n1":[5.0,"cron",true,null,0,null,null]}}}'

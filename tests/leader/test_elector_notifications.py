@@ -11,7 +11,7 @@ import pytest
 
 from monitor.config.root import Config
 from monitor.daemon.alerting import Alerting, Sources
-from monitor.leader.elector import LeaseState, Led, NotLeadingError
+from monitor.leader.elector import LeaseState, LeaseElector, NotLeaderError
 from monitor.queries.alerts import AlertQuestions, NewSilence
 from monitor.sim.story import Story
 from monitor.web.context import Parts
@@ -45,7 +45,7 @@ class Moving:
 
 
 @contextmanager
-def alerting(state: Path, leading: Led, clock: Moving | None = None, **alerts: Any) -> Iterator[Alerting]:
+def alerting(state: Path, leading: LeaseElector, clock: Moving | None = None, **alerts: Any) -> Iterator[Alerting]:
     """Alerts of a replica. Nothing is sent: it is not started."""
     config = Config.model_validate({"daemon": {"alerts": {"receivers": RECEIVERS, **alerts}}}).daemon.alerts
     made = Alerting(config, str(state), "http://page", Sources, (clock or Moving()).time, leading)
@@ -71,11 +71,11 @@ def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story
     ):
         assert one.call(body(alert("a"))) == 1
         assert one.call(body(alert("a"))) == 0
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             other.call(body(alert("a")))  # Alertmanager tries again, until it finds the one
         first.stop()
         wait_until(second.holds, SOON, "the second takes over")
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             one.call(body(alert("a")))
         clock.now += 20
         assert other.call(body(alert("a"))) == 0, "the first has told it"
@@ -110,10 +110,10 @@ class Refusing:
     """Stands for what acts, in a replica that does not."""
 
     def call(self, _body: bytes) -> int:
-        raise NotLeadingError("ops/gpuwarden", "gpuwarden-1_ab12")
+        raise NotLeaderError("ops/gpuwarden", "gpuwarden-1_ab12")
 
     def run(self, _policy: str, _node: str | None, _by: str) -> tuple[str, ...]:
-        raise NotLeadingError("ops/gpuwarden", "gpuwarden-1_ab12")
+        raise NotLeaderError("ops/gpuwarden", "gpuwarden-1_ab12")
 
 
 class RefusingAlerts(Refusing, Alerts):

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.leader.lease import Claim, Lease, Seen, Step, WireLease, decide, given_back, held, lease_of, look
-from monitor.leader.lease_api import LeaseError, TakenError
+from monitor.leader.lease import LeaseClaim, Lease, ObservedLease, LeaseStep, WireLease, decide_step, released_body, held_body, lease_of, observe
+from monitor.leader.lease_api import LeaseError, LeaseConflictError
 from monitor.leader.lease_keeper import LeaseKeeper
 
-ME = Claim("me", 15.0)
+ME = LeaseClaim("me", 15.0)
 
 
 def lease(holder: str | None, version: str = "1", seconds: int | None = 15, **more: Any) -> Lease:
@@ -26,28 +26,28 @@ def lease(holder: str | None, version: str = "1", seconds: int | None = 15, **mo
 @pytest.mark.parametrize(
     ("name", "seen", "now", "step", "wait"),
     [
-        ("there is none", Seen(None, 0.0), 0.0, Step.CREATE, 0.0),
-        ("it is ours", Seen(lease("me"), 0.0), 999.0, Step.RENEW, 0.0),
-        ("it was given back", Seen(lease(None), 0.0), 0.0, Step.TAKE, 0.0),
-        ("another has it", Seen(lease("you"), 100.0), 100.0, Step.WAIT, 3.0),
-        ("another has it, for a moment still", Seen(lease("you"), 100.0), 114.0, Step.WAIT, 1.0),
-        ("another was not heard of for as long", Seen(lease("you"), 100.0), 115.0, Step.TAKE, 0.0),
-        ("another has it for longer than we would", Seen(lease("you", seconds=60), 100.0), 130.0, Step.WAIT, 3.0),
-        ("another has it for less than we would", Seen(lease("you", seconds=1), 100.0), 105.0, Step.WAIT, 3.0),
+        ("there is none", ObservedLease(None, 0.0), 0.0, LeaseStep.CREATE, 0.0),
+        ("it is ours", ObservedLease(lease("me"), 0.0), 999.0, LeaseStep.RENEW, 0.0),
+        ("it was given back", ObservedLease(lease(None), 0.0), 0.0, LeaseStep.TAKE, 0.0),
+        ("another has it", ObservedLease(lease("you"), 100.0), 100.0, LeaseStep.WAIT, 3.0),
+        ("another has it, for a moment still", ObservedLease(lease("you"), 100.0), 114.0, LeaseStep.WAIT, 1.0),
+        ("another was not heard of for as long", ObservedLease(lease("you"), 100.0), 115.0, LeaseStep.TAKE, 0.0),
+        ("another has it for longer than we would", ObservedLease(lease("you", seconds=60), 100.0), 130.0, LeaseStep.WAIT, 3.0),
+        ("another has it for less than we would", ObservedLease(lease("you", seconds=1), 100.0), 105.0, LeaseStep.WAIT, 3.0),
     ],
 )
-def test_what_to_do(name: str, seen: Seen, now: float, step: Step, wait: float) -> None:
-    decision = decide(seen, ME, now)
+def test_what_to_do(name: str, seen: ObservedLease, now: float, step: LeaseStep, wait: float) -> None:
+    decision = decide_step(seen, ME, now)
     assert decision.step is step, name
     assert decision.wait == pytest.approx(wait), name
 
 
 def test_one_that_was_written_to_is_seen_anew() -> None:
-    first = look(None, lease("you"), 10.0)
-    assert look(first, lease("you"), 12.0) == first
-    assert look(first, lease("you", version="2"), 12.0).since == 12.0
-    assert look(first, None, 12.0) == Seen(None, 12.0)
-    assert look(Seen(None, 1.0), None, 12.0).since == 1.0
+    first = observe(None, lease("you"), 10.0)
+    assert observe(first, lease("you"), 12.0) == first
+    assert observe(first, lease("you", version="2"), 12.0).since == 12.0
+    assert observe(first, None, 12.0) == ObservedLease(None, 12.0)
+    assert observe(ObservedLease(None, 1.0), None, 12.0).since == 1.0
 
 
 def test_what_others_wrote_into_it_is_kept() -> None:
@@ -56,7 +56,7 @@ def test_what_others_wrote_into_it_is_kept() -> None:
         "spec": {"holderIdentity": "you", "leaseTransitions": 4, "strategy": "OldestEmulationVersion"},
     }
     before = Lease("7", "you", 15, 4, {"x": "y"}, body)
-    made = held(before, "l", ME, 1_763_260_000.25, {"x": "y", "mine": "1"})
+    made = held_body(before, "l", ME, 1_763_260_000.25, {"x": "y", "mine": "1"})
     assert made["metadata"]["labels"] == {"a": "b"}
     assert made["metadata"]["resourceVersion"] == "7"
     assert made["metadata"]["annotations"] == {"x": "y", "mine": "1"}
@@ -65,7 +65,7 @@ def test_what_others_wrote_into_it_is_kept() -> None:
         "leaseDurationSeconds": 15, "acquireTime": "2025-11-16T02:26:40.250000Z",
         "renewTime": "2025-11-16T02:26:40.250000Z",
     }  # fmt: skip
-    assert "holderIdentity" not in given_back(Lease("8", "me", 15, 5, {}, made))["spec"]
+    assert "holderIdentity" not in released_body(Lease("8", "me", 15, 5, {}, made))["spec"]
     assert body["spec"]["holderIdentity"] == "you"  # type: ignore[index]  # any JSON
 
 
@@ -107,7 +107,7 @@ class World:
 
     def write(self, body: Mapping[str, Any], version: str | None) -> Lease:
         if (self.kept.version if self.kept is not None else None) != version:
-            raise TakenError("conflict")
+            raise LeaseConflictError("conflict")
         spec, own = body["spec"], str(next(self._versions))
         made = {**body, "metadata": {**body["metadata"], "resourceVersion": own}}
         notes = body["metadata"].get("annotations", {})
@@ -165,7 +165,7 @@ class Replica:
     keeper: LeaseKeeper = field(init=False)
 
     def __post_init__(self) -> None:
-        claim = Claim(f"replica-{self.number}", 15.0)
+        claim = LeaseClaim(f"replica-{self.number}", 15.0)
         offset = 1000.0 * self.number
         self.keeper = LeaseKeeper(Way(self.world), claim, lambda: offset + self.world.time * self.rate, lambda: 1e9)
 
@@ -264,7 +264,7 @@ def test_a_conflict_means_that_it_is_lost() -> None:
     replica.step()
     assert world.kept is not None
     world.write(world.kept.body, world.kept.version)  # somebody edits it
-    with pytest.raises(TakenError):
+    with pytest.raises(LeaseConflictError):
         replica.keeper.write("note", lambda _: "x")
     assert replica.keeper.term() is None
     replica.step()

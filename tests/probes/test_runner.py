@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.facts.services import ServiceFact
-from monitor.probes.runner import MOST_LEFT_BEHIND, ProbeError, ServiceProbes, ServiceTarget, look_at
+from monitor.probes.runner import MAX_ABANDONED, ProbeError, ServiceProbes, ServiceTarget, run_probe
 from monitor.probes.tcp import network_error
 from tests.agent.registries import Authority, registry
 from tests.agent.servers import answer, drip, flood, reset_after_reading, server, stay_silent
@@ -29,7 +29,7 @@ def target(kind: str, url: str, **more: Any) -> ServiceTarget:
 
 
 @contextmanager
-def probing(given: ServiceTarget, look: Callable[[ServiceTarget], None] = look_at) -> Iterator[ServiceProbes]:
+def probing(given: ServiceTarget, look: Callable[[ServiceTarget], None] = run_probe) -> Iterator[ServiceProbes]:
     probes = ServiceProbes([given], look)
     probes.start()
     try:
@@ -178,10 +178,10 @@ def test_one_that_hangs_is_left_behind_a_few_times_and_comes_back() -> None:
         release.wait(30)
 
     with probing(target("tcp", "tcp://x:1", limit=0.05, interval=0.05), hang) as probes:
-        wait_until(lambda: len(calls) == MOST_LEFT_BEHIND, 5, "it was tried as often as allowed")
+        wait_until(lambda: len(calls) == MAX_ABANDONED, 5, "it was tried as often as allowed")
         seen = probes.facts()[0].at
         wait_until(lambda: probes.facts()[0].at > seen + 0.3, 5, "rounds have gone by")
-        assert (len(calls), probes.facts()[0].cause) == (MOST_LEFT_BEHIND, "timeout")
+        assert (len(calls), probes.facts()[0].cause) == (MAX_ABANDONED, "timeout")
         release.set()
         wait_until(lambda: probes.facts()[0].ok, 5, "it is well again")
 

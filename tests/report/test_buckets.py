@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder
-from monitor.report.buckets import DAY, FIGURES, HOUR, Bucket, Tally, charge, hours, new_sums
+from monitor.report.buckets import DAY, FIGURES, HOUR, Bucket, GpuTimeTotals, charge, hours, new_sums
 from tests.report.builders import HOUR0, figures, gpu, holder, rounded, view
 
 CYCLE = 10.0
@@ -74,15 +74,15 @@ BUSY = view(gpu(GpuState.BUSY, holder(), load=1.0))
 FREE = view(gpu(GpuState.FREE))
 
 
-def tally(*looks: tuple[ClusterView, float, float]) -> Tally:
+def tally(*looks: tuple[ClusterView, float, float]) -> GpuTimeTotals:
     """Take views, each with how far both clocks are then."""
-    made = Tally(CYCLE)
+    made = GpuTimeTotals(CYCLE)
     for seen, wall, monotonic in looks:
         made.add(seen, HOUR0 + wall, 5000.0 + monotonic)
     return made
 
 
-def told(made: Tally) -> dict[int, dict[str, float]]:
+def told(made: GpuTimeTotals) -> dict[int, dict[str, float]]:
     """Return the figures by hour, counted from the first, over all owners."""
     sums: dict[int, dict[str, float]] = {}
     for bucket in made.buckets():
@@ -147,7 +147,7 @@ looks = st.lists(st.tuples(st.lists(cards, max_size=6), st.floats(0.0, 5000.0), 
 def test_every_second_of_every_card_is_in_exactly_one_place(
     given_looks: list[tuple[list[GpuView], float, float]],
 ) -> None:
-    made, wall, monotonic = Tally(CYCLE), HOUR0, 0.0
+    made, wall, monotonic = GpuTimeTotals(CYCLE), HOUR0, 0.0
     for seen, later, jump in given_looks:
         wall, monotonic = wall + later + jump, monotonic + later
         made.add(view(*seen), wall, monotonic)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from monitor.alert.lifecycle import Timing
-from monitor.cluster.agents.poller import SLOWEST
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS
 from monitor.cluster.gpu_state import StateLimits
 from monitor.detect.lib import growth
 from monitor.detect.rules import RULES, disk_io_saturated
@@ -94,12 +94,12 @@ TABLE: dict[tuple[str, str], Time] = {
     ("mount-lost", "*"): Time("after", reads="mounts"),
     ("node-down", "flapping"): Time(over="window", over_why="changes count for half an hour"),
     ("node-down", "*"): Time(),
-    ("agent-silent", "agent-down"): Time("silent_after", over=SLOWEST * POLL, over_why=_ASKED),
+    ("agent-silent", "agent-down"): Time("silent_after", over=MAX_SKIPPED_INTERVALS * POLL, over_why=_ASKED),
     ("agent-silent", "collector-failing"): Time("collector_after", 60.0, "from the first run that failed"),
     ("agent-silent", "*"): Time("collector_after"),
     ("actions-refused", "*"): Time(over="quiet", over_why="for so long nothing may be refused"),
     ("service-down", "*"): Time("after", PROBE, _PROBE, over=PROBE, over_why=_PROBE),
-    ("monitor-blind", "*"): Time(None, 60.0 + LOOK, "out of sight for a minute", SLOWEST * POLL, _ASKED),
+    ("monitor-blind", "*"): Time(None, 60.0 + LOOK, "out of sight for a minute", MAX_SKIPPED_INTERVALS * POLL, _ASKED),
 }  # fmt: skip
 _HOUR = Time(
     None, growth.FINE_SPAN + growth.FINE_STEP, "steady growth is seen over an hour, in steps of five minutes",

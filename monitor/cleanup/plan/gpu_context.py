@@ -20,7 +20,7 @@ Job = tuple[str | None, str]
 
 
 @dataclass(frozen=True)
-class Scene:
+class GpuPlanContext:
     """Everything of one moment. `notices` and `tried` say, by item, when its owner was told, and its eviction tried.
 
     `snapshots` are those of agents that speak now.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from monitor.cleanup.plan.gpu_context import Scene
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.references import FINISHED
 from monitor.cleanup.plan.select import Cover
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -16,12 +16,12 @@ from monitor.facts.kube import PodFact
 PROTECTIONS = (
     "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "unknown",
 )  # fmt: skip
-WORKS_FROM = 0.35  # of its power limit: so much no card draws that does nothing, whatever its utilisation says
+MIN_BUSY_POWER_RATIO = 0.35  # of its power limit: so much no card draws that does nothing, whatever its utilisation says
 PROCESS = "process"
 
 
 @dataclass(frozen=True)
-class Grip:
+class GpuHold:
     """A hold on a card, since when, and what protects it. Either a process or a pod has to go."""
 
     gpu: GpuView
@@ -48,7 +48,7 @@ class Grip:
         return named or (self.holder.pod_uid if self.holder else None) or "?"
 
 
-def zombies(scene: Scene) -> Iterator[Grip]:
+def zombies(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield what dead pods left on cards."""
     after = scene.policy.zombie_after
     for gpu in scene.view.gpus if after is not None else ():
@@ -59,7 +59,7 @@ def zombies(scene: Scene) -> Iterator[Grip]:
                 yield from _remains(scene, gpu, holder, after or 0.0)
 
 
-def _remains(scene: Scene, gpu: GpuView, holder: Holder, after: float) -> Iterator[Grip]:
+def _remains(scene: GpuPlanContext, gpu: GpuView, holder: Holder, after: float) -> Iterator[GpuHold]:
     """Yield each process of a dead pod, or the pod itself while its container lives: ending that is the kubelet's."""
     pod = scene.pods.get(holder.pod_uid or "")
     since = gpu.since if gpu.since is not None else scene.now
@@ -67,11 +67,11 @@ def _remains(scene: Scene, gpu: GpuView, holder: Holder, after: float) -> Iterat
     for process in scene.processes(gpu, holder.pod_uid):
         runs = scene.container_runs(process, gpu.node)
         if runs and pod is not None:
-            yield Grip(gpu, "zombie", since, early or _elsewhere(pod, (gpu,)) or _ending(pod), holder, pod)
+            yield GpuHold(gpu, "zombie", since, early or _elsewhere(pod, (gpu,)) or _ending(pod), holder, pod)
             continue
         covered = early or (Cover("container-left", (process.container_id or "")[:12]) if runs else None)
         covered = covered or (Cover("unknown") if runs is None or process.started_at is None else None)
-        yield Grip(gpu, "zombie", since, covered, holder, pod, process)
+        yield GpuHold(gpu, "zombie", since, covered, holder, pod, process)
 
 
 def _elsewhere(pod: PodFact, cards: tuple[GpuView, ...]) -> Cover | None:
@@ -84,7 +84,7 @@ def _ending(pod: PodFact) -> Cover | None:
     return Cover("terminating") if pod.deletion_at is not None or pod.phase not in FINISHED else None
 
 
-def idle_pods(scene: Scene) -> Iterator[Grip]:
+def idle_pods(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield the live pods that have a card and have done nothing with any for long."""
     after = scene.policy.idle_after
     if after is None:
@@ -105,7 +105,7 @@ def idle_pods(scene: Scene) -> Iterator[Grip]:
             or _job_works(scene, holder, uid)
             or _young(scene, since, after)
         )
-        yield Grip(gpu, "idle", since, covered, holder, pod)
+        yield GpuHold(gpu, "idle", since, covered, holder, pod)
 
 
 def started_at(pod: PodFact) -> float:
@@ -115,7 +115,7 @@ def started_at(pod: PodFact) -> float:
     return known if known is not None else float("inf")
 
 
-def _working(scene: Scene, cards: tuple[GpuView, ...]) -> Cover | None:
+def _working(scene: GpuPlanContext, cards: tuple[GpuView, ...]) -> Cover | None:
     """Return that one of a pod's cards works, or may."""
     for gpu in cards:
         if gpu.state is not GpuState.IDLE_HELD or gpu.idle_since is None:
@@ -125,12 +125,12 @@ def _working(scene: Scene, cards: tuple[GpuView, ...]) -> Cover | None:
             return Cover("unknown", gpu.node)
         if card.power_watts is None or not card.power_limit_watts:
             continue  # a card that does not measure it is judged by its utilisation alone
-        if card.power_watts >= WORKS_FROM * card.power_limit_watts:
+        if card.power_watts >= MIN_BUSY_POWER_RATIO * card.power_limit_watts:
             return Cover("draws-power", f"{card.power_watts:.0f} W")
     return None
 
 
-def _job_works(scene: Scene, holder: Holder, uid: str) -> Cover | None:
+def _job_works(scene: GpuPlanContext, holder: Holder, uid: str) -> Cover | None:
     """Return that another pod of the same job works, may work, or has yet to start: the job needs all of them."""
     for other in scene.pods_of_job.get((holder.namespace, holder.job or uid), ()):
         if other.uid == uid or other.phase in FINISHED:
@@ -145,7 +145,7 @@ def _job_works(scene: Scene, holder: Holder, uid: str) -> Cover | None:
     return None
 
 
-def orphans(scene: Scene) -> Iterator[Grip]:
+def orphans(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield processes on cards that belong to no pod. Outside Kubernetes that is how work is done."""
     after = scene.policy.orphan_after
     for gpu in scene.view.gpus if after is not None else ():
@@ -155,10 +155,10 @@ def orphans(scene: Scene) -> Iterator[Grip]:
         since = gpu.since if gpu.since is not None else scene.now
         for process in scene.processes(gpu, None):
             if process.kind != "graphics" and process.state != "gone":
-                yield Grip(gpu, "orphan", since, _stranger(scene, gpu, process, since), process=process)
+                yield GpuHold(gpu, "orphan", since, _stranger(scene, gpu, process, since), process=process)
 
 
-def _stranger(scene: Scene, gpu: GpuView, process: GpuProcessFact, since: float) -> Cover | None:
+def _stranger(scene: GpuPlanContext, gpu: GpuView, process: GpuProcessFact, since: float) -> Cover | None:
     """Return why a process without a pod may be where it is."""
     name = process.name
     if name is None or process.started_at is None:
@@ -173,9 +173,9 @@ def _stranger(scene: Scene, gpu: GpuView, process: GpuProcessFact, since: float)
     return in_container or _blind(scene, gpu) or _young(scene, lasting, scene.policy.orphan_after or 0.0)
 
 
-def _blind(scene: Scene, gpu: GpuView) -> Cover | None:
+def _blind(scene: GpuPlanContext, gpu: GpuView) -> Cover | None:
     return Cover("unknown", gpu.node) if scene.unseen(gpu.node) else None
 
 
-def _young(scene: Scene, since: float, after: float) -> Cover | None:
+def _young(scene: GpuPlanContext, since: float, after: float) -> Cover | None:
     return Cover("too-young") if scene.now - since < after else None

@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.base.active_clock import BEAT, Lifetime
+from monitor.base.active_clock import TICK_SECONDS, ActiveClock
 from monitor.cluster.agents.client import AgentError, AgentTls, HttpFetch
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
 log = logging.getLogger(__name__)
-SLOWEST = 8  # a silent agent is asked at least every so many intervals
-FIRST_SPREAD = 1.0  # somebody has just started the daemon and is waiting
-LOOK_FOR_TARGETS = 5.0
-LONGEST_ERROR = 500
-SET = 1.0  # seconds from which on a difference of the two clocks means that one was set, or that we stood still
+MAX_SKIPPED_INTERVALS = 8  # a silent agent is asked at least every so many intervals
+FIRST_SPREAD_SECONDS = 1.0  # somebody has just started the daemon and is waiting
+TARGET_REFRESH_SECONDS = 5.0
+MAX_ERROR_CHARS = 500
+CLOCK_STEP_SECONDS = 1.0  # seconds from which on a difference of the two clocks means that one was set, or that we stood still
 _decode = msgspec.json.Decoder(NodeSnapshot).decode
 
 Fetch = Callable[[str], bytes]
@@ -47,7 +47,7 @@ class PollSettings:
 
 
 @dataclass(eq=False)
-class _Watched:
+class _PolledTarget:
     """A target for as long as it is one. What comes back after that belongs to nobody, even if it is one again."""
 
     target: str
@@ -57,7 +57,7 @@ class _Watched:
     clock: float  # by how much the time of day was ahead of our lifetime when the fact was noted
 
 
-_Lane = queue.SimpleQueue[_Watched | None]
+_Lane = queue.SimpleQueue[_PolledTarget | None]
 
 
 class AgentPoller:
@@ -75,13 +75,13 @@ class AgentPoller:
         self._http = HttpFetch(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _PolledTarget] = {}
         self._names: dict[str, str] = {}  # target -> what it calls its node, where nobody else has said
-        self._due: list[tuple[float, str, _Watched]] = []  # a heap; a target is in it, in a lane, or being asked
+        self._due: list[tuple[float, str, _PolledTarget]] = []  # a heap; a target is in it, in a lane, or being asked
         self._prompt: _Lane = queue.SimpleQueue()
         self._slow: _Lane = queue.SimpleQueue()
         self._changed = threading.Condition()
-        self._lifetime = Lifetime()
+        self._lifetime = ActiveClock()
         self._stopping = False
 
     @property
@@ -125,7 +125,7 @@ class AgentPoller:
         """Take up new targets and forget those that are gone, or have become another node's."""
         wanted = dict(self._targets())
         with self._changed:
-            spread = None if self._watched else min(FIRST_SPREAD, self._settings.interval)
+            spread = None if self._watched else min(FIRST_SPREAD_SECONDS, self._settings.interval)
             self._watched = {
                 target: known
                 for target, known in self._watched.items()
@@ -140,13 +140,13 @@ class AgentPoller:
 
     def _take_up(self, target: str, node: str | None, spread: float | None) -> None:
         fact = AgentFact(target=target, node=node)
-        new = _Watched(target, node, random.random(), fact, self._clock())  # noqa: S311  # spreads load, keeps no secret
+        new = _PolledTarget(target, node, random.random(), fact, self._clock())  # noqa: S311  # spreads load, keeps no secret
         now = time.monotonic()
         due = self._next_moment(new, now) if spread is None else now + new.phase * spread
         self._watched[target] = new
         heapq.heappush(self._due, (due, target, new))
 
-    def _is_watched(self, one: _Watched) -> bool:
+    def _is_watched(self, one: _PolledTarget) -> bool:
         return self._watched.get(one.target) is one
 
     def _keep_schedule(self) -> None:
@@ -158,13 +158,13 @@ class AgentPoller:
                     self.update_targets()
                 except Exception:  # a source of targets that fails leaves the ones we have
                     log.exception("finding agents")
-                look_at = time.monotonic() + min(LOOK_FOR_TARGETS, self._settings.interval)
-            self._lifetime.beat()
+                look_at = time.monotonic() + min(TARGET_REFRESH_SECONDS, self._settings.interval)
+            self._lifetime.tick()
             with self._changed:
                 self._hand_out(time.monotonic())
                 next_at = min(look_at, self._due[0][0]) if self._due else look_at
                 if not self._stopping:
-                    self._changed.wait(min(BEAT, max(0.0, next_at - time.monotonic())))
+                    self._changed.wait(min(TICK_SECONDS, max(0.0, next_at - time.monotonic())))
 
     def _hand_out(self, now: float) -> None:
         while self._due and self._due[0][0] <= now:
@@ -191,12 +191,12 @@ class AgentPoller:
                     heapq.heappush(self._due, (self._next_moment(one, time.monotonic()), one.target, one))
                     self._changed.notify()
 
-    def _ask(self, one: _Watched) -> AgentFact:
+    def _ask(self, one: _PolledTarget) -> AgentFact:
         """Ask one agent and return what is known of it after that."""
         began, wall = time.monotonic(), time.time()
         before = _set_by(one.fact, self._clock() - one.clock)
         try:
-            snapshot = understand(self._fetch(one.target))
+            snapshot = decode_snapshot(self._fetch(one.target))
             node = one.node or self._own_name(one.target, snapshot.node)
             if snapshot.node != node:  # whatever is planned from it must not be done to the node that it says it is
                 snapshot = msgspec.structs.replace(snapshot, node=node)
@@ -231,14 +231,14 @@ class AgentPoller:
         except Exception:  # whoever listens must not stop us from asking
             log.exception("a listener failed")
 
-    def _next_moment(self, one: _Watched, now: float) -> float:
+    def _next_moment(self, one: _PolledTarget, now: float) -> float:
         """Return when it is asked next. One that has been silent for a while lets moments pass, up to a bound."""
         interval = self._settings.interval
-        moments = min(max(1, one.fact.failures - 1), SLOWEST)
+        moments = min(max(1, one.fact.failures - 1), MAX_SKIPPED_INTERVALS)
         return now - (now - one.phase * interval) % interval + moments * interval
 
 
-def understand(body: bytes) -> NodeSnapshot:
+def decode_snapshot(body: bytes) -> NodeSnapshot:
     """Given what an agent sent, return the snapshot that it is. Raise AgentError if it is none."""
     try:
         return _decode(body)
@@ -250,7 +250,7 @@ def understand(body: bytes) -> NodeSnapshot:
 
 def _failed(fact: AgentFact, now: float, error: str) -> AgentFact:
     return msgspec.structs.replace(
-        fact, silent_since=fact.silent_since or now, error=error[:LONGEST_ERROR], failures=fact.failures + 1
+        fact, silent_since=fact.silent_since or now, error=error[:MAX_ERROR_CHARS], failures=fact.failures + 1
     )
 
 
@@ -260,7 +260,7 @@ def _set_by(fact: AgentFact, seconds: float) -> AgentFact:
     A machine that is woken up or gets its time from elsewhere may jump by hours, and a daemon that was paused has asked
     nobody meanwhile.
     """
-    if abs(seconds) < SET:
+    if abs(seconds) < CLOCK_STEP_SECONDS:
         return fact
     return msgspec.structs.replace(
         fact,

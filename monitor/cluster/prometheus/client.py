@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import msgspec
 import requests
 
-from monitor.cluster.prometheus.query import Series
+from monitor.cluster.prometheus.query import QuerySeries
 from monitor.probes.tcp import network_error
 
-MAX_BODY = 256 * 1024 * 1024
-PIECE = 256 * 1024
-LONGEST_WORD = 300
+MAX_BODY_BYTES = 256 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
+MAX_ERROR_CHARS = 300
 NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is what comes before /api/v1"
 
 
@@ -45,20 +45,20 @@ class StoreSettings:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoreAnswer:
     """What the store says. `missing` is what it could not ask itself, where it stands for several."""
 
-    series: list[Series]
+    series: list[QuerySeries]
     missing: str | None = None
 
 
-class _Data(msgspec.Struct):
-    result: list[Series]
+class _QueryData(msgspec.Struct):
+    result: list[QuerySeries]
 
 
-class _Body(msgspec.Struct, rename={"is_partial": "isPartial"}):
+class _QueryBody(msgspec.Struct, rename={"is_partial": "isPartial"}):
     status: str
-    data: _Data | None = None
+    data: _QueryData | None = None
     error: str = ""
     warnings: list[str] | None = None
     is_partial: bool = False
@@ -71,7 +71,7 @@ class MetricStore:
         self._settings = settings
         self._url = f"{settings.url.rstrip('/')}/api/v1/query"
         self.name = urlsplit(settings.url).netloc
-        self._decode = msgspec.json.Decoder(_Body).decode
+        self._decode = msgspec.json.Decoder(_QueryBody).decode
         self._session = requests.Session()
         self._session.trust_env = False
         self._session.verify = settings.ca_file or True
@@ -81,7 +81,7 @@ class MetricStore:
         """Keep no connection."""
         self._session.close()
 
-    def query(self, expression: str, at: float) -> Answer:
+    def query(self, expression: str, at: float) -> StoreAnswer:
         """Given a question and a moment, return the series. Raise StoreError."""
         # VictoriaMetrics would answer for half a minute ago; `nocache` says that we mean the moment that we name.
         form = {"query": expression, "time": f"{at:.3f}", "nocache": "1", "timeout": f"{self._settings.limit:g}s"}
@@ -93,8 +93,8 @@ class MetricStore:
         if answer.is_partial:
             # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
             raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
-        missing = "; ".join(answer.warnings)[:LONGEST_WORD] if answer.warnings else None
-        return Answer(answer.data.result if answer.data else [], missing)
+        missing = "; ".join(answer.warnings)[:MAX_ERROR_CHARS] if answer.warnings else None
+        return StoreAnswer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
         deadline = time.monotonic() + self._settings.limit
@@ -108,12 +108,12 @@ class MetricStore:
             stream=True,
         ) as response:
             body = bytearray()
-            for piece in response.iter_content(PIECE):
+            for piece in response.iter_content(PIECE_BYTES):
                 body += piece
                 if time.monotonic() > deadline:
                     raise TimeoutError("the answer does not come to an end")
-                if len(body) > MAX_BODY:
-                    raise StoreError(self._says(f"answers with more than {MAX_BODY >> 20} MiB"), too_much=True)
+                if len(body) > MAX_BODY_BYTES:
+                    raise StoreError(self._says(f"answers with more than {MAX_BODY_BYTES >> 20} MiB"), too_much=True)
             return response.status_code, bytes(body)
 
     def _headers(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ class MetricStore:
         except ValueError as error:
             raise StoreError(f"daemon.prometheus.password_file: {error}") from None
 
-    def _understood(self, status: int, body: bytes) -> _Body:
+    def _understood(self, status: int, body: bytes) -> _QueryBody:
         """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
         try:
             answer = self._decode(body)
@@ -139,7 +139,7 @@ class MetricStore:
             raise StoreError(self._says(_without_json(status))) from None
         if status == HTTPStatus.OK and answer.status == "success":
             return answer
-        said = " ".join(answer.error.split())[:LONGEST_WORD]
+        said = " ".join(answer.error.split())[:MAX_ERROR_CHARS]
         if status == HTTPStatus.BAD_REQUEST:
             raise StoreError(
                 self._says(f"does not understand the question, is daemon.prometheus.selector right? {said}")
@@ -155,7 +155,7 @@ class MetricStore:
         return f"cannot be reached: {found}"
 
     def _says(self, what: str) -> str:
-        return f"{self.name} {what}"[:LONGEST_WORD]
+        return f"{self.name} {what}"[:MAX_ERROR_CHARS]
 
 
 def _without_json(status: int) -> str:

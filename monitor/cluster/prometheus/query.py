@@ -15,7 +15,7 @@ LABEL = r'[A-Za-z_][A-Za-z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"'
 SELECTOR = re.compile(rf"\s*{LABEL}\s*(?:,\s*{LABEL}\s*)*")
 
 
-class Series(msgspec.Struct, gc=False):
+class QuerySeries(msgspec.Struct, gc=False):
     """One series of an answer: its labels, and when and what."""
 
     metric: dict[str, str]

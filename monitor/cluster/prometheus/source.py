@@ -17,11 +17,11 @@ import msgspec
 
 from monitor.cluster.agents.poller import Targets
 from monitor.cluster.prometheus import query as ask
-from monitor.cluster.prometheus.client import Answer, MetricStore, StoreError, StoreSettings
+from monitor.cluster.prometheus.client import StoreAnswer, MetricStore, StoreError, StoreSettings
 from monitor.cluster.prometheus.series.rebuild import FAST_FAMILIES, SLOW_FAMILIES, SeriesError, merge, rebuild
 from monitor.cluster.prometheus.targets import (
     NEVER,
-    Seen,
+    ScrapeState,
     any_up,
     heard,
     newest_scrapes,
@@ -37,10 +37,10 @@ from monitor.facts.node import NodeSnapshot
 
 log = logging.getLogger(__name__)
 SOURCE = "prometheus"
-SETTLED = 1.0  # what was scraped in this last second may be visible in part
-SLOW_EVERY = 60.0  # how often images and the like are asked for
-KNOWN_EVERY = 60.0  # how often it is asked who was an agent of late
-BATCH = 40  # agents in one question: 25,000 series, 15 MB
+SETTLE_SECONDS = 1.0  # what was scraped in this last second may be visible in part
+SLOW_PARTS_SECONDS = 60.0  # how often images and the like are asked for
+KNOWN_AGENTS_SECONDS = 60.0  # how often it is asked who was an agent of late
+MAX_BATCH_NODES = 40  # agents in one question: 25,000 series, 15 MB
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class PrometheusNodes:
         self._by_node: dict[str, AgentFact] = {}
         self._slow: dict[str, tuple[float, NodeSnapshot]] = {}  # by instance: when asked, and the slow parts
         self._known: tuple[float, dict[str, str]] = (float("-inf"), {})
-        self._batch = BATCH
+        self._batch = MAX_BATCH_NODES
         self._source = SourceView(name=SOURCE, ok=False, why="starting")
         self._lock = threading.Lock()
         self._looked = threading.Event()
@@ -131,19 +131,19 @@ class PrometheusNodes:
         self._publish(self._all(seen, fresh, missing, now), missing or NEVER, now)
         self._note(f"its answer is not complete: {missing}" if missing else None, now)
 
-    def _see(self, now: float) -> tuple[Seen, str | None]:
+    def _see(self, now: float) -> tuple[ScrapeState, str | None]:
         """Ask which agents there are; return that, and what the store could not see itself."""
-        selector, at = self._settings.selector, now - SETTLED
+        selector, at = self._settings.selector, now - SETTLE_SECONDS
         up = self._store.query(ask.agents_up(selector), at)
         scraped = self._store.query(ask.agents_scraped(selector), at)
         missing = up.missing or scraped.missing
-        if now - self._known[0] >= KNOWN_EVERY:
+        if now - self._known[0] >= KNOWN_AGENTS_SECONDS:
             known = self._store.query(ask.agents_known(selector), at)
             self._known = (now, nodes_of(known.series))
             missing = missing or known.missing
-        return Seen(any_up(up.series), newest_scrapes(scraped.series), self._known[1]), missing
+        return ScrapeState(any_up(up.series), newest_scrapes(scraped.series), self._known[1]), missing
 
-    def _read(self, seen: Seen, now: float) -> Iterator[dict[str, AgentFact]]:
+    def _read(self, seen: ScrapeState, now: float) -> Iterator[dict[str, AgentFact]]:
         """Yield what the agents with news say, some at a time. Raise StoreError."""
         waiting = sorted(name for name, scrape in seen.scrapes.items() if self._is_news(name, scrape.at))
         while waiting and not self._stopping.is_set():
@@ -161,8 +161,8 @@ class PrometheusNodes:
         before = self._by_instance.get(instance)
         return before is None or before.received_at is None or scraped_at > before.received_at
 
-    def _read_batch(self, batch: Sequence[str], seen: Seen, now: float) -> dict[str, AgentFact]:
-        due = [name for name in batch if name not in self._slow or now - self._slow[name][0] >= SLOW_EVERY]
+    def _read_batch(self, batch: Sequence[str], seen: ScrapeState, now: float) -> dict[str, AgentFact]:
+        due = [name for name in batch if name not in self._slow or now - self._slow[name][0] >= SLOW_PARTS_SECONDS]
         for name, snapshot in self._snapshots(due, SLOW_FAMILIES, seen, now).items():
             if isinstance(snapshot, NodeSnapshot):
                 self._slow[name] = (now, snapshot)
@@ -177,13 +177,13 @@ class PrometheusNodes:
         return found
 
     def _snapshots(
-        self, instances: Sequence[str], families: Sequence[str], seen: Seen, now: float
+        self, instances: Sequence[str], families: Sequence[str], seen: ScrapeState, now: float
     ) -> dict[str, NodeSnapshot | SeriesError]:
         """Ask for the series of some agents, and return what they make, or why they make nothing."""
         if not instances:
             return {}
         question = ask.families(families, instances, self._settings.selector)
-        answer: Answer = self._store.query(question, now - SETTLED)
+        answer: StoreAnswer = self._store.query(question, now - SETTLE_SECONDS)
         found: dict[str, NodeSnapshot | SeriesError] = {}
         for name, samples in samples_of(answer.series, {name: seen.scrapes[name] for name in instances}).items():
             try:
@@ -192,7 +192,7 @@ class PrometheusNodes:
                 found[name] = error
         return found
 
-    def _all(self, seen: Seen, fresh: dict[str, AgentFact], missing: str | None, now: float) -> dict[str, AgentFact]:
+    def _all(self, seen: ScrapeState, fresh: dict[str, AgentFact], missing: str | None, now: float) -> dict[str, AgentFact]:
         """Return every agent: those with news, those without, and those of which nothing is heard."""
         agents = dict(fresh)
         for name in seen.instances | (self._by_instance.keys() if missing else set()):

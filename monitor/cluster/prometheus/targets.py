@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from monitor.cluster.prometheus.query import Series
+from monitor.cluster.prometheus.query import QuerySeries
 from monitor.cluster.prometheus.series.rebuild import OWN_LABELS, READS, Sample
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
@@ -29,7 +29,7 @@ class Scrape:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ScrapeState:
     """What the store says at one moment, by instance. `nodes` are those of agents that it knew of late."""
 
     up: Mapping[str, bool] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Seen:
         return {*self.up, *self.scrapes, *self.nodes}
 
 
-def newest_scrapes(series: Iterable[Series]) -> dict[str, Scrape]:
+def newest_scrapes(series: Iterable[QuerySeries]) -> dict[str, Scrape]:
     """Given when each target was last scraped, return the newest scrape of each instance. Two replicas may have one."""
     found: dict[str, Scrape] = {}
     for each in series:
@@ -57,7 +57,7 @@ def _newer(scrape: Scrape) -> tuple[float, list[tuple[str, str]]]:
     return scrape.at, sorted(scrape.labels.items())
 
 
-def any_up(series: Iterable[Series]) -> dict[str, bool]:
+def any_up(series: Iterable[QuerySeries]) -> dict[str, bool]:
     """Given `up` of each target, return whether anybody can scrape it."""
     found: dict[str, bool] = {}
     for each in series:
@@ -66,7 +66,7 @@ def any_up(series: Iterable[Series]) -> dict[str, bool]:
     return found
 
 
-def nodes_of(series: Iterable[Series]) -> dict[str, str]:
+def nodes_of(series: Iterable[QuerySeries]) -> dict[str, str]:
     """Given the info series of agents, return the node of each instance."""
     return {each.metric.get(INSTANCE, ""): _own(each.metric, "node") for each in series if _own(each.metric, "node")}
 
@@ -75,7 +75,7 @@ def _own(labels: Mapping[str, str], name: str) -> str:
     return labels.get(f"exported_{name}") or labels.get(name, "")
 
 
-def samples_of(series: Iterable[Series], scrapes: Mapping[str, Scrape]) -> dict[str, list[Sample]]:
+def samples_of(series: Iterable[QuerySeries], scrapes: Mapping[str, Scrape]) -> dict[str, list[Sample]]:
     """Given series of some instances, return the samples of each as the agent exposed them.
 
     What another replica scraped is left out. A label that the target has too was renamed on the way (`exported_pod`),
@@ -131,7 +131,7 @@ def unheard(before: AgentFact | None, instance: str, node: str | None, error: st
     )
 
 
-def why_unheard(seen: Seen, instance: str) -> str | None:
+def why_unheard(seen: ScrapeState, instance: str) -> str | None:
     """Return why nothing is heard of an agent; None if it is heard."""
     up = seen.up.get(instance)
     if up is False:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from monitor.agent.server import AgentServer
-from monitor.cluster.agents.poller import SLOWEST, AgentPoller
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS, AgentPoller
 from tests.cluster.agents.polling import only, poll, polling, settings, until
 from tests.support import wait_until
 from tests.support.fake_agents import (
@@ -186,8 +186,8 @@ def test_a_silent_agent_is_asked_less_often_but_never_forgotten() -> None:
         gaps = [later - earlier for earlier, later in zip(agent.asked, agent.asked[1:], strict=False)]
     assert 6 <= len(gaps) <= 20, "and not 64"
     assert max(gaps[:2]) < 3 * interval, "one lost answer is no reason to look away"
-    assert gaps[-1] > (SLOWEST - 2) * interval
-    assert max(gaps) < (SLOWEST + 1) * interval + 0.2
+    assert gaps[-1] > (MAX_SKIPPED_INTERVALS - 2) * interval
+    assert max(gaps) < (MAX_SKIPPED_INTERVALS + 1) * interval + 0.2
 
 
 def test_polls_are_spread_over_the_interval() -> None:

@@ -68,7 +68,7 @@ def test_a_plan_goes_by_what_the_agent_says_and_each_is_asked_once() -> None:
         return agent(name, images=()) if name == "n1" else AgentFact(target="x", node=name, silent_since=NOW)
 
     nothing: Any = None
-    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), first_hand=ask)
+    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), fetch_agent=ask)
     gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
     told = gatherer.told
     assert (len(told), list(told), asked) == (3, ["n1", "n2", "n3"], [])

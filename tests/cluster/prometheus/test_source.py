@@ -12,7 +12,7 @@ import pytest
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.prometheus import source as prometheus
 from monitor.cluster.prometheus.client import StoreSettings
-from monitor.cluster.prometheus.first_hand import FirstHand
+from monitor.cluster.prometheus.direct import DirectAgentReader
 from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
 from monitor.cluster.prometheus.targets import DOWN, DROPPED, NEVER, TOO_OLD
 from monitor.cluster.sources import agent_sources
@@ -97,7 +97,7 @@ def test_images_are_asked_for_once_a_minute(store: FakeStore) -> None:
 
 
 def test_agents_are_asked_for_some_at_a_time(store: FakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus, "BATCH", 3)
+    monkeypatch.setattr(prometheus, "MAX_BATCH_NODES", 3)
     for number in range(8):
         store.scrape(bare(f"gpu-{number}"))
     assert len(Asking(store).look()) == 8
@@ -316,7 +316,7 @@ def test_an_agent_is_asked_itself_where_it_matters() -> None:
     settings = PollSettings(interval=1, limit=1, crew=1, token=None)
     with FakeAgent(reports("gpu-01")) as agent:
         known = (AgentFact(target=agent.target, node="gpu-01"), AgentFact(target=agent.target, node="gpu-02"))
-        first_hand = FirstHand(settings, lambda: known)
+        first_hand = DirectAgentReader(settings, lambda: known)
         told = first_hand.ask("gpu-01")
         assert told is not None
         assert told.snapshot is not None

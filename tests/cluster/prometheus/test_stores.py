@@ -162,13 +162,13 @@ def test_a_plan_is_made_from_what_the_agent_says_itself(story: Story, stores: di
     with Way(story, tmp_path, **through(stores["victoria-metrics"])) as way:
         wait_until(lambda: len(way.cluster.poller.facts()) == NODES, 30, "all agents are known")
         known = next(fact for fact in way.cluster.poller.facts() if fact.node == "gpu01")
-        told = way.cluster.first_hand("gpu01")
+        told = way.cluster.fetch_agent("gpu01")
         assert told is not None
         assert told.target == known.target
         assert told.snapshot is not None
         assert told.snapshot.at > (known.received_at or 0.0) - 1
-        silent = way.cluster.first_hand("gpu06")
+        silent = way.cluster.fetch_agent("gpu06")
         assert silent is not None
         assert silent.snapshot is None
         assert silent.error
-        assert way.cluster.first_hand("gpu99") is None
+        assert way.cluster.fetch_agent("gpu99") is None

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cluster.view import Memory
+from monitor.cluster.view import ViewMemory
 from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
@@ -20,7 +20,7 @@ DONE = pod("done", phase="Succeeded")
 LEAVING = pod("leaving", deletion_at=NOW - 600)
 LATE = pod("late", deletion_at=NOW - 599)
 GONE = pod("gone")
-MISSING = Memory(missing={GONE.uid: NOW - 300})
+MISSING = ViewMemory(missing={GONE.uid: NOW - 300})
 LONG = {f"n1/0/{name}": NOW - 60 for name in ("team/done", "uid-gone")}
 SHORT = {key: at + 1 for key, at in LONG.items()}
 
@@ -35,7 +35,7 @@ class Case:
     agent: AgentFact
     expect: tuple[str, ...]
     memory: Any = field(default_factory=lambda: LONG)
-    before: Memory = MISSING
+    before: ViewMemory = MISSING
 
 
 CASES = (

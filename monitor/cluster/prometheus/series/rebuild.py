@@ -34,7 +34,7 @@ class SeriesError(Exception):
 
 def rebuild(samples: Iterable[Sample]) -> NodeSnapshot:
     """Given the samples of one agent, return the snapshot that they were rendered from. Raise SeriesError."""
-    draft = _Draft()
+    draft = _SnapshotDraft()
     try:
         for name, labels, value in samples:
             draft.take(name, labels, value)
@@ -54,7 +54,7 @@ def merge(fast: NodeSnapshot, slow: NodeSnapshot | None) -> NodeSnapshot:
     return msgspec.structs.replace(fast, **parts)
 
 
-class _Draft:
+class _SnapshotDraft:
     """A snapshot in the making."""
 
     def __init__(self) -> None:
@@ -175,7 +175,7 @@ def _required(fact: type[Fact]) -> frozenset[str]:
     return frozenset(field.name for field in msgspec.structs.fields(fact) if field.required)
 
 
-class _Rule(NamedTuple):
+class _FamilyRule(NamedTuple):
     """What to do with a sample of one family: a `Take`, ready for a million of them."""
 
     place: _Place
@@ -188,10 +188,10 @@ class _Rule(NamedTuple):
     each: tuple[str, str] | None
 
 
-def _rule(path: str, take: Take) -> _Rule:
+def _rule(path: str, take: Take) -> _FamilyRule:
     way, _, last = (take.value or "").rpartition(".")
     words = tuple(take.words.items())
-    return _Rule(_place(path), way or None, last or None, "{" in last, take.truth, words, take.known, take.each)
+    return _FamilyRule(_place(path), way or None, last or None, "{" in last, take.truth, words, take.known, take.each)
 
 
 def _reads(thing: Thing, take: Take) -> frozenset[str]:

@@ -13,7 +13,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
 
-class FirstHand:
+class DirectAgentReader:
     """Asks agents, from any number of threads. `agents` are those that are known."""
 
     def __init__(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.cluster.live import status_line
-from monitor.cluster.rounds import Rounds
+from monitor.cluster.rejoin import RejoinSchedule
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Identity, NodeView, PodView, SourceView
 
 CYCLE = 10.0
@@ -18,7 +18,7 @@ NOBODY = frozenset[str]()
 
 
 def deal(nodes: list[str], ticks: list[float]) -> list[frozenset[str]]:
-    rounds = Rounds(CYCLE)
+    rounds = RejoinSchedule(CYCLE)
     return [rounds.due(nodes, NOBODY, now)[0] for now in ticks]
 
 
@@ -35,14 +35,14 @@ def test_every_node_comes_up_once_a_cycle_and_evenly(count: int, beats: int) -> 
 
 
 def test_a_round_begins_once_a_cycle() -> None:
-    rounds = Rounds(CYCLE)
+    rounds = RejoinSchedule(CYCLE)
     began = [now for now in range(35) if rounds.due(["a"], NOBODY, float(now))[1]]
     assert began == [0, 10, 20, 30]
 
 
 def test_after_a_stall_everybody_who_waited_comes_up_at_once() -> None:
     nodes = [f"n{number}" for number in range(10)]
-    rounds = Rounds(CYCLE)
+    rounds = RejoinSchedule(CYCLE)
     rounds.due(nodes, NOBODY, 0.0)
     first, _ = rounds.due(nodes, NOBODY, 3.0)
     late, new_round = rounds.due(nodes, NOBODY, 60.0)
@@ -52,7 +52,7 @@ def test_after_a_stall_everybody_who_waited_comes_up_at_once() -> None:
 
 
 def test_who_was_heard_in_this_round_is_not_joined_again_in_it() -> None:
-    rounds = Rounds(CYCLE)
+    rounds = RejoinSchedule(CYCLE)
     rounds.due(["a", "b"], frozenset({"a"}), 0.0)
     assert rounds.due(["a", "b"], NOBODY, 9.9)[0] == {"b"}
     rounds.due(["a", "b"], NOBODY, 10.0)
@@ -60,7 +60,7 @@ def test_who_was_heard_in_this_round_is_not_joined_again_in_it() -> None:
 
 
 def test_nobody_there() -> None:
-    rounds = Rounds(CYCLE)
+    rounds = RejoinSchedule(CYCLE)
     assert [rounds.due((), NOBODY, now) for now in (0.0, 1.0, 10.0)] == [
         (frozenset(), True), (frozenset(), False), (frozenset(), True),
     ]  # fmt: skip
@@ -71,7 +71,7 @@ def test_nobody_there() -> None:
 def test_nobody_who_stays_waits_for_more_than_two_cycles(seed: int, step: float) -> None:
     """Nodes come and go at any time. One that has come is joined as it comes; from then on it has its turn."""
     chance = random.Random(seed)
-    rounds, now = Rounds(CYCLE), 0.0
+    rounds, now = RejoinSchedule(CYCLE), 0.0
     last: dict[str, float] = {f"n{number}": 0.0 for number in range(chance.randrange(40))}
     for _ in range(200):
         if chance.random() < 0.3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 
-class Rounds:
+class RejoinSchedule:
     """Deals out the nodes so that each comes up once a cycle, evenly spread, unless its agent was heard in it."""
 
     def __init__(self, cycle: float) -> None:

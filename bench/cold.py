@@ -50,7 +50,7 @@ def ours(directory: Path) -> dict[str, float]:
     from monitor.cluster.identity import identify
     from monitor.cluster.owners import no_owners
     from monitor.cluster.platforms import all_rules, required_fields
-    from monitor.cluster.view import ViewInputs, ClusterContext, ViewBuilder
+    from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
     from monitor.facts.agents import AgentFact
     from monitor.facts.node import NodeSnapshot
     from monitor.kube.decode import stream

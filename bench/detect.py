@@ -30,7 +30,7 @@ from bench.report import Goal, Report
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
-from monitor.cluster.view import ViewInputs, ClusterContext, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES

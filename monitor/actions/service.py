@@ -36,7 +36,7 @@ from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
 from monitor.kube.pod_writes import WriteState, Written
-from monitor.leader.elector import SingleReplica, LeaderElector, NotLeaderError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 CREW = 8  # pods that are deleted at the same time
 MOST_PODS, MOST_NODES = 1000, 200

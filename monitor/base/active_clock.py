@@ -1,32 +1,32 @@
-"""For how long this process has run, without the time in which it was stopped, frozen or had no core."""
+"""Running time of this process, without the time in which it was stopped, frozen or had no core."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-TICK_SECONDS = 0.5  # seconds between two beats, at most
-MAX_TICK_GAP_SECONDS = 2.0  # what is between two beats beyond this was not lived
+TICK_SECONDS = 0.5  # maximum between two ticks
+MAX_TICK_GAP_SECONDS = 2.0  # a longer gap counts as this much active time
 
 
 class ActiveClock:
-    """A clock that stands still while the process does. Somebody has to call beat() every BEAT seconds.
+    """A clock that stands still while the process does. Its owner calls tick() at least every TICK_SECONDS.
 
-    A debugger, a frozen container or a machine that sleeps stops all threads, and the monotonic clock goes on: after
-    that everybody seems to have been silent for long. By this clock nobody was.
+    A debugger, a frozen container or a suspended machine stops all threads while the monotonic clock continues, so that
+    every peer seems to have been silent for long. By this clock none was.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._last = (0.0, monotonic())  # what was lived until the last beat, and when that was; replaced as a whole
+        self._last = (0.0, monotonic())  # active seconds until the last tick, and its time; replaced as a whole
 
     def tick(self) -> None:
         self._last = self._now()
 
     def seconds(self) -> float:
-        """Return how many seconds were lived."""
+        """Active seconds."""
         return self._now()[0]
 
     def _now(self) -> tuple[float, float]:
-        (lived, at), now = self._last, self._monotonic()
-        return lived + min(now - at, MAX_TICK_GAP_SECONDS), now
+        (active, at), now = self._last, self._monotonic()
+        return active + min(now - at, MAX_TICK_GAP_SECONDS), now

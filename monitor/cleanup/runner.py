@@ -27,7 +27,7 @@ from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, 
 from monitor.cleanup.relay import Postbox
 from monitor.cleanup.schedule import Permission, permission, was_in_vain
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
-from monitor.leader.elector import SingleReplica, LeaderElector, NotLeaderError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 from monitor.leader.ledger import RecordedRun
 
 log = logging.getLogger(__name__)

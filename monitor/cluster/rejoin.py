@@ -1,4 +1,4 @@
-"""Whose turn it is to be joined again: every node once a cycle. Pure."""
+"""Schedule by which every node is joined again once per cycle."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence, Set
 
 
 class RejoinSchedule:
-    """Deals out the nodes so that each comes up once a cycle, evenly spread, unless its agent was heard in it."""
+    """Spreads the nodes evenly over a cycle; a node whose agent was heard in the cycle is left out."""
 
     def __init__(self, cycle: float) -> None:
         self._cycle = cycle
         self._began = float("-inf")
         self._waiting: list[str] = []
-        self._heard: set[str] = set()  # in this round: they were joined then
+        self._heard: set[str] = set()  # in this cycle: they were joined then
         self._size = 0
 
     def due(self, names: Sequence[str], heard: Set[str], now: float) -> tuple[frozenset[str], bool]:
-        """Given all nodes and those heard now, return those to be joined again, and whether a new round has begun."""
-        new_round = now - self._began >= self._cycle
-        left_over = [name for name in self._waiting if name not in self._heard] if new_round else []
-        if new_round:
+        """Nodes to join again now, and whether a new cycle has begun. `heard` are those joined in this step anyway."""
+        new_cycle = now - self._began >= self._cycle
+        left_over = [name for name in self._waiting if name not in self._heard] if new_cycle else []
+        if new_cycle:
             self._began, self._waiting, self._heard, self._size = now, list(names), set(), len(names)
         self._heard |= heard
-        wanted = round(self._size * (1 - (now - self._began) / self._cycle))
-        dealt = [self._waiting.pop() for _ in range(len(self._waiting) - max(0, wanted))]
-        return frozenset(name for name in (*dealt, *left_over) if name not in self._heard), new_round
+        remaining = round(self._size * (1 - (now - self._began) / self._cycle))
+        due = [self._waiting.pop() for _ in range(len(self._waiting) - max(0, remaining))]
+        return frozenset(name for name in (*due, *left_over) if name not in self._heard), new_cycle

@@ -31,7 +31,7 @@ from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding
-from monitor.leader.elector import SingleReplica, LeaderElector, NotLeaderError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 log = logging.getLogger(__name__)
 BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more

@@ -35,7 +35,7 @@ from monitor.facts import NodeSnapshot
 from monitor.kube.client import NoClusterError
 from monitor.kube.node_writes import NodeWrites
 from monitor.kube.pod_writes import PodWrites
-from monitor.leader.elector import SingleReplica, LeaderElector, LeaseElector, elect_leader
+from monitor.leader.elector import LeaderElector, LeaseElector, SingleReplica, elect_leader
 from monitor.probes.runner import ServiceProbes
 from monitor.queries.alerts import AlertQuestions
 from monitor.queries.cluster import Questions

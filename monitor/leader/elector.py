@@ -30,7 +30,7 @@ MIN_TERM = 1  # terms are counted from 1; a single replica stays in its first
 
 
 class NotLeaderError(Exception):
-    """This replica may not act. The message is in English; `said` translates it."""
+    """Raised when this replica may not act. The message is in English; `said` translates it."""
 
     def __init__(self, lease: str, holder: str | None) -> None:
         self.lease = lease

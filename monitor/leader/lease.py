@@ -1,7 +1,7 @@
 """What a Lease contains, and which step to take about it.
 
-No clock is compared with another one. A replica that waits for the Lease measures, by its own clock, for how long it has
-seen the Lease unchanged. The holder measures from the start of its last successful renewal, and stops acting well
+Clocks of different replicas are never compared. A replica that waits for the Lease measures by its own clock how long
+the Lease has been unchanged. The holder measures from the start of its last successful renewal, and stops acting well
 before others may take over.
 """
 

@@ -1,4 +1,4 @@
-"""Acquires and renews a Lease. At most one replica holds it at a time, and each claims to hold it only while certain."""
+"""Acquires and renews a Lease. A replica reports that it holds the Lease only while this is certain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: can it be connected to, read, and written? The only importer of `psycopg`, an optional package."""
+"""Probe of PostgreSQL: whether it accepts connections, reads and writes. `psycopg` is an optional package."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ TABLE = "gpuwarden_probe"
 READ_ONLY, DISK_FULL, INSUFFICIENT_PRIVILEGE = "25006", "53100", "42501"
 UNAVAILABLE = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
 CANCELED = "57014"
-MIN_CONNECT_TIMEOUT_SECONDS = 2  # the client library takes less for none
-# What libpq says about the network; it raises one kind of error for all of it.
+MIN_CONNECT_TIMEOUT_SECONDS = 2  # libpq raises smaller values to 2 s
+# libpq reports all network errors as one exception type: its messages tell them apart.
 NETWORK_ERROR_TEXTS = (
     ("refused", ("connection refused", "no such file or directory")),
     ("dns", ("could not translate host name", "failed to resolve host", "name or service not known")),
@@ -33,16 +33,16 @@ LAG_QUERY = """
 
 
 def probe(target: ServiceTarget) -> None:
-    """Given a database, return if it can be read and, unless `write` is off, written. Raise ProbeError."""
+    """Read from a database and, unless `write` is off, write to it. Raise ProbeError if that fails."""
     try:
         import psycopg  # here: an optional package
     except ImportError:
         raise ProbeError("error", "psycopg is not installed; install gpuwarden[postgresql]") from None
     try:
         with psycopg.connect(target.url, **_options(target)) as connection:
-            _use(connection, target)
+            _query(connection, target)
     except psycopg.Error as error:
-        raise _meaning(error) from error
+        raise _probe_error(error) from error
     except OSError as error:
         raise network_error(error) from error
 
@@ -60,7 +60,7 @@ def _options(target: ServiceTarget) -> dict[str, Any]:
     return options
 
 
-def _use(connection: Any, target: ServiceTarget) -> None:
+def _query(connection: Any, target: ServiceTarget) -> None:
     standby, setting = connection.execute(
         "SELECT pg_is_in_recovery(), current_setting('transaction_read_only')"
     ).fetchone()
@@ -75,7 +75,7 @@ def _use(connection: Any, target: ServiceTarget) -> None:
 
 
 def _write(connection: Any) -> None:
-    """Write one row of a table of our own: that a database answers does not say that its disk takes anything."""
+    """Write one row of our own table: a database that answers may still be unable to write to its disk."""
     if connection.execute(f"SELECT to_regclass('{TABLE}')").fetchone()[0] is None:
         connection.execute(
             f"CREATE TABLE IF NOT EXISTS {TABLE} (id smallint PRIMARY KEY, written_at timestamptz NOT NULL)"
@@ -85,17 +85,17 @@ def _write(connection: Any) -> None:
     )
 
 
-def _meaning(error: Any) -> ProbeError:
-    """Given what the client library raised, return what it means."""
-    code, said = error.sqlstate, " ".join(str(error).split())
+def _probe_error(error: Any) -> ProbeError:
+    """ProbeError for an exception of the client library."""
+    code, message = error.sqlstate, " ".join(str(error).split())
     if code in (READ_ONLY, DISK_FULL):
-        return ProbeError("read-only", said)
+        return ProbeError("read-only", message)
     if code == CANCELED:
-        return ProbeError("timeout", said)
+        return ProbeError("timeout", message)
     if code in UNAVAILABLE:
-        return ProbeError("refused", said)
+        return ProbeError("refused", message)
     if code == INSUFFICIENT_PRIVILEGE:
-        return ProbeError("error", f"{said}; let its user create the table {TABLE}, or set write: false")
-    lower = said.lower()
-    cause = next((cause for cause, words in NETWORK_ERROR_TEXTS if any(word in lower for word in words)), "error")
-    return ProbeError(cause, said)
+        return ProbeError("error", f"{message}; let its user create the table {TABLE}, or set write: false")
+    lower = message.lower()
+    cause = next((cause for cause, texts in NETWORK_ERROR_TEXTS if any(text in lower for text in texts)), "error")
+    return ProbeError(cause, message)

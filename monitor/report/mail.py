@@ -13,7 +13,7 @@ from typing import Protocol
 from monitor.alert.model import Notification, Reason, Summary
 from monitor.base.cron import fires_in
 from monitor.facts.findings import Severity
-from monitor.leader.elector import SingleReplica, LeaderElector, NotLeaderError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 from monitor.report.model import Report, ReportAsked
 from monitor.report.render import notes
 from monitor.report.schedule import Schedule

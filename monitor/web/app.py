@@ -57,7 +57,9 @@ def create_app(
         Route("/v1/findings", views.findings),
         Route("/v1/why", views.why),
         Route("/v1/snapshot", views.snapshot),
-        Route("/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else SingleReplica().state())),
+        Route(
+            "/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else SingleReplica().state())
+        ),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     if alerts is not None:

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from monitor.base.active_clock import TICK_SECONDS, MAX_TICK_GAP_SECONDS, ActiveClock
+from monitor.base.active_clock import MAX_TICK_GAP_SECONDS, TICK_SECONDS, ActiveClock
 
 
-class Hand:
+class ManualTime:
     now = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def test_it_goes_on_as_long_as_it_beats() -> None:
-    hand = Hand()
-    lifetime = ActiveClock(hand)
-    for beat in range(1, 50):
-        hand.now += TICK_SECONDS
-        assert lifetime.seconds() == beat * TICK_SECONDS
-        lifetime.tick()
-        assert lifetime.seconds() == beat * TICK_SECONDS
+def test_it_advances_while_it_ticks() -> None:
+    current = ManualTime()
+    clock = ActiveClock(current)
+    for tick in range(1, 50):
+        current.now += TICK_SECONDS
+        assert clock.seconds() == tick * TICK_SECONDS
+        clock.tick()
+        assert clock.seconds() == tick * TICK_SECONDS
 
 
-def test_a_pause_is_not_lived_whoever_looks_first() -> None:
-    for beats_first in (True, False):
-        hand = Hand()
-        lifetime = ActiveClock(hand)
-        hand.now += 3600
-        if beats_first:
-            lifetime.tick()
-        assert lifetime.seconds() == MAX_TICK_GAP_SECONDS
-        lifetime.tick()
-        hand.now += TICK_SECONDS
-        assert lifetime.seconds() == MAX_TICK_GAP_SECONDS + TICK_SECONDS
+def test_a_pause_does_not_count_whether_tick_or_read_comes_first() -> None:
+    for ticks_first in (True, False):
+        current = ManualTime()
+        clock = ActiveClock(current)
+        current.now += 3600
+        if ticks_first:
+            clock.tick()
+        assert clock.seconds() == MAX_TICK_GAP_SECONDS
+        clock.tick()
+        current.now += TICK_SECONDS
+        assert clock.seconds() == MAX_TICK_GAP_SECONDS + TICK_SECONDS
 
 
-def test_a_beat_that_is_a_little_late_is_lived() -> None:
-    hand = Hand()
-    lifetime = ActiveClock(hand)
-    hand.now += 3 * TICK_SECONDS
-    assert lifetime.seconds() == 3 * TICK_SECONDS
+def test_a_tick_that_is_a_little_late_counts() -> None:
+    current = ManualTime()
+    clock = ActiveClock(current)
+    current.now += 3 * TICK_SECONDS
+    assert clock.seconds() == 3 * TICK_SECONDS

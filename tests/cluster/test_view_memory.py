@@ -13,7 +13,7 @@ from monitor.cluster import live, view_memory
 from monitor.cluster.live import LiveCluster
 from monitor.cluster.node_join import GpuMemory
 from monitor.cluster.view import ViewMemory
-from monitor.cluster.view_memory import FILE, MAX_GAP_SECONDS, ViewMemoryFile, SavedViewMemory, unexpired
+from monitor.cluster.view_memory import FILE, MAX_GAP_SECONDS, SavedViewMemory, ViewMemoryFile, unexpired
 from monitor.facts.cluster import ClusterView, GpuState
 from tests.cluster.builders import uuid
 from tests.cluster.living import living, settings, two_cards, until
@@ -29,7 +29,13 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gap", "expect"), [(0.0, MEMORY), (MAX_GAP_SECONDS, MEMORY), (MAX_GAP_SECONDS + 1, ViewMemory()), (-MAX_GAP_SECONDS - 1, ViewMemory())]
+    ("gap", "expect"),
+    [
+        (0.0, MEMORY),
+        (MAX_GAP_SECONDS, MEMORY),
+        (MAX_GAP_SECONDS + 1, ViewMemory()),
+        (-MAX_GAP_SECONDS - 1, ViewMemory()),
+    ],
 )
 def test_what_nobody_has_looked_at_for_long_may_have_been_otherwise(gap: float, expect: ViewMemory) -> None:
     assert unexpired(SavedViewMemory(at=1000.0, memory=MEMORY), 1000.0 + gap) == expect

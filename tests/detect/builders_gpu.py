@@ -6,7 +6,7 @@ from typing import Any
 
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import GpuMemory
-from monitor.cluster.view import ViewInputs, ViewMemory, ClusterContext, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
 from monitor.detect.base import Detected, Limits, Override, Rule, Situation
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact

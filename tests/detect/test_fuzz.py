@@ -14,7 +14,7 @@ import monitor.detect.rules
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.view import ViewInputs, ClusterContext, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import Rule, Situation
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.facts.agents import AgentFact

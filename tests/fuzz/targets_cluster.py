@@ -31,7 +31,7 @@ from monitor.cluster.platforms import all_rules
 from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
 from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
 from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
-from monitor.cluster.view import ViewInputs, ClusterContext, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families

@@ -37,7 +37,7 @@ from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import Severity
 from monitor.leader.elector import LEDGER_ANNOTATION, RELAYED_ANNOTATION
 from monitor.leader.lease import LeaseClaim, held_body
-from monitor.leader.ledger import RecordedRun, ActionLedger, with_mark, with_runs, encode_ledger
+from monitor.leader.ledger import ActionLedger, RecordedRun, encode_ledger, with_mark, with_runs
 from monitor.report import store as record_store
 from tests.cluster.builders import node as card_node
 from tests.detect import builders_gpu, builders_nodes, builders_storage
@@ -107,7 +107,9 @@ def agent_files() -> str:
 
 def lease() -> str:
     """Return the Lease as it is written when it is taken, with the annotations of a fixed record."""
-    record = with_runs(ActionLedger(), "images", ("n1", None), RecordedRun(AT - 60, "cron", id="run-1", bytes=GIB, path="/data"))
+    record = with_runs(
+        ActionLedger(), "images", ("n1", None), RecordedRun(AT - 60, "cron", id="run-1", bytes=GIB, path="/data")
+    )
     record = with_runs(record, "images", ("n1",), RecordedRun(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
     record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
     told = TheTold(told=(Told(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),))

@@ -21,7 +21,16 @@ from monitor.kube.client import connect
 from monitor.kube.node_writes import NodeWrites
 from monitor.leader.elector import LEDGER_ANNOTATION, LeaseElector, NotLeaderError, elect_leader
 from monitor.leader.lease_api import LeaseApi
-from monitor.leader.ledger import MAX_LEDGER_BYTES, MAX_MARKS, RecordedRun, ActionLedger, decode_ledger, with_mark, with_runs, encode_ledger
+from monitor.leader.ledger import (
+    MAX_LEDGER_BYTES,
+    MAX_MARKS,
+    ActionLedger,
+    RecordedRun,
+    decode_ledger,
+    encode_ledger,
+    with_mark,
+    with_runs,
+)
 from monitor.sim.node import GIB, SimNode
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
@@ -85,7 +94,9 @@ def test_what_is_written_on_a_lease_can_be_read_and_has_an_end() -> None:
     record = with_mark(with_runs(ActionLedger(), "images", ("n1", None), RecordedRun(5.0, "cron")), "digest", 7.0)
     assert decode_ledger(encode_ledger(record)) == record
     assert record.ran("images", None) == RecordedRun(5.0, "cron")
-    many = with_runs(ActionLedger(), "p", [f"n{number}" for number in range(5000)], RecordedRun(9.0, "cron", is_open=False))
+    many = with_runs(
+        ActionLedger(), "p", [f"n{number}" for number in range(5000)], RecordedRun(9.0, "cron", is_open=False)
+    )
     many = with_runs(many, "p", ("mine",), RecordedRun(1.0, "cron"))
     for number in range(500):
         many = with_mark(many, f"m{number}", float(number))

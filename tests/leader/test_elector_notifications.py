@@ -11,7 +11,7 @@ import pytest
 
 from monitor.config.root import Config
 from monitor.daemon.alerting import Alerting, Sources
-from monitor.leader.elector import LeaseState, LeaseElector, NotLeaderError
+from monitor.leader.elector import LeaseElector, LeaseState, NotLeaderError
 from monitor.queries.alerts import AlertQuestions, NewSilence
 from monitor.sim.story import Story
 from monitor.web.context import Parts

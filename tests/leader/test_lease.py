@@ -12,8 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.leader.lease import LeaseClaim, Lease, ObservedLease, LeaseStep, WireLease, decide_step, released_body, held_body, lease_of, observe
-from monitor.leader.lease_api import LeaseError, LeaseConflictError
+from monitor.leader.lease import (
+    Lease,
+    LeaseClaim,
+    LeaseStep,
+    ObservedLease,
+    WireLease,
+    decide_step,
+    held_body,
+    lease_of,
+    observe,
+    released_body,
+)
+from monitor.leader.lease_api import LeaseConflictError, LeaseError
 from monitor.leader.lease_keeper import LeaseKeeper
 
 ME = LeaseClaim("me", 15.0)
@@ -32,8 +43,20 @@ def lease(holder: str | None, version: str = "1", seconds: int | None = 15, **mo
         ("another has it", ObservedLease(lease("you"), 100.0), 100.0, LeaseStep.WAIT, 3.0),
         ("another has it, for a moment still", ObservedLease(lease("you"), 100.0), 114.0, LeaseStep.WAIT, 1.0),
         ("another was not heard of for as long", ObservedLease(lease("you"), 100.0), 115.0, LeaseStep.TAKE, 0.0),
-        ("another has it for longer than we would", ObservedLease(lease("you", seconds=60), 100.0), 130.0, LeaseStep.WAIT, 3.0),
-        ("another has it for less than we would", ObservedLease(lease("you", seconds=1), 100.0), 105.0, LeaseStep.WAIT, 3.0),
+        (
+            "another has it for longer than we would",
+            ObservedLease(lease("you", seconds=60), 100.0),
+            130.0,
+            LeaseStep.WAIT,
+            3.0,
+        ),
+        (
+            "another has it for less than we would",
+            ObservedLease(lease("you", seconds=1), 100.0),
+            105.0,
+            LeaseStep.WAIT,
+            3.0,
+        ),
     ],
 )
 def test_what_to_do(name: str, seen: ObservedLease, now: float, step: LeaseStep, wait: float) -> None:

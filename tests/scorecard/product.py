@@ -23,7 +23,7 @@ from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import ViewChanges, ClusterContext, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges
 from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig

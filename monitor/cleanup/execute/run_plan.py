@@ -21,7 +21,7 @@ from monitor.cleanup.model import Item, Plan, Risk
 from monitor.cleanup.policy import Caps
 from monitor.cleanup.schedule import ready
 from monitor.facts.actions import PurgeTrash, TrashUnit
-from monitor.leader.elector import MIN_TERM, SingleReplica, LeaderElector
+from monitor.leader.elector import MIN_TERM, LeaderElector, SingleReplica
 
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"

@@ -1,7 +1,7 @@
-"""Questions to a metrics store that speaks Prometheus' HTTP API: bounded in time and size, errors in plain words.
+"""Client of a metrics store with Prometheus' HTTP API, bounded in time and size.
 
-No proxy is asked and no redirect is followed: the credentials are for this address alone. Every answer is for one
-moment, so that what several questions bring fits together.
+It uses no proxy and follows no redirect, because the credentials are for this address alone. Every query is for one
+moment, so that the results of several queries are consistent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is
 
 
 class StoreError(Exception):
-    """The store's answer could not be had, or not be used. `too_much`: a smaller question may be answered."""
+    """A query failed. `too_much`: a smaller query may succeed."""
 
     def __init__(self, text: str, too_much: bool = False) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Which store, and who asks. The token is read anew for each question: those of Kubernetes change by the hour."""
+    """Address and credentials. The token is read for each query: those of Kubernetes expire within the hour."""
 
     url: str
     limit: float
@@ -46,7 +46,7 @@ class StoreSettings:
 
 @dataclass(frozen=True)
 class StoreAnswer:
-    """What the store says. `missing` is what it could not ask itself, where it stands for several."""
+    """Result of a query. `missing` is the part that a store of several could not answer."""
 
     series: list[QuerySeries]
     missing: str | None = None
@@ -65,7 +65,7 @@ class _QueryBody(msgspec.Struct, rename={"is_partial": "isPartial"}):
 
 
 class MetricStore:
-    """Asks one store. Used from one thread."""
+    """Queries one store. Used from one thread."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
@@ -82,8 +82,8 @@ class MetricStore:
         self._session.close()
 
     def query(self, expression: str, at: float) -> StoreAnswer:
-        """Given a question and a moment, return the series. Raise StoreError."""
-        # VictoriaMetrics would answer for half a minute ago; `nocache` says that we mean the moment that we name.
+        """Series of an expression at a moment. Raise StoreError."""
+        # Without `nocache` VictoriaMetrics answers for half a minute ago.
         form = {"query": expression, "time": f"{at:.3f}", "nocache": "1", "timeout": f"{self._settings.limit:g}s"}
         try:
             status, body = self._post(form)
@@ -91,7 +91,7 @@ class MetricStore:
             raise StoreError(self._says(self._unreachable(error))) from error
         answer = self._understood(status, body)
         if answer.is_partial:
-            # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
+            # The series of one agent may be on several storage nodes: the result may be half of a snapshot.
             raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
         missing = "; ".join(answer.warnings)[:MAX_ERROR_CHARS] if answer.warnings else None
         return StoreAnswer(answer.data.result if answer.data else [], missing)
@@ -132,7 +132,7 @@ class MetricStore:
             raise StoreError(f"daemon.prometheus.password_file: {error}") from None
 
     def _understood(self, status: int, body: bytes) -> _QueryBody:
-        """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
+        """Decode a response. Raise StoreError if it is an error, or not from a metrics store."""
         try:
             answer = self._decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):

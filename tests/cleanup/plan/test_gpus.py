@@ -256,7 +256,9 @@ def test_what_is_not_known_is_no_permission() -> None:
     seen = scene(holding(alone()), idle_after=HOUR)
     for name in ("kubernetes", "pods"):
         view = msgspec.structs.replace(seen.view, sources=(SourceView(name=name, ok=False),))
-        assert refused(plan_gpu(GpuPlanContext(seen.policy, view, seen.pods, seen.snapshots, NOW))) == "kubernetes-unseen"
+        assert (
+            refused(plan_gpu(GpuPlanContext(seen.policy, view, seen.pods, seen.snapshots, NOW))) == "kubernetes-unseen"
+        )
     assert refused(plan_gpu(GpuPlanContext(seen.policy, seen.view, seen.pods, seen.snapshots, NOW + 121))) == "view-old"
     for pods, snapshots in (({}, seen.snapshots), (seen.pods, {})):
         found = plan_gpu(GpuPlanContext(seen.policy, seen.view, pods, snapshots, NOW))

@@ -44,7 +44,7 @@ class Asking:
 
     def look(self, later: float = 1.0) -> dict[str | None, AgentFact]:
         self.clock += later
-        self.nodes.look()
+        self.nodes.query()
         return {fact.node: fact for fact in self.nodes.facts()}
 
 
@@ -316,16 +316,16 @@ def test_an_agent_is_asked_itself_where_it_matters() -> None:
     settings = PollSettings(interval=1, limit=1, crew=1, token=None)
     with FakeAgent(reports("gpu-01")) as agent:
         known = (AgentFact(target=agent.target, node="gpu-01"), AgentFact(target=agent.target, node="gpu-02"))
-        first_hand = DirectAgentReader(settings, lambda: known)
-        told = first_hand.ask("gpu-01")
+        reader = DirectAgentReader(settings, lambda: known)
+        told = reader.read("gpu-01")
         assert told is not None
         assert told.snapshot is not None
         assert told.silent_since is None
-        other = first_hand.ask("gpu-02")
+        other = reader.read("gpu-02")
         assert other is not None
         assert (other.error, other.snapshot) == ("is the agent of another node", None)
         agent.behave = answers(b"[]")
-        odd = first_hand.ask("gpu-01")
+        odd = reader.read("gpu-01")
         assert odd is not None
         assert (odd.error, odd.snapshot) == ("sent no snapshot", None)
-        assert first_hand.ask("gpu-03") is None
+        assert reader.read("gpu-03") is None

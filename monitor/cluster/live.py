@@ -229,7 +229,8 @@ class LiveCluster:
             self._agents[fact.target] = fact
 
     def _run_once(self) -> None:
-        time.sleep(COALESCE_SECONDS)
+        if self._pods or self._nodes:
+            time.sleep(COALESCE_SECONDS)
         incomplete, self._incomplete = self._incomplete, True
         if incomplete:
             self._rebuild()

@@ -1,4 +1,4 @@
-"""The probe of PostgreSQL against a real one: stopped, frozen, read-only, a standby's answer, a user without rights."""
+"""Probe of PostgreSQL against a real server: stopped, frozen, read-only, without permissions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tests.support import wait_until
 from tests.support.postgresql import Database, database
 
 __all__ = ["database"]  # a fixture is used by its name
+SOON = 30
 
 
 def test_without_the_client_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)  # importing it then fails, as if it were not installed
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # importing it fails, as if it were not installed
     with pytest.raises(ProbeError, match=r"install gpuwarden\[postgresql\]"):
         probe(ServiceTarget(name="db", kind="postgresql", url="postgresql://127.0.0.1/x"))
 
@@ -30,12 +31,12 @@ def test_it_is_made_read_only(database: Database) -> None:
     database.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     database.execute("SELECT pg_reload_conf()")
     try:
-        wait_until(lambda: database.cause() == "read-only", 5, "it takes no writes")
+        wait_until(lambda: database.cause() == "read-only", SOON, "it rejects writes")
         assert database.cause(write=False) is None
     finally:
         database.execute("ALTER SYSTEM RESET default_transaction_read_only")
         database.execute("SELECT pg_reload_conf()")
-    wait_until(lambda: database.cause() is None, 5, "it takes writes again")
+    wait_until(lambda: database.cause() is None, SOON, "it accepts writes again")
 
 
 def test_a_user_who_may_not_write_is_told_what_to_do(database: Database) -> None:

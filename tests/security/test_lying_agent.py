@@ -27,7 +27,7 @@ from tests.cleanup.plan.test_gpus import HOUR, alone, plan
 from tests.cluster.agents.polling import polling
 from tests.cluster.agents.polling import settings as poll_settings
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process
-from tests.cluster.living import living, settings, two_cards, until
+from tests.cluster.living import living, settings, two_gpus, until
 from tests.detect.builders_gpu import idle, situation
 from tests.fuzz.targets_cluster import check_snapshot
 from tests.security import lies
@@ -113,7 +113,7 @@ def test_it_cannot_be_another_node_where_kubernetes_says_who_it_is(tmp_path: Pat
         api.put("nodes", kube_node(name, 2))
     api.put("pods", agent_pod("a1", "n1", "127.0.0.1"))
     with (
-        FakeAgent(reports(two_cards("n2"))) as liar,
+        FakeAgent(reports(two_gpus("n2"))) as liar,
         api.served(),
         living(LiveCluster(settings(port=liar.port), connect(api.kubeconfig(tmp_path)))) as cluster,
     ):

@@ -1,4 +1,4 @@
-"""Who has to let go of a card: told first, evicted then. The view is made by the real join."""
+"""Plans that free GPUs: the owner is notified first, then the pod is evicted. The view comes from the real join."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def plan(given: Situation, notices: dict[str, float] | None = None, **settings: 
     return plan_gpu(scene(given, notices, **settings))
 
 
-# Live pods that do nothing
+# Idle pods
 
 
 def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> Situation:
-    """Each pod has one card, all idle for so long."""
+    """Each pod has one GPU, idle for `seconds`."""
     cards = [card(n, power_watts=watts, power_limit_watts=400.0) for n in range(len(pods))]
     devices = tuple(device(each, n) for n, each in enumerate(pods))
     witness = agent(*cards, devices=devices, containers=())
@@ -59,7 +59,7 @@ def test_an_idle_pod_is_evicted() -> None:
     (item,) = found.items
     assert item.act == PodWrite(namespace="team", name="p", uid="uid-p", how="evict")
     assert (names(found), item.owner, item.last_used_at, item.risk) == (["team/p"], "alice", NOW - 9000, "high")
-    assert names(plan(holding(alone()))) == []  # not asked for
+    assert names(plan(holding(alone()))) == []  # not enabled
 
 
 def test_told_then_waited_then_evicted_then_deleted_if_so_told() -> None:
@@ -68,7 +68,7 @@ def test_told_then_waited_then_evicted_then_deleted_if_so_told() -> None:
         ({}, None),
         ({key: NOW - 10}, NOW - 10 + HOUR),
         ({key: NOW - HOUR}, NOW),
-        ({key: NOW - 9001}, None),  # told before it last worked: that was about something else
+        ({key: NOW - 9001}, None),  # notified of an earlier idle period
     ]
     for notices, not_before in cases:
         (item,) = plan(given, notices, idle_after=HOUR, notice=HOUR).items
@@ -141,11 +141,11 @@ def test_a_job_of_which_one_pod_cannot_be_seen_keeps_all() -> None:
         assert kept(plan(given, idle_after=HOUR)) == {"team/a": "unknown"}, why
 
 
-# What dead pods left
+# Processes left by ended pods
 
 
 def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> Situation:
-    """A process of a pod that is not alive any more, in a container."""
+    """A process of an ended pod, in a container."""
     fields: dict[str, Any] = {"pod_uid": "uid-p", "container_id": "id-c", "started_at": NOW - 20_000, "name": "python"}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
     return situation(witness, pods=(p,), memory=remembered("zombie", seconds))
@@ -171,7 +171,7 @@ def test_a_finished_pod_whose_container_lives_is_evicted_for_the_kubelet_to_end_
 
 LEFT: list[tuple[str, Situation, dict[str, Any], str]] = [
     ("not for long enough", left(DONE, seconds=100.0), {}, "too-young"),
-    ("nobody knows when it was started", left(DONE, started_at=None), {}, "unknown"),
+    ("start time unknown", left(DONE, started_at=None), {}, "unknown"),
     ("the system's", left(pod("p", phase="Failed", namespace="kube-system")), {}, "exempt"),
     ("a user", left(DONE), {"exempt": Exempt(users=("alice",))}, "exempt"),
 ]  # fmt: skip
@@ -227,7 +227,7 @@ ORPHANS: list[tuple[str, Situation, dict[str, Any], str]] = [
     ("the platform's", stranger(name="nvidia-persiste"), {}, "platform"),
     ("a name that is allowed", stranger(name="dcgm"), {"processes": ("dcgm*",)}, "platform"),
     ("a process without a name", stranger(name=None), {}, "unknown"),
-    ("nobody knows when it was started", stranger(started_at=None), {}, "unknown"),
+    ("start time unknown", stranger(started_at=None), {}, "unknown"),
     ("not for long enough", stranger(seconds=100), {}, "too-young"),
     ("it came later than others", stranger(started_at=NOW - 100), {}, "too-young"),
     ("in a container that runs", stranger(9000, container("c"), container_id="id-c"), {}, "container-left"),
@@ -249,7 +249,7 @@ def test_a_display_is_not_meant() -> None:
     assert names(plan(stranger(kind="graphics"), orphan_after=600.0)) == []
 
 
-# What is not known
+# Unknown state
 
 
 def test_what_is_not_known_is_no_permission() -> None:

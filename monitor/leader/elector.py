@@ -115,8 +115,7 @@ class SingleReplica:
     def term(self) -> int | None:
         return MIN_TERM
 
-    def check(self) -> None:
-        pass
+    def check(self) -> None: ...
 
     def state(self) -> LeaseState:
         return LeaseState(holds=True)
@@ -127,23 +126,18 @@ class SingleReplica:
     def begin(self, policy: str, nodes: Sequence[str | None], ran: RecordedRun, mark: str | None = None) -> int:  # noqa: ARG002  # as in the protocol
         return MIN_TERM
 
-    def end(self, policy: str, node: str | None, at: float, deleted: int) -> None:
-        pass
+    def end(self, policy: str, node: str | None, at: float, deleted: int) -> None: ...
 
-    def mark(self, name: str, at: float) -> None:
-        pass
+    def mark(self, name: str, at: float) -> None: ...
 
     def told(self) -> str | None:
         return None
 
-    def put_told(self, text: str) -> None:
-        pass
+    def put_told(self, text: str) -> None: ...
 
-    def start(self) -> None:
-        pass
+    def start(self) -> None: ...
 
-    def stop(self) -> None:
-        pass
+    def stop(self) -> None: ...
 
 
 class LeaseElector:

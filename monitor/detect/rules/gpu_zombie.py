@@ -1,4 +1,4 @@
-"""gpu-zombie: a pod has finished, was deleted or is overdue in terminating, and a process or allocation of it remains."""
+"""gpu-zombie: a pod has finished, was deleted or is overdue in terminating, but still holds a GPU."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from monitor.cleanup.execute.scanner import Scanned
 from monitor.cleanup.journal import Journal
 from monitor.cleanup.model import Item, Plan
 from monitor.cleanup.plan.datasets import Ground, plan_datasets
-from monitor.cleanup.plan.gpu_context import Scene
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpus import plan_gpu
 from monitor.cleanup.plan.images import plan_images, runtime_disk
 from monitor.cleanup.plan.pods import FRESH, Grounds, plan_pods
@@ -134,7 +134,7 @@ class Gatherer:
     @property
     def told(self) -> Told:
         """Return what agents say themselves, by node: what is planned is planned from that."""
-        return Told(self._from.cluster.first_hand, self.agents())
+        return Told(self._from.cluster.fetch_agent, self.agents())
 
     def snapshots(self) -> dict[str, NodeSnapshot]:
         """Return what the agents that speak now say, by node, as far as it is known without asking anybody."""
@@ -179,9 +179,9 @@ class Gatherer:
         kube = self._from.cluster.kube
         return kube.pods.snapshot().items if kube is not None else ()
 
-    def scene(self, policy: GpuPolicy) -> Scene:
+    def scene(self, policy: GpuPolicy) -> GpuPlanContext:
         """Return everything that holders of cards are judged by, as of now."""
-        return Scene(
+        return GpuPlanContext(
             policy=policy,
             view=self._from.cluster.view,
             pods={pod.uid: pod for pod in self.pods()},

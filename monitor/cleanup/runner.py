@@ -27,8 +27,8 @@ from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, 
 from monitor.cleanup.relay import Postbox
 from monitor.cleanup.schedule import Permission, permission, was_in_vain
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
-from monitor.leader.elector import Alone, Leading, NotLeadingError
-from monitor.leader.ledger import Ran
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
+from monitor.leader.ledger import RecordedRun
 
 log = logging.getLogger(__name__)
 HIGH_WATER = "high-water"
@@ -72,9 +72,9 @@ class Runner:
         crew: Crew,
         tried: dict[str, tuple[Item, ...]],  # what the last dry run of each policy's Harbor would do is kept here
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._policies = policies
         self._crew = crew
         self._tried = tried
@@ -94,7 +94,7 @@ class Runner:
             log.info("%s is under way on %s already", policy.name, node or "the cluster")
             return None
         try:
-            term = self._leading.begin(policy.name, (node,), Ran(self._now(), trigger))
+            term = self._leading.begin(policy.name, (node,), RecordedRun(self._now(), trigger))
             plan = self._refused_look(policy) or crew.gatherer.plan(policy, node)
             run = self._new(policy.name, policy.kind, policy.mode, trigger, node, by)
             run = self._carried_out(policy, run, plan, term)
@@ -181,7 +181,7 @@ class Runner:
         if not crew.executor.claim(run.policy, run.node):
             raise BusyError(f"a {run.policy} is under way on {run.node}")
         try:
-            term = self._leading.begin(run.policy, (run.node,), Ran(run.started_at, run.trigger))
+            term = self._leading.begin(run.policy, (run.node,), RecordedRun(run.started_at, run.trigger))
             run = crew.executor.run(run, plan, caps, None, term)
             entries = crew.journal.entries(run.id)
             crew.journal.end(run, report(None, run, entries, crew.postbox.address()))
@@ -216,8 +216,8 @@ class Runner:
         if deleted:
             path = policy.root if isinstance(policy, DatasetPolicy) else None
             size = sum(item.frees_bytes or 0 for item in deleted)
-            ran = Ran(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
-            with suppress(NotLeadingError):  # then nothing is done, and that is written down with each item
+            ran = RecordedRun(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
+            with suppress(NotLeaderError):  # then nothing is done, and that is written down with each item
                 self._leading.begin(policy.name, (run.node,), ran)
 
     def _over(self, run: Run) -> None:
@@ -266,7 +266,7 @@ class Runner:
         if not messages:
             log.warning("%s will act, and there is nobody to announce that to: no receiver is configured", policy.name)
         crew.journal.announce(policy.name, policy.fingerprint, messages, now)
-        with suppress(NotLeadingError):  # then it is announced again, by another replica
+        with suppress(NotLeaderError):  # then it is announced again, by another replica
             self._leading.mark(_announced(policy), now)
 
     def _tell_owners(self, policy: Policy, plan: Plan) -> None:

@@ -25,8 +25,8 @@ from monitor.cleanup.policy import Policy
 from monitor.cleanup.runner import HIGH_WATER, Runner
 from monitor.cleanup.schedule import Past, due, past_of
 from monitor.facts.node import NodeSnapshot
-from monitor.leader.elector import Leading, NotLeadingError
-from monitor.leader.ledger import Ran
+from monitor.leader.elector import LeaderElector, NotLeaderError
+from monitor.leader.ledger import RecordedRun
 
 log = logging.getLogger(__name__)
 CREW = 9  # runs at the same time, on different nodes, and one that looks around
@@ -49,7 +49,7 @@ class Parts:
     executor: Executor
     runner: Runner
     settled: Callable[[], bool]  # whether every agent and the API server were asked once
-    leading: Leading
+    leading: LeaderElector
 
 
 class CleanupService:
@@ -102,7 +102,7 @@ class CleanupService:
         All of it is known to other replicas before any of it begins.
         """
         now, by_crontab = self._now(), trigger in (CRON, MADE_UP)
-        self._parts.leading.begin(policy.name, nodes, Ran(now, trigger), _cron(policy) if by_crontab else None)
+        self._parts.leading.begin(policy.name, nodes, RecordedRun(now, trigger), _cron(policy) if by_crontab else None)
         if by_crontab:
             self._parts.journal.put_note(_cron(policy), repr(now))
         for node in nodes:
@@ -167,7 +167,7 @@ class CleanupService:
             known = term
             try:
                 self._take_over()
-            except NotLeadingError as error:
+            except NotLeaderError as error:
                 log.warning("cleanup waits: %s", error)
             except Exception:  # whatever is odd about the past, the schedule is kept
                 log.exception("taking over from another replica")
@@ -239,7 +239,7 @@ class CleanupService:
             return
         try:
             self.begin(policy, self._parts.gatherer.nodes(policy), CRON)
-        except NotLeadingError as error:  # whoever acts next makes it up
+        except NotLeaderError as error:  # whoever acts next makes it up
             log.warning("%s does not run: %s", policy.name, error)
 
     def _look_safely(self) -> None:
@@ -257,7 +257,7 @@ class CleanupService:
             self._parts.runner.run(policy, node, trigger, by)
         except StoppedError:
             return
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             log.warning("%s does not run: %s", policy.name, error)
         except DatabaseError as error:
             log.error("%s: the journal cannot be written, so nothing is done: %s", policy.name, error)

@@ -1,4 +1,4 @@
-"""Free cards by model, and queues: sums over the nodes and pods of one view, so that they agree. Pure."""
+"""Free GPUs by model, and queues: sums over the nodes and pods of one view, so that they agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN_MODEL = "unknown"
 
 
 def free_by_model(nodes: Iterable[NodeView]) -> tuple[FreeView, ...]:
-    """Given the nodes, return for each model what is free in total and on one node. Only schedulable nodes count."""
+    """Free GPUs of each model, in total and on one node. Only schedulable nodes count."""
     by_model: defaultdict[str, list[NodeView]] = defaultdict(list)
     for node in nodes:
         if node.allocatable or node.cards:
@@ -21,7 +21,7 @@ def free_by_model(nodes: Iterable[NodeView]) -> tuple[FreeView, ...]:
 
 
 def _free_view(model: str, nodes: Sequence[NodeView]) -> FreeView:
-    on = {n.name: n.free for n in nodes if n.free and (n.schedulable or not n.in_kubernetes)}
+    on = {node.name: node.free for node in nodes if node.free and (node.schedulable or not node.in_kubernetes)}
     return FreeView(
         model=model,
         total=sum(node.allocatable if node.allocatable is not None else node.cards or 0 for node in nodes),
@@ -34,10 +34,9 @@ def _free_view(model: str, nodes: Sequence[NodeView]) -> FreeView:
 def queue_views(
     totals: Mapping[tuple[str, str], tuple[float, float]], queues: Iterable[QueueFact], resource: str
 ) -> tuple[QueueView, ...]:
-    """Given what queues have and wait for, by namespace and name, and the queues that Kubernetes knows, return each.
+    """Queues that Kubernetes knows or that pods name, with the GPUs in use and waited for (`totals`).
 
-    A label alone makes a queue too. A LocalQueue means something in its namespace only; any other name means the same
-    queue everywhere.
+    A LocalQueue is local to its namespace; any other name is the same queue in all namespaces.
     """
     known = {_full_name(queue): queue for queue in queues}
     sums: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))

@@ -1,4 +1,4 @@
-"""One state for one card, with the evidence. Pure: everything known about the card in, a state out."""
+"""State of one GPU, with the evidence: everything known about the GPU in, a state out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 import msgspec
 
-from monitor.cluster.holders import Claim, Life
+from monitor.cluster.holders import GpuClaim, PodFate
 from monitor.facts.cluster import GpuState
 from monitor.facts.gpu import GpuFact, XidEvent
 from monitor.facts.text import Evidence
 
 Values = dict[str, str | int | float]
-Verdict = tuple[GpuState, tuple[Evidence, ...]]
-ENDED = (Life.FINISHED, Life.TERMINATING, Life.DELETED)
+StateDecision = tuple[GpuState, tuple[Evidence, ...]]
 
 
 @dataclass(frozen=True)
 class StateLimits:
-    """From when on something counts. Seconds, and bytes of memory that a card uses without anybody on it."""
+    """Thresholds in seconds, and in bytes of memory that a GPU uses without a process."""
 
     stale_after: float = 60.0
     wedged_after: float = 30.0
@@ -31,54 +30,54 @@ class StateLimits:
     faulty_xids: frozenset[int] = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143})
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """All that is known of one card, and by what it is judged. `blind` says why it is not known, when it is not."""
+class GpuInput(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Everything known about one GPU, and the limits. `blind` says why nothing is known, if so."""
 
     gpu: GpuFact
     now: float
     limits: StateLimits
-    claims: Sequence[Claim] = ()
+    claims: Sequence[GpuClaim] = ()
     xids: Sequence[XidEvent] = ()
     idle_since: float | None = None
     processes_known: bool = True
     blind: Evidence | None = None
-    skew: float = 0.0  # what to add to the node's clock to get ours
+    skew: float = 0.0  # our clock minus the node's
 
 
-def decide(card: Card) -> Verdict:
-    """Given a card, return its state and why. The first of the questions below that has an answer decides."""
-    if card.blind is not None:
-        return GpuState.UNKNOWN, (card.blind,)
+def decide_state(known: GpuInput) -> StateDecision:
+    """State of a GPU and its evidence: the first of QUESTIONS with an answer decides."""
+    if known.blind is not None:
+        return GpuState.UNKNOWN, (known.blind,)
     for state, question in QUESTIONS:
-        if evidence := question(card):
+        if evidence := question(known):
             return state, tuple(evidence)
     return GpuState.FREE, ()
 
 
-def _faulty(card: Card) -> list[Evidence]:
-    gpu, found = card.gpu, []
+def _faulty(known: GpuInput) -> list[Evidence]:
+    gpu, evidence = known.gpu, []
     if gpu.lost:
-        found.append(Evidence(key="gpu-lost", values={"error": gpu.error or ""}))
-    if card.xids:
-        found += _xids(card)
+        evidence.append(Evidence(key="gpu-lost", values={"error": gpu.error or ""}))
+    if known.xids:
+        evidence += _xids(known)
     ecc = gpu.ecc
     uncorrected = ((ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0)) if ecc else 0
     if uncorrected:
-        found.append(Evidence(key="ecc-uncorrected", values={"errors": uncorrected}))
+        evidence.append(Evidence(key="ecc-uncorrected", values={"errors": uncorrected}))
     if gpu.row_remaps and gpu.row_remaps.failed:
-        found.append(Evidence(key="row-remap-failed"))
+        evidence.append(Evidence(key="row-remap-failed"))
     if gpu.row_remaps and gpu.row_remaps.pending:
-        found.append(Evidence(key="row-remap-pending"))
+        evidence.append(Evidence(key="row-remap-pending"))
     if gpu.recovery_action not in (None, "none"):
-        found.append(Evidence(key="recovery-action", values={"action": gpu.recovery_action or ""}))
-    return found
+        evidence.append(Evidence(key="recovery-action", values={"action": gpu.recovery_action or ""}))
+    return evidence
 
 
-def _xids(card: Card) -> list[Evidence]:
+def _xids(known: GpuInput) -> list[Evidence]:
     recent = {
-        x.code: x
-        for x in card.xids
-        if x.code in card.limits.faulty_xids and card.now - x.at - card.skew < card.limits.xid_hold
+        xid.code: xid
+        for xid in known.xids
+        if xid.code in known.limits.faulty_xids and known.now - xid.at - known.skew < known.limits.xid_hold
     }
     return [
         Evidence(key="xid", values={"code": code, "at": xid.at, "message": xid.message or ""})
@@ -86,86 +85,86 @@ def _xids(card: Card) -> list[Evidence]:
     ]
 
 
-def _wedged(card: Card) -> list[Evidence]:
-    """A process may be in D for a moment, and may end between two readings: it has to last."""
-    found = []
-    for claim in card.claims:
+def _wedged(known: GpuInput) -> list[Evidence]:
+    """A process may be in D briefly, or may end between two readings, so the state has to persist."""
+    evidence = []
+    for claim in known.claims:
         process = claim.process
         if process is None or process.state not in ("D", "Z", "gone") or process.state_since is None:
             continue
-        if card.now - process.state_since - card.skew >= card.limits.wedged_after:
+        if known.now - process.state_since - known.skew >= known.limits.wedged_after:
             values: Values = {"pid": process.pid, "state": process.state, "since": process.state_since}
-            found.append(Evidence(key="process-state", values=values | {"process": process.name or ""}))
-    return found
+            evidence.append(Evidence(key="process-state", values=values | {"process": process.name or ""}))
+    return evidence
 
 
-def _zombie(card: Card) -> list[Evidence]:
+def _zombie(known: GpuInput) -> list[Evidence]:
     return [
-        Evidence(key=claim.life.value, values={"pod": _pod(claim), "pid": claim.process.pid})
-        for claim in card.claims
-        if claim.process is not None and claim.life in ENDED
+        Evidence(key=claim.fate.value, values={"pod": _pod(claim), "pid": claim.process.pid})
+        for claim in known.claims
+        if claim.process is not None and claim.is_zombie
     ]
 
 
-def _orphan(card: Card) -> list[Evidence]:
-    """A display server draws on a card without computing on it: only compute counts. One that just ended is nobody."""
-    found = []
-    for claim in card.claims:
+def _orphan(known: GpuInput) -> list[Evidence]:
+    """Only compute processes count: a display server draws on a GPU. A process that has just ended does not count."""
+    evidence = []
+    for claim in known.claims:
         process = claim.process
-        if process is None or claim.life is not Life.NO_POD:
+        if process is None or claim.fate is not PodFate.NO_POD:
             continue
         if process.kind != "graphics" and process.state != "gone":
-            what = "other-container" if process.container_id else "host-process"
+            key = "other-container" if process.container_id else "host-process"
             values: Values = {
                 "pid": process.pid,
                 "process": process.name or "",
                 "container": process.container_id or "",
             }
-            found.append(Evidence(key=what, values=values if process.uid is None else values | {"uid": process.uid}))
-    return found
+            evidence.append(Evidence(key=key, values=values if process.uid is None else values | {"uid": process.uid}))
+    return evidence
 
 
-def _ghost(card: Card) -> list[Evidence]:
-    gpu, found = card.gpu, []
-    if not card.processes_known or any(claim.process is not None for claim in card.claims):
+def _ghost(known: GpuInput) -> list[Evidence]:
+    gpu, evidence = known.gpu, []
+    if not known.processes_known or any(claim.process is not None for claim in known.claims):
         return []
-    if (gpu.memory_used_bytes or 0) > card.limits.ghost_bytes:
-        found.append(Evidence(key="memory-without-process", values={"bytes": gpu.memory_used_bytes or 0}))
+    if (gpu.memory_used_bytes or 0) > known.limits.ghost_bytes:
+        evidence.append(Evidence(key="memory-without-process", values={"bytes": gpu.memory_used_bytes or 0}))
     if (gpu.utilization_ratio or 0) > 0:
-        found.append(Evidence(key="utilization-without-process", values={"ratio": gpu.utilization_ratio or 0}))
-    return found
+        evidence.append(Evidence(key="utilization-without-process", values={"ratio": gpu.utilization_ratio or 0}))
+    return evidence
 
 
-def _idle(card: Card) -> list[Evidence]:
-    held = [claim for claim in card.claims if claim.life is Life.LIVE]
-    if not held or card.idle_since is None or card.now - card.idle_since < card.limits.idle_after:
+def _idle(known: GpuInput) -> list[Evidence]:
+    live = [claim for claim in known.claims if claim.fate is PodFate.LIVE]
+    if not live or known.idle_since is None or known.now - known.idle_since < known.limits.idle_after:
         return []
-    ages = [card.now - claim.pod.started_at for claim in held if claim.pod and claim.pod.started_at is not None]
-    if ages and max(ages) < card.limits.idle_after:
+    ages = [known.now - claim.pod.started_at for claim in live if claim.pod and claim.pod.started_at is not None]
+    if ages and max(ages) < known.limits.idle_after:
         return []
-    return [Evidence(key="idle", values={"pod": _pod(held[0]), "since": card.idle_since})]
+    return [Evidence(key="idle", values={"pod": _pod(live[0]), "since": known.idle_since})]
 
 
-def _busy(card: Card) -> list[Evidence]:
-    """A claim that may be outdated by seconds still counts: better not free for a moment than given away twice."""
-    held = [claim for claim in card.claims if claim.life in (Life.LIVE, Life.UNSURE)]
-    return [Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in held]
+def _busy(known: GpuInput) -> list[Evidence]:
+    """A claim that may be outdated by seconds still counts: reporting a GPU as free too early gives it away twice."""
+    holding = [claim for claim in known.claims if claim.fate in (PodFate.LIVE, PodFate.UNSURE)]
+    return [Evidence(key="held", values={"pod": _pod(claim), "by": claim.by}) for claim in holding]
 
 
-def _phantom(card: Card) -> list[Evidence]:
-    """The kubelet keeps the devices of ended pods on its books until the next allocation.
+def _phantom(known: GpuInput) -> list[Evidence]:
+    """The kubelet keeps the devices of ended pods allocated until the next allocation.
 
-    For a pod that ended and is still there that is how it works, and the card is free. A pod that does not exist
-    any more is another matter: nobody will ever say that it ended.
+    For a pod that has ended and still exists this is normal, and the GPU is free. For a pod that no longer exists, no
+    event will ever report the end.
     """
     return [
         Evidence(key="stale-allocation", values={"pod": _pod(claim), "by": claim.by})
-        for claim in card.claims
-        if claim.process is None and claim.life is Life.DELETED
+        for claim in known.claims
+        if claim.process is None and claim.fate is PodFate.DELETED
     ]
 
 
-QUESTIONS: tuple[tuple[GpuState, Callable[[Card], list[Evidence]]], ...] = (
+QUESTIONS: tuple[tuple[GpuState, Callable[[GpuInput], list[Evidence]]], ...] = (
     (GpuState.FAULTY, _faulty),
     (GpuState.WEDGED, _wedged),
     (GpuState.ZOMBIE, _zombie),
@@ -177,7 +176,7 @@ QUESTIONS: tuple[tuple[GpuState, Callable[[Card], list[Evidence]]], ...] = (
 )
 
 
-def _pod(claim: Claim) -> str:
+def _pod(claim: GpuClaim) -> str:
     if claim.pod_name is None:
         return claim.pod_uid or ""
     return f"{claim.namespace}/{claim.pod_name}"

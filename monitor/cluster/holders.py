@@ -1,4 +1,8 @@
-"""Who has a card: claims by the kubelet (allocations) and by the driver (processes), each traced to a pod or none."""
+"""Who holds a GPU: claims by the kubelet (allocations) and by the driver (processes), each traced to a pod or to none.
+
+Decided here and nowhere else: the fate of a holder's pod, which processes belong to a holder, and which holders are
+zombies.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +12,35 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.facts.cluster import Holder, Identity
+from monitor.facts.cluster import GpuView, Holder, Identity
+from monitor.facts.cluster_facts import FINISHED, NOBODY
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
 from monitor.facts.kube import PodFact
+from monitor.facts.node import NodeSnapshot
 
-MIRROR_HASH = "kubernetes.io/config.hash"  # what the kubelet calls a static pod in cgroups
-_NOBODY = Identity()
+MIRROR_HASH = "kubernetes.io/config.hash"  # names a static pod in cgroups
+PROCESS = "process"  # as the source of a claim: the driver lists a process
 
 
-class Life(StrEnum):
-    """What Kubernetes says of the pod that claims a card."""
+class PodFate(StrEnum):
+    """What Kubernetes says about the pod that claims a GPU."""
 
     LIVE = "live"
     FINISHED = "pod-finished"
     TERMINATING = "pod-terminating"  # and overdue
     DELETED = "pod-deleted"
-    UNSURE = "unsure"  # Kubernetes cannot be asked, or the node's word may be older than the deletion
+    UNSURE = "unsure"  # Kubernetes is out of reach, or the node's report may be older than the deletion
     NO_POD = "no-pod"
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One pod's, or one process's, claim to a card."""
+ENDED_FATES = (PodFate.FINISHED, PodFate.TERMINATING, PodFate.DELETED)
+
+
+class GpuClaim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Claim of one pod or one process to a GPU."""
 
     by: str
-    life: Life
+    fate: PodFate
     pod: PodFact | None = None
     pod_uid: str | None = None
     pod_name: str | None = None
@@ -39,12 +48,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     container: str | None = None
     process: GpuProcessFact | None = None
 
+    @property
+    def is_zombie(self) -> bool:
+        """Whether a process has outlived its pod."""
+        return self.process is not None and self.fate in ENDED_FATES
+
 
 @dataclass(frozen=True)
-class PodIndex:
-    """The pods that Kubernetes knows, and since when the ones that nodes still name are missing from it.
+class PodLookup:
+    """Pods known to Kubernetes, and since when those that nodes still name are missing.
 
-    `known` is False while Kubernetes cannot be asked: then no pod is ever called deleted.
+    `known` is False while Kubernetes is out of reach: no pod counts as deleted then.
     """
 
     by_uid: Mapping[str, PodFact]
@@ -54,29 +68,68 @@ class PodIndex:
     terminating_grace: float
     settle: float
 
-    def life(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> Life:
-        """Given the pod, or the key by which it is missing, return what Kubernetes says of it."""
+    def fate(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> PodFate:
+        """Fate of a pod, or of the missing pod `key`, that a node named at `heard_at`."""
         if pod is not None:
-            if pod.finished:
-                return Life.FINISHED
+            if pod.phase in FINISHED:
+                return PodFate.FINISHED
             overdue = pod.deletion_at is not None and now - pod.deletion_at > self.terminating_grace
-            return Life.TERMINATING if overdue else Life.LIVE
+            return PodFate.TERMINATING if overdue else PodFate.LIVE
         missing = self.missing_since.get(key or "")
-        # A node's word from before the deletion proves nothing: it must have been heard well after.
+        # A report from before the deletion proves nothing: it must have arrived well after.
         if not self.known or missing is None or heard_at - missing < self.settle:
-            return Life.UNSURE
-        return Life.DELETED
+            return PodFate.UNSURE
+        return PodFate.DELETED
 
 
-def process_claim(process: GpuProcessFact, index: PodIndex, heard_at: float, now: float) -> Claim:
-    """Given a process on a card, return its claim."""
+def holder_fate(holder: Holder, pod: PodFact | None) -> PodFate:
+    """Fate of a holder's pod; `pod` is None if Kubernetes does not have it."""
+    if holder.live is not False:
+        return PodFate.LIVE if holder.live else PodFate.UNSURE
+    if pod is None:
+        return PodFate.DELETED
+    return PodFate.FINISHED if pod.phase in FINISHED else PodFate.TERMINATING
+
+
+def has_ended(holder: Holder) -> bool:
+    """Whether a holder's pod has certainly finished, was deleted or is overdue in terminating."""
+    return holder.live is False
+
+
+def has_process(holder: Holder) -> bool:
+    """Whether a process of the holder is on the GPU."""
+    return PROCESS in holder.by
+
+
+def has_live_holder(gpu: GpuView) -> bool:
+    """Whether a live pod holds a GPU."""
+    return any(holder.live for holder in gpu.holders)
+
+
+def ended_holders(gpu: GpuView) -> tuple[Holder, ...]:
+    """Holders of a GPU whose pods have ended."""
+    return tuple([holder for holder in gpu.holders if has_ended(holder)])
+
+
+def zombie_holders(gpu: GpuView) -> tuple[Holder, ...]:
+    """Holders whose pods have ended while a process of theirs is still on the GPU."""
+    return tuple([holder for holder in ended_holders(gpu) if has_process(holder)])
+
+
+def processes_of(pod_uid: str | None, gpu: GpuView, snapshot: NodeSnapshot | None) -> tuple[GpuProcessFact, ...]:
+    """Processes of a pod on a GPU; of no pod, if `pod_uid` is None."""
+    listed = (snapshot.gpu_processes or ()) if snapshot else ()
+    return tuple([process for process in listed if process.gpu_uuid == gpu.uuid and process.pod_uid == pod_uid])
+
+
+def process_claim(process: GpuProcessFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of a process on a GPU."""
     if process.pod_uid is None:
-        return Claim(by="process", life=Life.NO_POD, process=process)
-    pod = index.by_uid.get(process.pod_uid)
-    life = index.life(pod, process.pod_uid, heard_at, now)
-    return Claim(
-        by="process",
-        life=life,
+        return GpuClaim(by=PROCESS, fate=PodFate.NO_POD, process=process)
+    pod = lookup.by_uid.get(process.pod_uid)
+    return GpuClaim(
+        by=PROCESS,
+        fate=lookup.fate(pod, process.pod_uid, heard_at, now),
         pod=pod,
         pod_uid=pod.uid if pod else process.pod_uid,
         pod_name=pod.name if pod else None,
@@ -86,19 +139,18 @@ def process_claim(process: GpuProcessFact, index: PodIndex, heard_at: float, now
 
 
 def allocation_key(device: PodDeviceFact) -> str | None:
-    """Return the word by which a pod that was given a device is looked for: its uid, or its name where that is all."""
+    """Key of the pod to which the kubelet allocated a device: its uid, or namespace/name if that is all it reports."""
     if device.pod_uid is not None:
         return device.pod_uid
     return f"{device.namespace}/{device.pod_name}" if device.pod_name is not None else None
 
 
-def allocation_claim(device: PodDeviceFact, index: PodIndex, heard_at: float, now: float) -> Claim:
-    """Given a device that the kubelet gave away, return the claim of the pod that got it."""
-    pod = find_pod(device, index.by_uid, index.by_name)
-    life = index.life(pod, allocation_key(device), heard_at, now)
-    return Claim(
+def allocation_claim(device: PodDeviceFact, lookup: PodLookup, heard_at: float, now: float) -> GpuClaim:
+    """Claim of the pod to which the kubelet allocated a device."""
+    pod = find_pod(device, lookup.by_uid, lookup.by_name)
+    return GpuClaim(
         by=device.source,
-        life=life,
+        fate=lookup.fate(pod, allocation_key(device), heard_at, now),
         pod=pod,
         pod_uid=pod.uid if pod else device.pod_uid,
         pod_name=pod.name if pod else device.pod_name,
@@ -110,26 +162,26 @@ def allocation_claim(device: PodDeviceFact, index: PodIndex, heard_at: float, no
 def find_pod(
     device: PodDeviceFact, by_uid: Mapping[str, PodFact], by_name: Mapping[tuple[str, str], PodFact]
 ) -> PodFact | None:
-    """Return the pod that was given a device. A uid is believed; a name alone may be a later pod's, and has to do."""
+    """Pod to which a device is allocated. A name alone may be that of a later pod, but is all there is."""
     if device.pod_uid is not None:
         return by_uid.get(device.pod_uid)
     return by_name.get((device.namespace or "", device.pod_name or ""))
 
 
-def merge_holders(claims: Sequence[Claim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
-    """Given the claims to a card, return one holder per pod, saying who speaks for each."""
+def merge_holders(claims: Sequence[GpuClaim], identities: Mapping[str, Identity]) -> tuple[Holder, ...]:
+    """One holder per pod from the claims to a GPU, with the sources of its claims."""
     if not claims:
         return ()
-    merged: dict[str, list[Claim]] = {}
+    merged: dict[str, list[GpuClaim]] = {}
     for claim in claims:
-        if claim.life is not Life.NO_POD:
+        if claim.fate is not PodFate.NO_POD:
             merged.setdefault(claim.pod_uid or f"{claim.namespace}/{claim.pod_name}", []).append(claim)
     return tuple(_holder(group, identities) for _, group in sorted(merged.items()))
 
 
-def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
+def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holder:
     first = claims[0]
-    who = identities.get(first.pod_uid or "", _NOBODY)
+    identity = identities.get(first.pod_uid or "", NOBODY)
     pod = namespace = container = None
     for claim in claims:  # of each, the first that is known
         pod = pod or claim.pod_name
@@ -141,8 +193,8 @@ def _holder(claims: list[Claim], identities: Mapping[str, Identity]) -> Holder:
         namespace=namespace,
         container=container,
         by=tuple(sorted({claim.by for claim in claims})),
-        live=None if first.life is Life.UNSURE else first.life is Life.LIVE,
-        user=who.user,
-        job=who.job,
-        queue=who.queue,
+        live=None if first.fate is PodFate.UNSURE else first.fate is PodFate.LIVE,
+        user=identity.user,
+        job=identity.job,
+        queue=identity.queue,
     )

@@ -1,8 +1,8 @@
-"""Whose a pod is: user, job and queue, by the table of platforms. Pure.
+"""User, job and queue of a pod, by the table of platforms.
 
-The first rule that is about a pod and gives a job names job, role, index and platform, all from that one rule. User
-and queue may be another platform's: a PyTorchJob runs in a Kueue queue, with the user in a plain label. So each of the
-two comes from the first rule about the pod that gives it, be it before or after the one that names the job.
+Job, role, index and platform come from the first rule that applies to the pod and yields a job. User and queue may
+come from another platform: a PyTorchJob runs in a Kueue queue, with the user in a plain label. So each of the two comes
+from the first applicable rule that yields it, before or after the rule that names the job.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-_LONGEST = 253  # as long as a name in Kubernetes can be: an annotation may hold a novel
+_MAX_VALUE_CHARS = 253  # longest name in Kubernetes; annotations may be much longer
 _Object = msgspec.json.Decoder(dict[str, object])
 
 
-class Subject(msgspec.Struct, frozen=True):
-    """A pod and what has to be looked up about it."""
+class IdentityInput(msgspec.Struct, frozen=True):
+    """A pod, its top-level owner, and the owner of its namespace."""
 
     pod: PodFact
     workload: OwnerRef
     namespace_owner: str | None
 
 
-Reader = Callable[[Subject], str | None]
-Condition = Callable[[Subject], bool]
+Reader = Callable[[IdentityInput], str | None]
+Condition = Callable[[IdentityInput], bool]
 
 
-class _Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule, ready to be asked about pods that bear certain marks: of its readers, those that may give something."""
+class _CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule compiled for pods with certain keys: only the readers that can yield a value."""
 
     name: str
     when: tuple[Condition, ...]
@@ -50,43 +50,43 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True):
 def identify(
     pod: PodFact, owners: OwnerLookup, rules: tuple[PlatformRule, ...], namespace_owners: Mapping[str, str]
 ) -> Identity:
-    """Given a pod, a look-up of owners by uid, rules in order and the persons of namespaces, return whose it is."""
-    subject = Subject(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
+    """Identity of a pod by the rules, in order of precedence."""
+    known = IdentityInput(pod, workload_of(pod, owners), namespace_owners.get(pod.namespace))
     naming = user = job = queue = None
-    for rule in _perhaps_about(rules, _marks(rules, pod)):
-        if rule.when and not any(holds(subject) for holds in rule.when):
+    for rule in _candidates(rules, _keys_of(rules, pod)):
+        if rule.when and not any(matches(known) for matches in rule.when):
             continue
-        user = user or _first(rule.user, subject)
-        queue = queue or _first(rule.queue, subject)
-        if naming is None and (job := _first(rule.job, subject)):
+        user = user or _first(rule.user, known)
+        queue = queue or _first(rule.queue, known)
+        if naming is None and (job := _first(rule.job, known)):
             naming = rule
         if naming and user and queue:
-            break  # nobody further down has a say
+            break  # later rules cannot change the result
     if naming is None:
-        return Identity(user=_person(user), queue=queue, workload_kind=subject.workload.kind)
+        return Identity(user=_user_name(user), queue=queue, workload_kind=known.workload.kind)
     return Identity(
-        user=_person(user),
+        user=_user_name(user),
         job=job,
-        role=_first(naming.role, subject),
-        index=_first(naming.index, subject),
+        role=_first(naming.role, known),
+        index=_first(naming.index, known),
         queue=queue,
         platform=naming.name,
-        workload_kind=naming.kind or subject.workload.kind,
+        workload_kind=naming.kind or known.workload.kind,
     )
 
 
-# Most rules are about none of a cluster's pods, and most of what a rule looks for is on none of those it is about: that
-# has to cost next to nothing. So what a pod has of all that rules look for is found at once, and pods that have the
-# same of it, which are most pods, share the choice of rules and of what is read.
+# Most rules apply to no pod of a cluster, and most selectors of a rule find nothing on the pods it applies to. Both
+# must cost next to nothing. So the keys of a pod that any rule reads are determined once, and pods with the same keys,
+# which are most pods, share the compiled rules.
 
 
-def _marks(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
-    """Return the keys on a pod that some rule looks for."""
+def _keys_of(rules: tuple[PlatformRule, ...], pod: PodFact) -> frozenset[str]:
+    """Keys of a pod that some rule reads."""
     keys = _all_keys(rules)
-    found = keys.intersection(pod.labels)
+    present = keys.intersection(pod.labels)
     if pod.annotations:
-        found |= keys.intersection(pod.annotations)
-    return found | keys.intersection(pod.env) if pod.env else found
+        present |= keys.intersection(pod.annotations)
+    return present | keys.intersection(pod.env) if pod.env else present
 
 
 @lru_cache(maxsize=16)
@@ -96,88 +96,92 @@ def _all_keys(rules: tuple[PlatformRule, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _perhaps_about(rules: tuple[PlatformRule, ...], marks: frozenset[str]) -> tuple[_Rule, ...]:
-    """Return the rules that may be about pods with these marks."""
-    ready = ((rule, _ready(rule, marks)) for rule in rules)
-    return tuple(prepared for rule, prepared in ready if prepared.when or not rule.when)
+def _candidates(rules: tuple[PlatformRule, ...], keys: frozenset[str]) -> tuple[_CompiledRule, ...]:
+    """Rules that may apply to pods with these keys."""
+    compiled_rules = ((rule, _compile(rule, keys)) for rule in rules)
+    return tuple(compiled for rule, compiled in compiled_rules if compiled.when or not rule.when)
 
 
-def _ready(rule: PlatformRule, marks: frozenset[str]) -> _Rule:
-    when = (parse_condition(entry) for entry in rule.when)
-    return _Rule(
+def _compile(rule: PlatformRule, keys: frozenset[str]) -> _CompiledRule:
+    conditions = (parse_condition(entry) for entry in rule.when)
+    return _CompiledRule(
         name=rule.name,
-        when=tuple(_condition(entry) for entry in when if all(_may_give(each, marks) for each in entry)),
-        user=_readers(rule.user, marks),
-        job=_readers(rule.job, marks),
-        role=_readers(rule.role, marks),
-        index=_readers(rule.index, marks),
-        queue=_readers(rule.queue, marks),
+        when=tuple(
+            _condition(selectors)
+            for selectors in conditions
+            if all(_may_match(selector, keys) for selector in selectors)
+        ),
+        user=_readers(rule.user, keys),
+        job=_readers(rule.job, keys),
+        role=_readers(rule.role, keys),
+        index=_readers(rule.index, keys),
+        queue=_readers(rule.queue, keys),
         kind=rule.kind,
     )
 
 
-def _may_give(selector: Selector, marks: frozenset[str]) -> bool:
-    return not selector.key or selector.key in marks
+def _may_match(selector: Selector, keys: frozenset[str]) -> bool:
+    return not selector.key or selector.key in keys
 
 
-def _condition(entry: tuple[Selector, ...]) -> Condition:
-    """Given selectors that all have to hold, return what tells whether they do."""
-    wanted = tuple(((_reader(selector),), selector.value) for selector in entry)
+def _condition(selectors: tuple[Selector, ...]) -> Condition:
+    """Condition that all selectors match."""
+    required = tuple(((_reader(selector),), selector.value) for selector in selectors)
 
-    def holds(subject: Subject) -> bool:
-        for readers, value in wanted:
-            found = _first(readers, subject)
-            if not found or (value and found != value):
+    def matches(known: IdentityInput) -> bool:
+        for readers, required_value in required:
+            value = _first(readers, known)
+            if not value or (required_value and value != required_value):
                 return False
         return True
 
-    return holds
+    return matches
 
 
-def _readers(texts: Iterable[str], marks: frozenset[str]) -> tuple[Reader, ...]:
+def _readers(texts: Iterable[str], keys: frozenset[str]) -> tuple[Reader, ...]:
     selectors = map(parse_selector, texts)
-    return tuple(_reader(selector) for selector in selectors if _may_give(selector, marks))
+    return tuple(_reader(selector) for selector in selectors if _may_match(selector, keys))
 
 
 def _reader(selector: Selector) -> Reader:
-    """Given a selector, return what reads it off a pod, as it stands there."""
+    """Function that reads the unmodified value of a selector."""
     key, field = selector.key, selector.field
     match selector.source:
         case "label":
-            return lambda subject: subject.pod.labels.get(key)
+            return lambda known: known.pod.labels.get(key)
         case "annotation":
-            return lambda subject: _annotation(subject.pod.annotations.get(key), field)
+            return lambda known: _annotation(known.pod.annotations.get(key), field)
         case "env":
-            return lambda subject: subject.pod.env.get(key)
+            return lambda known: known.pod.env.get(key)
         case "namespace":
-            return lambda subject: subject.pod.namespace
+            return lambda known: known.pod.namespace
         case "namespace-owner":
-            return lambda subject: subject.namespace_owner
+            return lambda known: known.namespace_owner
         case "owner":
-            return lambda subject: subject.workload.name
+            return lambda known: known.workload.name
         case _:
-            return lambda subject: subject.pod.name
+            return lambda known: known.pod.name
 
 
-def _first(readers: tuple[Reader, ...], subject: Subject) -> str | None:
-    """Return the first word that one of them gives. Empty is nothing."""
+def _first(readers: tuple[Reader, ...], known: IdentityInput) -> str | None:
+    """First value that is not blank."""
     for read in readers:
-        found = read(subject)
-        if found and (word := found.strip()[:_LONGEST]):
-            return word
+        text = read(known)
+        if text and (value := text.strip()[:_MAX_VALUE_CHARS]):
+            return value
     return None
 
 
-def _annotation(value: str | None, field: str) -> str | None:
-    if value is None or not field:
-        return value
+def _annotation(text: str | None, field: str) -> str | None:
+    if text is None or not field:
+        return text
     try:
-        found = _Object.decode(value).get(field)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # anybody may write anything there
+        value = _Object.decode(text).get(field)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):  # any user may write anything there
         return None
-    return found if isinstance(found, str) else None
+    return value if isinstance(value, str) else None
 
 
-def _person(user: str | None) -> str | None:
-    """Given a user, return it; a service account (Arena's way to name people) by its own name only."""
+def _user_name(user: str | None) -> str | None:
+    """Name of a user; of a service account (as Arena records users), only its own name."""
     return user.rpartition(":")[2] or None if user and user.startswith(_SERVICE_ACCOUNT) else user

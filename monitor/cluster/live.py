@@ -1,8 +1,8 @@
-"""The cluster as it is now: follows Kubernetes and the agents, and keeps the view of both up to date.
+"""Live view of the cluster: watches Kubernetes, polls the agents, and keeps the joined view up to date.
 
-Either may be missing. Without Kubernetes the nodes are still seen, without agents the pods are; `sources` says what is
-missing and since when. A changed pod or node is in the view within milliseconds, an agent's news at the next beat;
-every node is joined again once a cycle, because time passes too.
+Either source may be missing: without Kubernetes the nodes are still seen, without agents the pods are. `sources` of the
+view says what is missing and since when. A changed pod or node is in the view within milliseconds, a new fact of an
+agent within half a second; every node is joined again once per cycle, because states also change with time.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from monitor.base.threads import Periodic
 from monitor.cluster.agents.poller import AgentPoller, PollSettings, Targets
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
-from monitor.cluster.platforms import PlatformRule, to_keep
-from monitor.cluster.prometheus.first_hand import FirstHand
+from monitor.cluster.owners import no_owners
+from monitor.cluster.platforms import PlatformRule, required_fields
+from monitor.cluster.prometheus.direct import DirectAgentReader
 from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
-from monitor.cluster.rounds import Rounds
+from monitor.cluster.rejoin import RejoinSchedule
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
-from monitor.cluster.view_memory import MemoryFile
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
+from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
 from monitor.kube.client import KubeApi
-from monitor.kube.informers import KubeInformers
-from monitor.kube.store import ObjectChange
+from monitor.kube.informers import KubeWatch
+from monitor.kube.store import Change
 
 log = logging.getLogger(__name__)
-BREATH = 0.02  # changes that come together are looked at together
-IDLE_BEAT = 0.5
-OWNERS = ("replicasets.apps", "jobs.batch", "namespaces")
-LOOK = 1.0  # how often it is looked who is missing
-RETURN = 600.0  # how long after a start a node may still come back and be as it was
+COALESCE_SECONDS = 0.02  # changes that arrive together are joined together
+IDLE_WAIT_SECONDS = 0.5  # between updates without a change in Kubernetes
+OWNER_RESOURCES = ("replicasets.apps", "jobs.batch", "namespaces")
+SOURCE_CHECK_SECONDS = 1.0
+UNSEEN_RETENTION_SECONDS = 600.0  # after a start, until when a node may return with its former state
+POLL_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What is followed, and how. `state` is the directory of what a restart must not forget; None: it forgets."""
+    """Sources and parameters of the view. `state` is the directory of state that survives restarts; None: none does."""
 
     poll: PollSettings
     agents: tuple[str, ...]
@@ -55,51 +57,51 @@ class ClusterSettings:
     rules: tuple[PlatformRule, ...]
     cycle: float
     state: str | None = None
-    agent_namespace: str | None = None  # where pods with the label are agents; None: everywhere
-    prometheus: PrometheusSettings | None = None  # where node facts come from, if not from the agents themselves
+    agent_namespace: str | None = None  # of the agents' pods; None: any
+    prometheus: PrometheusSettings | None = None  # source of node facts instead of the agents themselves
 
 
 class LiveCluster:
-    """Kubernetes and the agents, and the view of both. `no_kubernetes` says why there is none, where there is none."""
+    """View of Kubernetes and the agents. `no_kubernetes` says why there is no API server, if so."""
 
     def __init__(self, settings: ClusterSettings, api: KubeApi | None, no_kubernetes: str | None = None) -> None:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
-        self.kube = KubeInformers(api, to_keep(settings.rules), on_change=self._kube_changed) if api else None
+        self.kube = KubeWatch(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
         self.poller: AgentPoller | PrometheusNodes = (
             AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
             if settings.prometheus is None
             else PrometheusNodes(settings.prometheus, self._targets, on_answer=self._agent_changed)
         )
-        self._direct = FirstHand(settings.poll, self.poller.facts) if settings.prometheus is not None else None
-        self._file = MemoryFile(settings.state) if settings.state is not None else None
+        self._direct = DirectAgentReader(settings.poll, self.poller.facts) if settings.prometheus is not None else None
+        self._file = ViewMemoryFile(settings.state) if settings.state is not None else None
         self._builder = self._make_builder(self._file.load() if self._file else None)
-        self._forget_at = time.monotonic() + RETURN
-        self._owners: set[str] = set()  # of which there is news: ReplicaSets and Jobs by uid, namespaces by name
-        self._persons: tuple[int, dict[str, str]] = (-1, {})  # of namespaces, and as of which version of these
+        self._forget_at = time.monotonic() + UNSEEN_RETENTION_SECONDS
+        self._namespace_owners: tuple[int, dict[str, str]] = (-1, {})  # version of the namespaces, and their owners
+        self._pending = threading.Lock()  # guards the pending changes; never held while a view is built
+        self._owners: set[str] = set()  # changed owners: ReplicaSets and Jobs by uid, namespaces by name
         self._pods: dict[str, PodFact | None] = {}
         self._nodes: dict[str, NodeFact | None] = {}
         self._agents: dict[str, AgentFact] = {}
-        self._changed = threading.Condition()  # guards what is pending; never held while a view is made
         self._building = threading.RLock()
-        self._stopping = False
-        self._around = Surroundings()
-        self._look_at = 0.0
+        self._schedule = RejoinSchedule(settings.cycle)
+        self._incomplete = False  # whether the last update failed
+        self._loop = Periodic("view", self._run_once, IDLE_WAIT_SECONDS)
+        self._context = ClusterContext()
+        self._check_sources_at = 0.0
         self.view = ClusterView(at=time.time())
 
     def start(self) -> None:
         if self.kube:
             self.kube.start()
         self.poller.start()
-        threading.Thread(target=self._keep_up, name="view", daemon=True).start()
+        self._loop.start()
         if self._file:
-            self._file.start(self._remembered)
+            self._file.start(self._current_memory)
 
     def stop(self) -> None:
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
+        self._loop.stop()
         self.poller.stop()
         if self._direct:
             self._direct.close()
@@ -108,74 +110,78 @@ class LiveCluster:
         if self.kube:
             self.kube.stop()
 
+    def answered_once(self) -> bool:
+        """Whether every watched resource is synced or unavailable, and every agent has answered or failed once."""
+        if self.kube is not None and not self.kube.wait_settled(0.0):
+            return False
+        self.poller.update_targets()
+        return all(fact.received_at or fact.failures for fact in self.poller.facts())
+
     def wait_settled(self, seconds: float) -> None:
-        """Return when Kubernetes is known as well as it can be and every agent was asked, or after so long."""
+        """Wait until every source has answered once, at most `seconds`, and build the view."""
         deadline = time.monotonic() + seconds
         if self.kube:
             self.kube.wait_settled(seconds)
-        self.poller.update_targets()
-        while time.monotonic() < deadline:
-            if all(fact.received_at or fact.failures for fact in self.poller.facts()):
-                break
-            time.sleep(0.02)
+        while not self.answered_once() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
         self.refresh()
 
     def refresh(self) -> ClusterView:
-        """Join everything now, from what Kubernetes and the agents say at this moment."""
+        """Build the view from the current facts of Kubernetes and the agents."""
         with self._building:
             self._drain()
-            self._see_owners()
-            kube, facts = self.kube, self.poller.facts()
-            self._around = self._look_around(facts)
-            inputs = Inputs(
-                agents=facts,
+            self._apply_owner_changes()
+            kube, agents = self.kube, self.poller.facts()
+            self._context = self._read_context(agents)
+            inputs = ViewInputs(
+                agents=agents,
                 pods=kube.pods.snapshot().items if kube else (),
                 nodes=kube.nodes.snapshot().items if kube else (),
-                around=self._around,
+                around=self._context,
             )
             self.view = self._builder.build(inputs, time.time())
             return self.view
 
-    def _look_around(self, facts: Sequence[AgentFact]) -> Surroundings:
+    def _read_context(self, facts: Sequence[AgentFact]) -> ClusterContext:
         agents = agent_sources(facts, self.poller.source() if isinstance(self.poller, PrometheusNodes) else None)
         if self.kube is None:
-            return Surroundings(sources=(*kube_sources(None, self._no_kubernetes), *agents))
+            return ClusterContext(sources=(*kube_sources(None, self._no_kubernetes), *agents))
         sources = self.kube.sources()
-        return Surroundings(
+        return ClusterContext(
             queues=self.kube.queues(),
             sources=(*kube_sources(sources), *agents),
             pods_known=any(source.resource == "pods" and source.state == "synced" for source in sources),
         )
 
-    def first_hand(self, node: str) -> AgentFact | None:
-        """Return what a node's agent says itself: now, if it is not asked all the time anyway."""
+    def fetch_agent(self, node: str) -> AgentFact | None:
+        """Fact of a node's agent: read from the agent now, unless it is polled anyway."""
         if self._direct is not None:
-            return self._direct.ask(node)
+            return self._direct.read(node)
         return next((fact for fact in self.poller.facts() if fact.node == node), None)
 
     def identities(self) -> dict[str, Identity]:
-        """Return whose each pod is. Those in the view have been asked already."""
+        """Identities of all pods, by uid."""
         known = {pod.uid: pod.identity for pod in self.view.pods}
         pods = self.kube.pods.snapshot().items if self.kube else ()
         return {pod.uid: known.get(pod.uid) or self._identify(pod) for pod in pods}
 
     def _identify(self, pod: PodFact) -> Identity:
         if self.kube is None:
-            return identify(pod, nobody_known, self._settings.rules, {})
+            return identify(pod, no_owners, self._settings.rules, {})
         version = self.kube.namespaces.version
-        if version != self._persons[0]:
-            self._persons = (version, self.kube.namespace_owners())
-        return identify(pod, self.kube.owner, self._settings.rules, self._persons[1])
+        if version != self._namespace_owners[0]:
+            self._namespace_owners = (version, self.kube.namespace_owners())
+        return identify(pod, self.kube.owner, self._settings.rules, self._namespace_owners[1])
 
-    def _see_owners(self) -> None:
-        """A ReplicaSet, Job or namespace may become known after the pods that belong to it."""
-        with self._changed:
+    def _apply_owner_changes(self) -> None:
+        """Identify pods again whose ReplicaSet, Job or namespace became known after them."""
+        with self._pending:
             owners, self._owners = self._owners, set()
         if owners:
             self._builder.identify_again(owners)
 
     def _targets(self) -> Targets:
-        """Return the agents: those that are named, else the running pods with the label."""
+        """Configured agents, else the running pods with the agent label."""
         settings = self._settings
         if settings.agents or self.kube is None:
             return dict.fromkeys(settings.agents)
@@ -188,108 +194,102 @@ class LiveCluster:
             and pod.phase == "Running"
         }
 
-    def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
-        if resource in OWNERS:
+    def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+        if resource in OWNER_RESOURCES:
             self._note_owners(changes)
         if resource not in ("pods", "nodes"):
-            return  # what they say is read when the surroundings are looked at, or when somebody asks why
-        with self._changed:
+            return  # other resources are read when the context is, or on request
+        with self._pending:
+            first = not (self._pods or self._nodes)
             for change in changes:
-                subject: Any = change.new or change.old
+                changed: Any = change.new or change.old
                 if resource == "pods":
-                    self._pods[subject.uid] = change.new
+                    self._pods[changed.uid] = change.new
                 else:
-                    self._nodes[subject.name] = change.new or self._node_named(subject.name)
-            self._changed.notify_all()
+                    self._nodes[changed.name] = change.new or self._node_named(changed.name)
+        if first:
+            self._loop.wake()
 
-    def _note_owners(self, changes: Sequence[ObjectChange[Any]]) -> None:
-        """Note those that belong to somebody else than before: most changes, such as a Job's progress, are no news."""
-        with self._changed:
+    def _note_owners(self, changes: Sequence[Change[Any]]) -> None:
+        """Note objects with a new owner. Most changes, such as the progress of a Job, do not affect identities."""
+        with self._pending:
             for change in changes:
-                subject: Any = change.new or change.old
+                changed: Any = change.new or change.old
                 if change.old is None or change.new is None or change.old.owner != change.new.owner:
-                    self._owners.add(subject.name if isinstance(subject, NamespaceFact) else subject.uid)
+                    self._owners.add(changed.name if isinstance(changed, NamespaceFact) else changed.uid)
 
     def _node_named(self, name: str) -> NodeFact | None:
-        """Return the node of this name: word of an old one's end may come after its successor's beginning."""
+        """Current node of this name: DELETED for the old node may arrive after ADDED for its replacement."""
         nodes = self.kube.nodes.snapshot().items if self.kube else ()
         return next((node for node in nodes if node.name == name), None)
 
     def _agent_changed(self, fact: AgentFact) -> None:
-        """Wait for the next beat: what is asked every few seconds is not urgent, and a thousand always answer."""
-        with self._changed:
+        """Leave the fact for the next update: agents are polled every few seconds, and a thousand always answer."""
+        with self._pending:
             self._agents[fact.target] = fact
 
-    def _keep_up(self) -> None:
-        """Follow what changes; join every node again once a cycle, a few at a time so that no change has to wait."""
-        rounds, whole = Rounds(self._settings.cycle), False
-        while not self._stopping:
-            try:
-                if whole:
-                    self._begin_anew()
-                    whole = False
-                self._follow(rounds)
-            except Exception:  # whatever one odd object provokes, the rest is still to be seen
-                log.exception("the view could not be made")
-                whole = True
-                time.sleep(IDLE_BEAT)
-            with self._changed:
-                if not (self._stopping or self._pods or self._nodes):
-                    self._changed.wait(IDLE_BEAT)
-            time.sleep(BREATH)
+    def _run_once(self) -> None:
+        if self._pods or self._nodes:
+            time.sleep(COALESCE_SECONDS)
+        incomplete, self._incomplete = self._incomplete, True
+        if incomplete:
+            self._rebuild()
+        self._update()
+        self._incomplete = False
 
-    def _begin_anew(self) -> None:
-        """Make the view from all that is known: a builder that failed has lost changes, and may be half changed."""
+    def _rebuild(self) -> None:
+        """Build the view with a new builder: one that failed has lost changes and may be inconsistent."""
         with self._building:
             self._builder = self._make_builder(self._builder.memory)
             self.refresh()
 
-    def _make_builder(self, memory: Memory | None = None) -> ViewBuilder:
+    def _make_builder(self, memory: ViewMemory | None = None) -> ViewBuilder:
         return ViewBuilder(self._identify, self._settings.resource, self._settings.limits, memory)
 
-    def _remembered(self) -> Memory:
+    def _current_memory(self) -> ViewMemory:
         with self._building:
             if time.monotonic() >= self._forget_at:
                 self._builder.forget_unseen()
                 self._forget_at = float("inf")
             return self._builder.memory
 
-    def _follow(self, rounds: Rounds) -> None:
+    def _update(self) -> None:
+        """Apply pending changes, and join some nodes again: all once per cycle, so that no change has to wait."""
         with self._building:
             changes, now = self._drain(), time.monotonic()
             heard = frozenset(agent.node for agent in changes.agents if agent.node)
-            again, new_round = rounds.due(self._builder.node_names, heard, now)
+            again, new_cycle = self._schedule.due(self._builder.node_names, heard, now)
             changes = replace(changes, again=again)
-            if new_round:
-                self._see_owners()
-            if new_round or now >= self._look_at:
-                self._look_at = now + LOOK
-                changes = self._look(changes, new_round)
+            if new_cycle:
+                self._apply_owner_changes()
+            if new_cycle or now >= self._check_sources_at:
+                self._check_sources_at = now + SOURCE_CHECK_SECONDS
+                changes = self._with_source_changes(changes, new_cycle)
             if changes:
                 self.view = self._builder.update(changes, time.time())
-            if new_round:
+            if new_cycle:
                 log.info("%s", status_line(self.view))
-        # As many facts come as go, so Python sees no need to for long, and then looks at all of them in one long stop.
+        # As many facts are freed as allocated, so automatic collection starts late and then pauses for long.
         gc.collect(0)
 
-    def _look(self, changes: Changes, always: bool) -> Changes:
-        """Add what is noticed only by looking: what cannot be seen any more or again, and agents that are gone."""
+    def _with_source_changes(self, changes: ViewChanges, always: bool) -> ViewChanges:
+        """Changes with those that no event reports: sources that became available or not, and agents that are gone."""
         facts = self.poller.facts()
-        before, self._around = self._around, self._look_around(facts)
+        before, self._context = self._context, self._read_context(facts)
         changes = replace(changes, gone=frozenset(self._builder.targets - {fact.target for fact in facts}))
-        if self._around.pods_known != before.pods_known:  # that changes what every card's holder is worth
+        if self._context.pods_known != before.pods_known:  # affects the fate of every holder
             changes = replace(changes, again=frozenset(self._builder.node_names))
-        return replace(changes, around=self._around) if always or self._around != before else changes
+        return replace(changes, around=self._context) if always or self._context != before else changes
 
-    def _drain(self) -> Changes:
-        with self._changed:
-            changes = Changes(self._pods, self._nodes, tuple(self._agents.values()))
+    def _drain(self) -> ViewChanges:
+        with self._pending:
+            changes = ViewChanges(self._pods, self._nodes, tuple(self._agents.values()))
             self._pods, self._nodes, self._agents = {}, {}, {}
             return changes
 
 
 def _has_label(pod: PodFact, label: str) -> bool:
-    """Return whether a pod has the label: `key=value`, or `key` with whatever value."""
+    """Whether a pod has the label `key=value`, or `key` with any value."""
     key, equals, value = label.partition("=")
     return pod.labels.get(key) == value if equals else key in pod.labels
 
@@ -299,7 +299,7 @@ def _address(ip: str, port: int) -> str:
 
 
 def status_line(view: ClusterView) -> str:
-    """Given a view, return one line that says how the cluster fares."""
+    """One-line summary of a view for the log."""
     states = Counter(gpu.state.value for gpu in view.gpus)
     counts = " ".join(f"{state}={count}" for state, count in sorted(states.items())) or "none"
     unseen = ",".join(source.name for source in view.sources if not source.ok) or "-"

@@ -1,4 +1,4 @@
-"""One node: what its agent reports joined with what Kubernetes says. Pure, and independent of every other node."""
+"""Joins what the agent of one node reports with what Kubernetes says, independently of all other nodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cluster.gpu_state import Card, StateLimits, decide
-from monitor.cluster.holders import Claim, Life, PodIndex, allocation_claim, merge_holders, process_claim
+from monitor.cluster.gpu_state import GpuInput, StateLimits, decide_state
+from monitor.cluster.holders import (
+    GpuClaim,
+    PodFate,
+    PodLookup,
+    allocation_claim,
+    has_live_holder,
+    merge_holders,
+    process_claim,
+)
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Identity, NodeView
 from monitor.facts.gpu import GpuFact, XidEvent
@@ -18,11 +26,13 @@ from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.facts.text import Evidence
 
 MODEL_LABELS = ("nvidia.com/gpu.product", "gpu.nvidia.com/model", "aliyun.accelerator/nvidia_name")
-BAD = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
+MAX_LATENCY_SECONDS = 2.0  # a larger difference of the clocks is skew
+# States in which a GPU without a live holder cannot be given to a pod.
+UNAVAILABLE_STATES = (GpuState.FAULTY, GpuState.WEDGED, GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.GHOST)
 
 
 class NodeInputs(NamedTuple):
-    """Everything about one node. `pods` are those bound to it that have not finished."""
+    """Everything known about one node. `pods` are the unfinished ones bound to it."""
 
     name: str
     agent: AgentFact | None = None
@@ -31,23 +41,23 @@ class NodeInputs(NamedTuple):
     resource: str = "nvidia.com/gpu"
 
 
-class CardMemory(msgspec.Struct, frozen=True, gc=False):
-    """What has to be remembered of a card from one view to the next."""
+class GpuMemory(msgspec.Struct, frozen=True, gc=False):
+    """State of a GPU that is carried over from one view to the next."""
 
     state: GpuState
     since: float
     idle_since: float | None = None
 
 
-Cards = Mapping[str, CardMemory]  # by "node/uuid", or "node#index" where no uuid is known
+GpuMemories = Mapping[str, GpuMemory]  # by gpu_memory_key
 
 
-class _Scene(NamedTuple):
-    """What is the same for all cards of a node. `claims` and `xids` are by the uuid of the card."""
+class _NodeContext(NamedTuple):
+    """What all GPUs of a node share. `claims` and `xids` are by GPU uuid."""
 
     inputs: NodeInputs
     blind: Evidence | None
-    claims: Mapping[str, list[Claim]]
+    claims: Mapping[str, list[GpuClaim]]
     xids: Mapping[str | None, list[XidEvent]]
     bound: frozenset[str]
     processes_known: bool
@@ -59,18 +69,18 @@ class _Scene(NamedTuple):
 
 def join_node(
     inputs: NodeInputs,
-    index: PodIndex,
+    lookup: PodLookup,
     identities: Mapping[str, Identity],
-    before: Cards,
+    before: GpuMemories,
     limits: StateLimits,
     now: float,
 ) -> tuple[NodeView, tuple[GpuView, ...]]:
-    """Given a node and what its cards were like before, return how it is now."""
+    """View of a node and of its GPUs; `before` holds their previous states."""
     blind, snapshot = _blind(inputs, limits, now), _snapshot(inputs)
-    scene = _Scene(
+    context = _NodeContext(
         inputs,
         blind,
-        {} if blind else _claims(inputs, index, now),
+        {} if blind else _claims(inputs, lookup, now),
         _xids(snapshot),
         frozenset([pod.uid for pod in inputs.pods]),
         snapshot is not None and _processes_known(snapshot),
@@ -80,13 +90,13 @@ def join_node(
         now,
     )
     views = tuple(
-        [_gpu_view(scene, gpu, before.get(card_key(inputs.name, gpu.uuid, gpu.index))) for gpu in _cards(inputs)]
+        [_gpu_view(context, gpu, before.get(gpu_memory_key(inputs.name, gpu.uuid, gpu.index))) for gpu in _gpus(inputs)]
     )
     return _node_view(inputs, views, blind, now), views
 
 
-def card_key(node: str, uuid: str | None, index: int) -> str:
-    """Return what a card is remembered by."""
+def gpu_memory_key(node: str, uuid: str | None, index: int) -> str:
+    """Key of a GPU in GpuMemories."""
     return f"{node}/{uuid}" if uuid else f"{node}#{index}"
 
 
@@ -94,8 +104,8 @@ def _snapshot(inputs: NodeInputs) -> NodeSnapshot | None:
     return inputs.agent.snapshot if inputs.agent else None
 
 
-def _cards(inputs: NodeInputs) -> Sequence[GpuFact]:
-    """Return the cards that the node has: as last reported, else as many as Kubernetes counts."""
+def _gpus(inputs: NodeInputs) -> Sequence[GpuFact]:
+    """GPUs of the node as last reported, else as many as Kubernetes counts."""
     snapshot = _snapshot(inputs)
     if snapshot is not None and snapshot.gpu is not None:
         return snapshot.gpu.gpus
@@ -104,7 +114,7 @@ def _cards(inputs: NodeInputs) -> Sequence[GpuFact]:
 
 
 def _blind(inputs: NodeInputs, limits: StateLimits, now: float) -> Evidence | None:
-    """Return why nothing can be said of the node's cards, or None."""
+    """Why the state of the node's GPUs is unknown, or None."""
     agent, snapshot = inputs.agent, _snapshot(inputs)
     if agent is None:
         return Evidence(key="no-agent")
@@ -114,10 +124,10 @@ def _blind(inputs: NodeInputs, limits: StateLimits, now: float) -> Evidence | No
         return Evidence(key="agent-silent", values={"since": agent.received_at, "error": agent.error or ""})
     if snapshot.gpu is not None:
         return None
-    return _why_no_gpu(next((fact for fact in snapshot.collectors if fact.name == "gpu"), None))
+    return _no_gpu_reason(next((fact for fact in snapshot.collectors if fact.name == "gpu"), None))
 
 
-def _why_no_gpu(collector: CollectorFact | None) -> Evidence:
+def _no_gpu_reason(collector: CollectorFact | None) -> Evidence:
     if collector is None:
         return Evidence(key="collector-disabled")
     if collector.hung_since is not None:
@@ -127,47 +137,47 @@ def _why_no_gpu(collector: CollectorFact | None) -> Evidence:
     return Evidence(key="collector-failed", values={"message": collector.message or ""})
 
 
-def _claims(inputs: NodeInputs, index: PodIndex, now: float) -> dict[str, list[Claim]]:
-    """Return the claims to each card, by its uuid: those of processes first. A slice of a card (MIG) is the card's."""
+def _claims(inputs: NodeInputs, lookup: PodLookup, now: float) -> dict[str, list[GpuClaim]]:
+    """Claims by GPU uuid, those of processes first. A claim to a MIG instance counts for its GPU."""
     snapshot, agent = _snapshot(inputs), inputs.agent
     if snapshot is None or snapshot.gpu is None or agent is None:
         return {}
     heard_at = agent.received_at or 0.0
-    claims: defaultdict[str, list[Claim]] = defaultdict(list)
+    claims: defaultdict[str, list[GpuClaim]] = defaultdict(list)
     for process in snapshot.gpu_processes or ():
-        claims[process.gpu_uuid].append(process_claim(process, index, heard_at, now))
-    cards = {gpu.uuid: gpu.uuid for gpu in snapshot.gpu.gpus}
-    cards |= {mig.uuid: gpu.uuid for gpu in snapshot.gpu.gpus for mig in gpu.mig}
+        claims[process.gpu_uuid].append(process_claim(process, lookup, heard_at, now))
+    gpu_of = {gpu.uuid: gpu.uuid for gpu in snapshot.gpu.gpus}
+    gpu_of |= {mig.uuid: gpu.uuid for gpu in snapshot.gpu.gpus for mig in gpu.mig}
     for device in snapshot.pod_devices or ():
-        card = cards.get(device.gpu_uuid) if device.gpu_uuid is not None else None
-        if card is not None:
-            claims[card].append(allocation_claim(device, index, heard_at, now))
+        gpu_uuid = gpu_of.get(device.gpu_uuid) if device.gpu_uuid is not None else None
+        if gpu_uuid is not None:
+            claims[gpu_uuid].append(allocation_claim(device, lookup, heard_at, now))
     return claims
 
 
 def _xids(snapshot: NodeSnapshot | None) -> dict[str | None, list[XidEvent]]:
-    found: defaultdict[str | None, list[XidEvent]] = defaultdict(list)
+    by_gpu: defaultdict[str | None, list[XidEvent]] = defaultdict(list)
     for xid in snapshot.xid.recent if snapshot and snapshot.xid else ():
-        found[xid.gpu_uuid].append(xid)
-    return found
+        by_gpu[xid.gpu_uuid].append(xid)
+    return by_gpu
 
 
-def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView:
-    inputs, blind, now = scene.inputs, scene.blind, scene.now
+def _gpu_view(context: _NodeContext, gpu: GpuFact, memory: GpuMemory | None) -> GpuView:
+    inputs, blind, now = context.inputs, context.blind, context.now
     idle_since = None if blind else _idle_since(gpu, memory, now)
-    claims = scene.claims.get(gpu.uuid, []) if gpu.uuid is not None else []
-    card = Card(
+    claims = context.claims.get(gpu.uuid, []) if gpu.uuid is not None else []
+    known = GpuInput(
         gpu=gpu,
         now=now,
-        limits=scene.limits,
+        limits=context.limits,
         claims=claims,
-        xids=scene.xids.get(gpu.uuid, ()),
+        xids=context.xids.get(gpu.uuid, ()),
         idle_since=idle_since,
-        processes_known=scene.processes_known,
+        processes_known=context.processes_known,
         blind=blind,
-        skew=scene.skew,
+        skew=context.skew,
     )
-    state, evidence = decide(card)
+    state, evidence = decide_state(known)
     return GpuView(
         node=inputs.name,
         state=state,
@@ -176,10 +186,10 @@ def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView
         model=gpu.model or _label_model(inputs),
         since=min(memory.since, now) if memory and memory.state is state else now,
         idle_since=idle_since,
-        holders=merge_holders(claims, scene.identities),
+        holders=merge_holders(claims, context.identities),
         pids=tuple(sorted([claim.process.pid for claim in claims if claim.process])),
         evidence=evidence,
-        disagreements=_disagreements(claims, scene.bound),
+        disagreements=_disagreements(claims, context.bound),
         utilization_ratio=None if blind else gpu.utilization_ratio,
         memory_used_bytes=None if blind else gpu.memory_used_bytes,
         memory_total_bytes=gpu.memory_total_bytes,
@@ -187,42 +197,42 @@ def _gpu_view(scene: _Scene, gpu: GpuFact, memory: CardMemory | None) -> GpuView
 
 
 def _processes_known(snapshot: NodeSnapshot) -> bool:
-    """Whether the list of processes is there and complete: only then is memory without a process nobody's."""
-    told = next((fact for fact in snapshot.collectors if fact.name == "gpu_processes"), None)
-    return snapshot.gpu_processes is not None and (told is None or told.message is None)
+    """Whether the list of processes is complete: only then does memory in use belong to no process."""
+    collector = next((fact for fact in snapshot.collectors if fact.name == "gpu_processes"), None)
+    return snapshot.gpu_processes is not None and (collector is None or collector.message is None)
 
 
 def _skew(inputs: NodeInputs) -> float:
-    """How far the node's clock is behind ours. Small differences are the way the answer took."""
+    """Our clock minus the node's. Small differences are network latency."""
     if inputs.agent is None or inputs.agent.snapshot is None or inputs.agent.received_at is None:
         return 0.0
     skew = inputs.agent.received_at - inputs.agent.snapshot.at
-    return skew if abs(skew) > 2.0 else 0.0
+    return skew if abs(skew) > MAX_LATENCY_SECONDS else 0.0
 
 
-def _idle_since(gpu: GpuFact, memory: CardMemory | None, now: float) -> float | None:
-    """Since when the card does nothing: no kernel in any of the driver's samples, and no memory traffic."""
-    signs = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
-    if any(signs) or signs == (None, None, None):
+def _idle_since(gpu: GpuFact, memory: GpuMemory | None, now: float) -> float | None:
+    """Start of idleness: no kernel in any of the driver's samples, and no memory traffic."""
+    activity = (gpu.utilization_peak_ratio, gpu.utilization_ratio, gpu.memory_activity_ratio)
+    if any(activity) or activity == (None, None, None):
         return None
     return min(memory.idle_since, now) if memory and memory.idle_since is not None else now
 
 
-def _disagreements(claims: Sequence[Claim], bound: frozenset[str]) -> tuple[str, ...]:
-    """Return where the views of a card differ: the kubelet's books, the driver's processes, the pods' requests."""
+def _disagreements(claims: Sequence[GpuClaim], bound: frozenset[str]) -> tuple[str, ...]:
+    """Where allocations of the kubelet, processes of the driver and requests of pods disagree about a GPU."""
     running = {claim.pod_uid for claim in claims if claim.process is not None and claim.pod_uid}
     allocations = [claim for claim in claims if claim.process is None]
     if not allocations:
         return ("process-without-allocation",) if running else ()
-    found = set()
+    disagreements = set()
     if not running <= {claim.pod_uid for claim in allocations}:
-        found.add("process-of-another-pod")
+        disagreements.add("process-of-another-pod")
     for claim in allocations:
-        if claim.life is Life.DELETED:
-            found.add("allocation-of-missing-pod")
-        elif claim.life is Life.LIVE and claim.pod_uid not in bound:
-            found.add("allocation-of-pod-elsewhere")
-    return tuple(sorted(found)) if found else ()
+        if claim.fate is PodFate.DELETED:
+            disagreements.add("allocation-of-missing-pod")
+        elif claim.fate is PodFate.LIVE and claim.pod_uid not in bound:
+            disagreements.add("allocation-of-pod-elsewhere")
+    return tuple(sorted(disagreements)) if disagreements else ()
 
 
 def _label_model(inputs: NodeInputs) -> str | None:
@@ -234,7 +244,7 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
     node, agent, snapshot = inputs.node, inputs.agent, _snapshot(inputs)
     requested = round(sum(pod.requests.get(inputs.resource, 0) for pod in inputs.pods))
     allocatable = int(node.allocatable.get(inputs.resource, 0)) if node else None
-    cards = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu and blind is None else None
+    gpu_count = len(snapshot.gpu.gpus) if snapshot and snapshot.gpu and blind is None else None
     silent = blind is not None and blind.key == "agent-silent"
     return NodeView(
         name=inputs.name,
@@ -249,38 +259,37 @@ def _node_view(inputs: NodeInputs, gpus: tuple[GpuView, ...], blind: Evidence | 
         capacity=int(node.capacity.get(inputs.resource, 0)) if node else None,
         allocatable=allocatable,
         requested=requested,
-        cards=cards,
-        free=_free(allocatable, requested, gpus, cards),
-        disagreements=_count_disagreements(node, inputs.resource, requested, cards, gpus),
+        cards=gpu_count,
+        free=_free(allocatable, requested, gpus, gpu_count),
+        disagreements=_count_disagreements(node, inputs.resource, requested, gpu_count, gpus),
     )
 
 
-def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], cards: int | None) -> int | None:
-    """What the scheduler would give away, less the cards that somebody sits on whom it does not know of.
+def _free(allocatable: int | None, requested: int, gpus: tuple[GpuView, ...], gpu_count: int | None) -> int | None:
+    """GPUs that the scheduler would still allocate, less those held without its knowledge.
 
-    Where one card is handed out many times over (time slicing) or in slices (MIG), cards and devices are different
-    things and the scheduler's figure stands alone.
+    With time slicing or MIG, GPUs and devices are different things, so the scheduler's count stands alone.
     """
     if allocatable is None:
-        return sum(gpu.state is GpuState.FREE for gpu in gpus) if cards is not None else None
+        return sum(gpu.state is GpuState.FREE for gpu in gpus) if gpu_count is not None else None
     free = max(0, allocatable - requested)
-    if cards is None or allocatable > cards:
+    if gpu_count is None or allocatable > gpu_count:
         return free
-    taken = sum(gpu.state in BAD and not any(holder.live for holder in gpu.holders) for gpu in gpus)
+    taken = sum(gpu.state in UNAVAILABLE_STATES and not has_live_holder(gpu) for gpu in gpus)
     return max(0, min(free, allocatable - requested - taken))
 
 
 def _count_disagreements(
-    node: NodeFact | None, resource: str, requested: int, cards: int | None, gpus: tuple[GpuView, ...]
+    node: NodeFact | None, resource: str, requested: int, gpu_count: int | None, gpus: tuple[GpuView, ...]
 ) -> tuple[str, ...]:
     if node is None:
         return ()
     capacity, allocatable = int(node.capacity.get(resource, 0)), int(node.allocatable.get(resource, 0))
-    held = sum(any(holder.live for holder in gpu.holders) for gpu in gpus)
+    held = sum(has_live_holder(gpu) for gpu in gpus)
     checks = {
-        "capacity-above-cards": cards is not None and capacity > 0 and cards < capacity,
+        "capacity-above-cards": gpu_count is not None and capacity > 0 and gpu_count < capacity,
         "allocatable-below-capacity": allocatable < capacity,
-        "requested-above-held": cards is not None and capacity <= cards and requested > held,
-        "held-above-requested": cards is not None and capacity <= cards and requested < held,
+        "requested-above-held": gpu_count is not None and capacity <= gpu_count and requested > held,
+        "held-above-requested": gpu_count is not None and capacity <= gpu_count and requested < held,
     }
-    return tuple(name for name, found in checks.items() if found)
+    return tuple(name for name, applies in checks.items() if applies)

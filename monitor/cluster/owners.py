@@ -1,7 +1,7 @@
-"""What a pod belongs to, followed up: ReplicaSet to Deployment, Job to CronJob, and so on. Pure.
+"""Top-level owner of a pod: ReplicaSet to Deployment, Job to CronJob, and so on.
 
-Where a step cannot be looked up (the right to read it is missing, or it is gone already) the name tells: Kubernetes
-makes the names of ReplicaSets and of CronJobs' Jobs by a rule.
+Where an owner cannot be looked up (missing permission, or already deleted), it is guessed from the name: Kubernetes
+derives the names of ReplicaSets and of the Jobs of CronJobs by a fixed rule.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from collections.abc import Callable
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
 
 OwnerLookup = Callable[[str], OwnerFact | None]  # by uid
-MAX_STEPS = 8  # a ring of owners is not allowed, but nothing prevents it
+MAX_STEPS = 8  # nothing prevents a cycle of owner references
 _TEMPLATE_HASH = "pod-template-hash"
 _SCHEDULE_DIGITS = (8, 10)  # minutes since the epoch; seconds, until Kubernetes 1.21
 _VOLCANO_JOBS = "batch.volcano.sh/"
 
 
-def nobody_known(_uid: str) -> OwnerFact | None:
-    """A look-up for where no owners can be read."""
+def no_owners(_uid: str) -> OwnerFact | None:
+    """OwnerLookup for when no owners can be read."""
     return None
 
 
 def workload_of(pod: PodFact, lookup: OwnerLookup) -> OwnerRef:
-    """Given a pod, return what it belongs to in the end: itself, if nobody made it."""
+    """Top-level owner of a pod: the pod itself, if it has none."""
     reference = pod.owner
     if reference is None:
         return OwnerRef(kind="Pod", name=pod.name, uid=pod.uid)
     for _ in range(MAX_STEPS):
-        known = lookup(reference.uid) if reference.uid else None
-        if known is None:
+        owner = lookup(reference.uid) if reference.uid else None
+        if owner is None:
             return _by_name(pod, reference)
-        if known.owner is None:
+        if owner.owner is None:
             return reference
-        reference = known.owner
+        reference = owner.owner
     return reference
 
 
@@ -59,7 +59,7 @@ def _cron_job(_pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
 
 
 def _framework(pod: PodFact, reference: OwnerRef) -> OwnerRef | None:
-    """FrameworkController's pods belong to a ConfigMap that stands for one attempt of the framework."""
+    """Pods of FrameworkController belong to a ConfigMap that represents one attempt of the framework."""
     name = pod.labels.get("FC_FRAMEWORK_NAME") or pod.annotations.get("FC_FRAMEWORK_NAME")
     return OwnerRef(kind="Framework", name=name) if name and reference.name.startswith(name) else None
 

@@ -1,18 +1,18 @@
-"""The table of platforms: where each writes on its pods whose they are, for which job, in which queue.
+"""Table of platforms: where each platform records the user, job and queue of its pods.
 
-A rule is written in selectors. A selector gives a word about a pod, or nothing:
+A rule consists of selectors. A selector reads one value of a pod, or nothing:
 
     label:KEY              the label's value
     annotation:KEY         the annotation's value
     annotation:KEY#FIELD   a field of the JSON object that the annotation holds
-    env:NAME               the value that a container's environment gives to NAME
+    env:NAME               the value of the environment variable NAME of a container
     namespace              the pod's namespace
-    namespace-owner        the person that the namespace was made for
-    owner                  the name of what the pod belongs to, followed up to the top
-    name                   the pod's own name
+    namespace-owner        the user that the namespace belongs to
+    owner                  the name of the pod's top-level owner
+    name                   the pod's name
 
-Where a rule has several, the first that gives something counts. In `when` a selector may end in `=VALUE`, and several
-may be joined by ` & `; a rule is about every pod for which one entry of `when` holds, or about all if it has none.
+Of several selectors, the first with a value counts. In `when` a selector may end in `=VALUE`, and several may be
+joined by ` & `; a rule applies to every pod that matches one entry of `when`, or to all pods if there is none.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from functools import lru_cache
 
 import msgspec
 
-from monitor.kube.decode.pod import PodFieldFilter
+from monitor.kube.decode.pod import Keep
 
 _WITH_KEY = ("label", "annotation", "env")
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")
 USER_LABELS = ("userName", "user", "owner")
-# Of use beside identity: static pods by their hash, and the gang that a pod belongs to.
-ALSO_KEPT = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
+# Annotations used for more than identity: static pods by hash, and the gang of a pod.
+ALSO_REQUIRED = ("kubernetes.io/config.mirror", "kubernetes.io/config.hash", "scheduling.k8s.io/group-name")
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """One selector, taken apart."""
+    """One parsed selector."""
 
     source: str
     key: str = ""
     field: str = ""
-    value: str = ""  # what it has to be, in `when`
+    value: str = ""  # required value, in `when`
 
 
 class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """How to read one platform's pods. Each field is a tuple of selectors. `kind` names what its jobs are."""
+    """Selectors for the pods of one platform. `kind` is the kind of its jobs."""
 
     name: str
     when: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     kind: str | None = None
 
     def selectors(self) -> Iterable[str]:
-        """Yield every selector of the rule."""
+        """All selectors of the rule."""
         for entry in self.when:
             yield from entry.split(" & ")
         for field in (self.user, self.job, self.role, self.index, self.queue):
@@ -62,7 +62,7 @@ class PlatformRule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
 
 @lru_cache(maxsize=1024)
 def parse_selector(text: str) -> Selector:
-    """Given a selector, return it taken apart. Raise ValueError that says what to write."""
+    """Parse a selector. Raise ValueError that says what to write."""
     source, colon, key = text.strip().partition(":")
     if not colon and source in _WITHOUT_KEY:
         return Selector(source)
@@ -78,27 +78,27 @@ def parse_selector(text: str) -> Selector:
 
 @lru_cache(maxsize=1024)
 def parse_condition(text: str) -> tuple[Selector, ...]:
-    """Given an entry of `when`, return the selectors that all have to hold. Raise ValueError if one is none."""
-    return tuple(parse_selector(each) for each in text.split(" & "))
+    """Parse an entry of `when` into selectors that all have to match. Raise ValueError."""
+    return tuple(parse_selector(selector) for selector in text.split(" & "))
 
 
 def check_rule(rule: PlatformRule) -> None:
-    """Raise ValueError that says what to write if a selector of the rule is none."""
+    """Raise ValueError that says what to write if a selector of the rule is invalid."""
     for text in rule.selectors():
         parse_selector(text)
 
 
-def to_keep(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_KEPT) -> PodFieldFilter:
-    """Given rules, return the annotations and variables that have to be kept of each pod for them."""
+def required_fields(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_REQUIRED) -> Keep:
+    """Annotations and environment variables that the rules read from pods."""
     selectors = [parse_selector(text) for rule in rules for text in rule.selectors()]
-    return PodFieldFilter(
+    return Keep(
         annotations=frozenset(also).union(s.key for s in selectors if s.source == "annotation"),
         env=frozenset(s.key for s in selectors if s.source == "env"),
     )
 
 
 def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
-    """Given the labels that name a user, return the rule for pods of no platform. It always gives something."""
+    """Rule for pods of no platform; it always yields a user and a job."""
     return PlatformRule(
         name="plain",
         user=(*(f"label:{label}" for label in user_labels), "namespace-owner", "namespace"),
@@ -113,7 +113,7 @@ def plain_rule(user_labels: Iterable[str] = USER_LABELS) -> PlatformRule:
 
 
 def all_rules(extra: Iterable[PlatformRule] = (), user_labels: Iterable[str] = USER_LABELS) -> tuple[PlatformRule, ...]:
-    """Given rules of the configuration, return them before the built-in ones, and the plain one last."""
+    """Rules of the configuration, then the built-in ones, then the plain rule."""
     return (*extra, *PLATFORMS, plain_rule(user_labels))
 
 
@@ -122,7 +122,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         name="openpai",
         when=("label:FC_FRAMEWORK_NAME",),
         user=("label:userName",),
-        job=("env:PAI_JOB_NAME", "label:FC_FRAMEWORK_NAME"),  # the readable name, where the framework's is a hash
+        job=("env:PAI_JOB_NAME", "label:FC_FRAMEWORK_NAME"),  # the framework's name may be a hash
         role=("label:FC_TASKROLE_NAME",),
         index=("label:FC_TASK_INDEX", "annotation:FC_TASK_INDEX"),
         queue=("label:virtualCluster",),
@@ -130,7 +130,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
     ),
     PlatformRule(
         name="aiarts",
-        when=("label:jobId & label:userName", "label:jobId & label:vcName"),  # jobId alone is anybody's
+        when=("label:jobId & label:userName", "label:jobId & label:vcName"),  # jobId alone is too common
         user=("label:userName",),
         job=("label:jobId",),
         role=("label:jobRole",),
@@ -157,7 +157,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
     ),
     PlatformRule(
         name="kubeflow",
-        when=("label:training.kubeflow.org/job-name", "label:group-name=kubeflow.org"),  # the second until 2021
+        when=("label:training.kubeflow.org/job-name", "label:group-name=kubeflow.org"),  # the latter until 2021
         job=("label:training.kubeflow.org/job-name", "label:job-name"),
         role=("label:training.kubeflow.org/replica-type", "label:replica-type"),
         index=("label:training.kubeflow.org/replica-index", "label:replica-index"),
@@ -174,7 +174,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
     ),
     PlatformRule(
         name="kubedl",
-        # Not by job-name: Kubernetes puts that label on the pods of every Job.
+        # Not by job-name: Kubernetes sets that label on the pods of every Job.
         when=(
             "annotation:kubedl.io/tenancy",
             "annotation:arena.kubeflow.org/username",
@@ -194,7 +194,7 @@ PLATFORMS: tuple[PlatformRule, ...] = (
         name="jupyterhub",
         when=("annotation:hub.jupyter.org/username", "label:hub.jupyter.org/username"),
         user=("annotation:hub.jupyter.org/username", "label:hub.jupyter.org/username"),
-        # A user's default server has no name of its own.
+        # The default server of a user has no name.
         job=("annotation:hub.jupyter.org/servername", "label:hub.jupyter.org/servername", "name"),
         kind="Notebook",
     ),

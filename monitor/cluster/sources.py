@@ -1,4 +1,4 @@
-"""What of the world can be seen, and what is missing: in words, from how Kubernetes and the agents fare. Pure."""
+"""Health of the sources of the view: each watched Kubernetes resource, and the agents."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.kube import SourceFact
 
+MAX_NAMED = 3  # silent agents that are named
 
-def kube_sources(sources: Sequence[SourceFact] | None, why_none: str | None = None) -> tuple[SourceView, ...]:
-    """Given how each kind of object is followed, or None without Kubernetes, return what is seen of it.
 
-    A kind that the cluster does not have is nothing that is missing.
+def kube_sources(sources: Sequence[SourceFact] | None, unavailable_reason: str | None = None) -> tuple[SourceView, ...]:
+    """Health of each watched resource, or of Kubernetes as a whole if `sources` is None.
+
+    A resource that the cluster does not serve is left out.
     """
     if sources is None:
-        return (SourceView(name="kubernetes", ok=False, why=why_none or "not configured"),)
+        return (SourceView(name="kubernetes", ok=False, why=unavailable_reason or "not configured"),)
     views = []
     for source in sources:
         if source.state == "absent":
             continue
         ok = source.state == "synced"
-        why = None if ok else "; ".join(word for word in (source.state, source.last_error, source.without) if word)
+        why = None if ok else "; ".join(part for part in (source.state, source.last_error, source.without) if part)
         views.append(SourceView(name=source.resource, ok=ok, why=why, since=source.stale_since))
     return tuple(views)
 
 
 def agent_sources(agents: Iterable[AgentFact], store: SourceView | None = None) -> tuple[SourceView, ...]:
-    """Given the agents, return whether there are any, and which are silent.
+    """Health of the agents as one source.
 
-    `store` is the one that they are known from, where they are not asked themselves. If that is out of sight, nothing
-    can be said of the agents.
+    `store` is the metrics store that their facts come from, if they are not polled. While it is unavailable, the state
+    of the agents is unknown.
     """
     if store is not None:
         return (store, *agent_sources(agents)) if store.ok else (store,)
@@ -41,9 +43,9 @@ def agent_sources(agents: Iterable[AgentFact], store: SourceView | None = None) 
     if not silent:
         heard = any(agent.received_at is not None for agent in agents)
         return (SourceView(name="agents", ok=heard, why=None if heard else "starting"),)
-    named = ", ".join(agent.node or agent.target for agent in silent[:3])
-    more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+    names = ", ".join(agent.node or agent.target for agent in silent[:MAX_NAMED])
+    more = f" and {len(silent) - MAX_NAMED} more" if len(silent) > MAX_NAMED else ""
     since = min(agent.silent_since or 0.0 for agent in silent)
     return (
-        SourceView(name="agents", ok=False, why=f"{len(silent)} of {len(agents)} silent: {named}{more}", since=since),
+        SourceView(name="agents", ok=False, why=f"{len(silent)} of {len(agents)} silent: {names}{more}", since=since),
     )

@@ -1,4 +1,4 @@
-"""What pods use, out of their nodes' snapshots. Pure."""
+"""Resource usage of pods, from the snapshots of their nodes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from typing import TypeVar
 from monitor.facts.cluster import PodView, UsageView
 from monitor.facts.node import NodeSnapshot
 
-SIZES = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
-MILLION = 1_000_000
-_sizes = attrgetter(*SIZES)
-
-
+SIZE_FIELDS = ("gpu_memory_bytes", "shm_bytes", "memory_bytes", "disk_bytes")
+MICRO_FACTOR = 1_000_000  # sums are kept in millionths
+_sizes = attrgetter(*SIZE_FIELDS)
 Number = TypeVar("Number", int, float)
 
 
 @dataclass(slots=True)
-class _Sum:
-    """What one pod uses. Of its cards, how busy each is."""
+class _PodTotals:
+    """Usage of one pod; `utilization` has one entry per GPU."""
 
     utilization: list[float] = field(default_factory=list)
     cpu_cores: float | None = None
@@ -40,16 +38,16 @@ class _Sum:
         )
 
 
-def _plus(known: Number | None, value: Number | None) -> Number | None:
-    """Add up figures of which some are not known: the sum of no known figure is not known."""
+def _plus(total: Number | None, value: Number | None) -> Number | None:
+    """Sum of the known values; None if no value is known."""
     if value is None:
-        return known
-    return value if known is None else known + value
+        return total
+    return value if total is None else total + value
 
 
 def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
-    """Given a node's snapshot, return what each pod on it uses, by pod uid."""
-    sums: defaultdict[str, _Sum] = defaultdict(_Sum)
+    """Usage of each pod on a node, by pod uid."""
+    sums: defaultdict[str, _PodTotals] = defaultdict(_PodTotals)
     pod_of = {c.id: c.pod_uid for c in snapshot.containers or () if c.pod_uid is not None}
     _add_gpu(snapshot, sums)
     for use in snapshot.container_usage or ():
@@ -68,7 +66,7 @@ def pod_usage(snapshot: NodeSnapshot) -> dict[str, UsageView]:
     return {pod: total.view() for pod, total in sums.items()}
 
 
-def _add_gpu(snapshot: NodeSnapshot, sums: defaultdict[str, _Sum]) -> None:
+def _add_gpu(snapshot: NodeSnapshot, sums: defaultdict[str, _PodTotals]) -> None:
     load = {gpu.uuid: gpu.utilization_ratio for gpu in snapshot.gpu.gpus} if snapshot.gpu else {}
     seen: set[tuple[str, str]] = set()
     for process in snapshot.gpu_processes or ():
@@ -76,15 +74,15 @@ def _add_gpu(snapshot: NodeSnapshot, sums: defaultdict[str, _Sum]) -> None:
             continue
         total = sums[process.pod_uid]
         total.gpu_memory_bytes = _plus(total.gpu_memory_bytes, process.memory_bytes)
-        card = (process.pod_uid, process.gpu_uuid)
+        pod_gpu = (process.pod_uid, process.gpu_uuid)
         ratio = load.get(process.gpu_uuid)
-        if card not in seen and ratio is not None:
+        if pod_gpu not in seen and ratio is not None:
             total.utilization.append(ratio)
-        seen.add(card)
+        seen.add(pod_gpu)
 
 
-def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[str, _Sum]) -> None:
-    """Containers of one pod share one /dev/shm: it is counted once. The host's own, shared by some, is nobody's."""
+def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[str, _PodTotals]) -> None:
+    """Count /dev/shm once per pod, whose containers share it. The /dev/shm of the host belongs to no pod."""
     host = {shm.device for shm in snapshot.shm or () if shm.container_id is None}
     seen: set[tuple[str, int]] = set()
     for shm in snapshot.shm or ():
@@ -94,44 +92,44 @@ def _add_shm(snapshot: NodeSnapshot, pod_of: dict[str, str], sums: defaultdict[s
             sums[pod].shm_bytes = _plus(sums[pod].shm_bytes, shm.used_bytes)
 
 
-class Tally:
-    """What pods use together; of utilisation, the mean. They come and go one at a time, the others stay added up.
+class UsageTotals:
+    """Running totals over pods that come and go; of utilisation, the mean.
 
-    It counts bytes and whole millionths: what is taken away leaves exactly what was there before, in whatever order
-    they came.
+    Totals are integers (bytes and millionths), so that removing a pod restores the previous value exactly, in any
+    order.
     """
 
     def __init__(self) -> None:
         self.pods = 0
         self._gpus = self._ratios = self._cores = 0  # millionths
         self._with_ratio = self._with_cores = 0
-        self._sizes = [0] * len(SIZES)
-        self._with_size = [0] * len(SIZES)
+        self._sizes = [0] * len(SIZE_FIELDS)
+        self._with_size = [0] * len(SIZE_FIELDS)
 
     def add(self, pod: PodView, times: int = 1) -> None:
-        """Add a pod, or take it away (-1). One that is on no node uses nothing."""
+        """Add a pod, or remove it (-1). A pod without a node uses nothing."""
         self.pods += times
         if pod.node is None:
             return
         usage = pod.usage
         if pod.requested_gpus:
-            self._gpus += times * round(pod.requested_gpus * MILLION)
+            self._gpus += times * round(pod.requested_gpus * MICRO_FACTOR)
         if usage.gpu_utilization_ratio is not None:
-            self._ratios += times * round(usage.gpu_utilization_ratio * MILLION)
+            self._ratios += times * round(usage.gpu_utilization_ratio * MICRO_FACTOR)
             self._with_ratio += times
         if usage.cpu_cores is not None:
-            self._cores += times * round(usage.cpu_cores * MILLION)
+            self._cores += times * round(usage.cpu_cores * MICRO_FACTOR)
             self._with_cores += times
-        for place, size in enumerate(_sizes(usage)):
+        for position, size in enumerate(_sizes(usage)):
             if size is not None:
-                self._sizes[place] += times * size
-                self._with_size[place] += times
+                self._sizes[position] += times * size
+                self._with_size[position] += times
 
     def view(self) -> UsageView:
-        sizes = zip(SIZES, self._sizes, self._with_size, strict=True)
+        sizes = zip(SIZE_FIELDS, self._sizes, self._with_size, strict=True)
         return UsageView(
-            gpus=self._gpus / MILLION,
-            gpu_utilization_ratio=self._ratios / self._with_ratio / MILLION if self._with_ratio else None,
-            cpu_cores=self._cores / MILLION if self._with_cores else None,
+            gpus=self._gpus / MICRO_FACTOR,
+            gpu_utilization_ratio=self._ratios / self._with_ratio / MICRO_FACTOR if self._with_ratio else None,
+            cpu_cores=self._cores / MICRO_FACTOR if self._with_cores else None,
             **{name: size for name, size, known in sizes if known},
         )

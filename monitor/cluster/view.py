@@ -1,8 +1,8 @@
-"""The join: agents, pods, nodes and queues in, one consistent ClusterView out.
+"""Joins agents, pods, nodes and queues into one consistent ClusterView.
 
-`build` takes everything there is; `update` takes what has changed since, and joins only the nodes that it concerns.
-Both end in the same view. What has to be remembered from one view to the next (since when a card is idle, since when a
-pod is missing) is a value that can be saved and given back.
+`build` takes all facts; `update` takes the changes since then and joins only the affected nodes. Both result in the
+same view. State carried over from one view to the next (since when a GPU is idle or a pod missing) is a value that can
+be saved and restored.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ import msgspec
 
 from monitor.cluster.capacity import free_by_model, queue_views
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.holders import PodIndex, allocation_key, find_pod
-from monitor.cluster.node_join import CardMemory, NodeInputs, card_key, join_node
-from monitor.cluster.pod_index import Identify, PodBook
+from monitor.cluster.holders import PodLookup, allocation_key, find_pod
+from monitor.cluster.node_join import GpuMemory, NodeInputs, gpu_memory_key, join_node
+from monitor.cluster.pod_index import Identify, PodIndex
 from monitor.cluster.usage import pod_usage
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, SourceView, UsageView
 from monitor.facts.kube import NodeFact, PodFact, QueueFact
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """What one view needs to know of the ones before it."""
+class ViewMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """State carried over from one view to the next."""
 
-    cards: dict[str, CardMemory] = msgspec.field(default_factory=dict)
-    missing: dict[str, float] = msgspec.field(default_factory=dict)  # pods that nodes name and nobody else, since when
+    cards: dict[str, GpuMemory] = msgspec.field(default_factory=dict)
+    missing: dict[str, float] = msgspec.field(
+        default_factory=dict
+    )  # pod named by a node but unknown to Kubernetes -> since when
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What concerns no single node. `pods_known` is False while Kubernetes cannot be asked."""
+class ClusterContext:
+    """Facts that belong to no single node. `pods_known` is False while Kubernetes is out of reach."""
 
     queues: tuple[QueueFact, ...] = ()
     sources: tuple[SourceView, ...] = ()
@@ -42,21 +44,21 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """The facts that a view is made of."""
+class ViewInputs:
+    """All facts of a view."""
 
     agents: tuple[AgentFact, ...] = ()
     pods: tuple[PodFact, ...] = ()
     nodes: tuple[NodeFact, ...] = ()
-    around: Surroundings = Surroundings()
+    around: ClusterContext = ClusterContext()
 
 
 @dataclass(frozen=True)
-class Changes:
-    """What has happened since: pods by uid and nodes by name (None: gone), agents that have answered or failed to.
+class ViewChanges:
+    """Changes since the last view: pods by uid and nodes by name (None: deleted), agents with a new fact.
 
-    `gone` are the addresses of agents that there are no more, `again` nodes to be joined because time has passed;
-    `around` is given when the surroundings were looked at anew.
+    `gone` are targets of agents that no longer exist, `again` nodes to join because time has passed; `around` replaces
+    the context, if given.
     """
 
     pods: Mapping[str, PodFact | None] = field(default_factory=dict)
@@ -64,124 +66,124 @@ class Changes:
     agents: tuple[AgentFact, ...] = ()
     gone: frozenset[str] = frozenset()
     again: frozenset[str] = frozenset()
-    around: Surroundings | None = None
+    around: ClusterContext | None = None
 
     def __bool__(self) -> bool:
-        """Return whether there is anything."""
         return bool(self.pods or self.nodes or self.agents or self.gone or self.again or self.around)
 
 
 class ViewBuilder:
-    """Makes views, one after the other. Used from one thread."""
+    """Builds and updates views. Used from one thread."""
 
     def __init__(
         self,
         identify: Identify,
         resource: str = "nvidia.com/gpu",
         limits: StateLimits | None = None,
-        memory: Memory | None = None,
+        memory: ViewMemory | None = None,
     ) -> None:
         self._resource = resource
         self._limits = limits or StateLimits()
-        self._book = PodBook(identify, resource)
-        memory = memory or Memory()
-        self._cards = dict(memory.cards)
+        self._pods = PodIndex(identify, resource)
+        memory = memory or ViewMemory()
+        self._gpus = dict(memory.cards)
         self._missing = dict(memory.missing)
-        self._around = Surroundings()
-        self._spoken: dict[str, AgentFact] = {}  # by target
-        self._agents: dict[str, AgentFact] = {}  # by node: of several, the one that was heard last
+        self._context = ClusterContext()
+        self._by_target: dict[str, AgentFact] = {}
+        self._agents: dict[str, AgentFact] = {}  # by node: of several, the one heard last
         self._nodes: dict[str, NodeFact] = {}
         self._usage: dict[str, tuple[AgentFact, dict[str, UsageView]]] = {}  # by node
         self._joined: dict[str, tuple[NodeView, tuple[GpuView, ...]]] = {}
-        self._named: dict[str, dict[str, bool]] = {}  # node -> the pods it names -> whether Kubernetes knows them
-        self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> the nodes that name it
+        self._named: dict[str, dict[str, bool]] = {}  # node -> pod that it names -> whether Kubernetes knows the pod
+        self._named_by: defaultdict[str, set[str]] = defaultdict(set)  # pod -> nodes that name it
 
     @property
-    def memory(self) -> Memory:
-        """Return what the next view needs to know, as a value."""
-        return Memory(cards=dict(self._cards), missing=dict(self._missing))
+    def memory(self) -> ViewMemory:
+        """State for the next view, as a value."""
+        return ViewMemory(cards=dict(self._gpus), missing=dict(self._missing))
 
     @property
     def node_names(self) -> tuple[str, ...]:
-        """Return the nodes that are known."""
+        """Names of all nodes."""
         return tuple(self._joined)
 
     @property
     def targets(self) -> Set[str]:
-        """Return the targets of the agents that are known."""
-        return self._spoken.keys()
+        """Targets of all agents."""
+        return self._by_target.keys()
 
     def identify_again(self, owners: Set[str]) -> None:
-        """Tell that something is known of these ReplicaSets and Jobs, by uid, and namespaces, by name."""
-        self._book.identify_again(owners)
+        """Identify pods again after a change of their owners: ReplicaSets and Jobs by uid, namespaces by name."""
+        self._pods.identify_again(owners)
 
     def forget_unseen(self) -> None:
-        """Forget what was remembered from before a restart of cards and pods that nobody has named since."""
-        seen = {card_key(gpu.node, gpu.uuid, gpu.index) for _, gpus in self._joined.values() for gpu in gpus}
-        self._cards = {key: card for key, card in self._cards.items() if key in seen}
+        """Drop state from before a restart of GPUs and pods that have not been reported since."""
+        seen = {gpu_memory_key(gpu.node, gpu.uuid, gpu.index) for _, gpus in self._joined.values() for gpu in gpus}
+        self._gpus = {key: memory for key, memory in self._gpus.items() if key in seen}
         self._missing = {key: since for key, since in self._missing.items() if key in self._named_by}
 
-    def build(self, inputs: Inputs, now: float) -> ClusterView:
-        """Given the facts of this moment, return the view."""
-        self._around = inputs.around
+    def build(self, inputs: ViewInputs, now: float) -> ClusterView:
+        """View of all facts of this moment."""
+        self._context = inputs.around
         self._nodes = {node.name: node for node in inputs.nodes}
-        self._spoken = {agent.target: agent for agent in inputs.agents}
+        self._by_target = {agent.target: agent for agent in inputs.agents}
         self._agents = {_node_of(agent): agent for agent in sorted(inputs.agents, key=_last_heard)}
         self._read_usage()
-        self._book.replace(inputs.pods)  # after what they use is known, so that each is made up once
+        self._pods.replace(inputs.pods)  # after the usage, so that each pod view is built once
         names = self._nodes.keys() | self._agents.keys()
         for name in self._joined.keys() - names:
             self._forget_node(name)
         self._join(names, now)
         return self._view(now)
 
-    def update(self, changes: Changes, now: float) -> ClusterView:
-        """Given what has changed since the last view, return the next one."""
-        self._around = changes.around or self._around
-        touched = set(changes.again)
+    def update(self, changes: ViewChanges, now: float) -> ClusterView:
+        """Next view, after the changes since the last one."""
+        self._context = changes.around or self._context
+        affected = set(changes.again)
         for uid, pod in changes.pods.items():
-            touched |= self._change_pod(uid, pod)
+            affected |= self._change_pod(uid, pod)
         for name, node in changes.nodes.items():
-            touched |= self._change_node(name, node)
+            self._change_node(name, node)
+            affected.add(name)
         for agent in changes.agents:
-            touched |= self._change_agent(agent)
+            affected |= self._change_agent(agent)
         for target in changes.gone:
-            touched |= self._drop_agent(target)
-        self._join(touched & (self._nodes.keys() | self._agents.keys()), now)
+            affected |= self._drop_agent(target)
+        self._join(affected & (self._nodes.keys() | self._agents.keys()), now)
         return self._view(now)
 
     def _change_pod(self, uid: str, pod: PodFact | None) -> set[str]:
-        """Take a changed pod, or drop one that is gone. Return the nodes that it is on, or that name it."""
-        before, touched = self._book.by_uid.get(uid), set[str]()
+        """Update or remove a pod, and return the nodes that it is on or that name it."""
+        before, affected = self._pods.by_uid.get(uid), set[str]()
         if pod is not None:
-            touched |= self._book.put(pod)
+            affected |= self._pods.put(pod)
         elif before is not None:
-            touched |= self._book.drop(uid)
-        for known in (before, pod):
-            if known is not None:
-                touched |= self._named_by.get(known.uid, set())
-                touched |= self._named_by.get(f"{known.namespace}/{known.name}", set())
-        return touched
+            affected |= self._pods.drop(uid)
+        for version in (before, pod):
+            if version is not None:
+                affected |= self._named_by.get(version.uid, set())
+                affected |= self._named_by.get(f"{version.namespace}/{version.name}", set())
+        return affected
 
     def _change_agent(self, agent: AgentFact) -> set[str]:
-        """Take an agent's news. Until it has spoken for the first time it goes by its address."""
-        name, before = _node_of(agent), self._spoken.get(agent.target)
-        touched = self._drop_agent(agent.target) if before is not None and _node_of(before) != name else set()
-        self._spoken[agent.target] = agent
+        """Update an agent. Until it has answered for the first time, its target stands for its node."""
+        name, before = _node_of(agent), self._by_target.get(agent.target)
+        affected = self._drop_agent(agent.target) if before is not None and _node_of(before) != name else set()
+        self._by_target[agent.target] = agent
         rival = self._agents.get(name)
         if rival is None or rival.target == agent.target or _last_heard(rival) <= _last_heard(agent):
             self._agents[name] = agent
             self._take_usage(name, agent)
-        return touched | {name}
+        return affected | {name}
 
     def _drop_agent(self, target: str) -> set[str]:
-        """Forget an agent that is gone. Its node goes with it, unless Kubernetes or another agent knows it."""
-        agent = self._spoken.pop(target, None)
+        """Remove an agent, and its node unless Kubernetes or another agent knows it."""
+        agent = self._by_target.pop(target, None)
         if agent is None:
             return set()
         name = _node_of(agent)
         if self._agents[name].target == target:
-            others = [other for other in self._spoken.values() if _node_of(other) == name]
+            others = [other for other in self._by_target.values() if _node_of(other) == name]
             del self._agents[name]
             if others:
                 self._agents[name] = max(others, key=_last_heard)
@@ -190,58 +192,57 @@ class ViewBuilder:
             self._take_usage(name, self._agents.get(name))
         return {name}
 
-    def _change_node(self, name: str, node: NodeFact | None) -> set[str]:
-        """Take a changed node, or drop one that is gone. Return it, if it has to be joined again."""
+    def _change_node(self, name: str, node: NodeFact | None) -> None:
+        """Update or remove a node."""
         if node is not None:
             self._nodes[name] = node
-            return {name}
+            return
         self._nodes.pop(name, None)
         if name not in self._agents:
             self._forget_node(name)
-        return {name}
 
     def _join(self, names: Iterable[str], now: float) -> None:
-        """Join these nodes anew, and remember what is to be remembered of them."""
+        """Join these nodes again, and update the carried-over state of their GPUs."""
         names = sorted(names)
         self._note_missing(names, now)
-        limits, book = self._limits, self._book
-        known = self._around.pods_known
-        index = PodIndex(book.by_uid, book.by_name, self._missing, known, limits.terminating_grace, limits.settle)
+        limits, pods = self._limits, self._pods
+        known = self._context.pods_known
+        lookup = PodLookup(pods.by_uid, pods.by_name, self._missing, known, limits.terminating_grace, limits.settle)
         for name in names:
-            pods = tuple(book.bound[name].values()) if name in book.bound else ()
-            inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), pods, self._resource)
-            self._joined[name] = joined = join_node(inputs, index, book.identities, self._cards, limits, now)
+            bound = tuple(pods.bound[name].values()) if name in pods.bound else ()
+            inputs = NodeInputs(name, self._agents.get(name), self._nodes.get(name), bound, self._resource)
+            self._joined[name] = joined = join_node(inputs, lookup, pods.identities, self._gpus, limits, now)
             for gpu in joined[1]:
                 self._remember(gpu)
 
     def _remember(self, gpu: GpuView) -> None:
-        """While a card is unknown its idleness is not forgotten, only not added to."""
-        key = card_key(gpu.node, gpu.uuid, gpu.index)
-        before = self._cards.get(key)
-        idle = gpu.idle_since
+        """Carry over the state of a GPU. While it is unknown, the start of its idleness is kept."""
+        key = gpu_memory_key(gpu.node, gpu.uuid, gpu.index)
+        before = self._gpus.get(key)
+        idle_since = gpu.idle_since
         if gpu.state is GpuState.UNKNOWN and before is not None:
-            idle = before.idle_since
-        self._cards[key] = CardMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle)
+            idle_since = before.idle_since
+        self._gpus[key] = GpuMemory(state=gpu.state, since=gpu.since or 0.0, idle_since=idle_since)
 
     def _forget_node(self, name: str) -> None:
         _, gpus = self._joined.pop(name, (None, ()))
         for gpu in gpus:
-            self._cards.pop(card_key(gpu.node, gpu.uuid, gpu.index), None)
+            self._gpus.pop(gpu_memory_key(gpu.node, gpu.uuid, gpu.index), None)
         self._name_pods(name, {})
 
     def _note_missing(self, names: list[str], now: float) -> None:
-        """Note since when pods that these nodes name are unknown to Kubernetes. Nothing while it cannot be asked."""
+        """Record since when pods named by these nodes are unknown to Kubernetes, unless it is out of reach."""
         for name in names:
-            named = dict(_named_pods(self._agents.get(name), self._book))
+            named = dict(_named_pods(self._agents.get(name), self._pods))
             self._name_pods(name, named)
-            for key, found in named.items():
-                if found:
+            for key, known in named.items():
+                if known:
                     self._missing.pop(key, None)
-                elif self._around.pods_known:
+                elif self._context.pods_known:
                     self._missing[key] = min(self._missing.get(key, now), now)
 
     def _name_pods(self, node: str, named: dict[str, bool]) -> None:
-        """Note which pods a node names now, and that it does not name others any more."""
+        """Replace the pods that a node names."""
         for key in self._named.get(node, {}).keys() - named.keys():
             self._named_by[key].discard(node)
             if not self._named_by[key]:
@@ -258,13 +259,13 @@ class ViewBuilder:
                 self._take_usage(name, agent)
 
     def _take_usage(self, name: str, agent: AgentFact | None) -> None:
-        """What a silent node's pods use is not known, whatever they used when it last spoke."""
+        """Update the usage of a node's pods. It is unknown while the agent is silent."""
         fresh = agent is not None and agent.silent_since is None
-        uses = pod_usage(agent.snapshot) if fresh and agent is not None and agent.snapshot is not None else {}
-        _, old = self._usage.pop(name, (None, {}))
+        usage = pod_usage(agent.snapshot) if fresh and agent is not None and agent.snapshot is not None else {}
+        _, before = self._usage.pop(name, (None, {}))
         if agent is not None:
-            self._usage[name] = (agent, uses)
-        self._book.use(name, {**dict.fromkeys(old.keys() - uses.keys()), **uses})
+            self._usage[name] = (agent, usage)
+        self._pods.use(name, {**dict.fromkeys(before.keys() - usage.keys()), **usage})
 
     def _view(self, now: float) -> ClusterView:
         joined = [self._joined[name] for name in sorted(self._joined)]
@@ -272,17 +273,17 @@ class ViewBuilder:
         return ClusterView(
             at=now,
             nodes=nodes,
-            gpus=tuple(chain.from_iterable(cards for _, cards in joined)),
-            pods=self._book.views(),
+            gpus=tuple(chain.from_iterable(gpus for _, gpus in joined)),
+            pods=self._pods.views(),
             free=free_by_model(nodes),
-            queues=queue_views(self._book.queues(), self._around.queues, self._resource),
-            users=self._book.users(),
-            sources=self._around.sources,
+            queues=queue_views(self._pods.queues(), self._context.queues, self._resource),
+            users=self._pods.users(),
+            sources=self._context.sources,
         )
 
 
 def _node_of(agent: AgentFact) -> str:
-    """Return the node that an agent speaks for; its address stands for it until it is known."""
+    """Node of an agent; its target until the node is known."""
     return agent.node or agent.target
 
 
@@ -290,15 +291,15 @@ def _last_heard(agent: AgentFact) -> tuple[float, str]:
     return agent.received_at or 0.0, agent.target
 
 
-def _named_pods(agent: AgentFact | None, book: PodBook) -> Iterable[tuple[str, bool]]:
-    """Yield the pods that a node names, each with whether Kubernetes knows it."""
+def _named_pods(agent: AgentFact | None, pods: PodIndex) -> Iterable[tuple[str, bool]]:
+    """Pods that a node names, each with whether Kubernetes knows it."""
     snapshot = agent.snapshot if agent else None
     if snapshot is None:
         return
     for process in snapshot.gpu_processes or ():
         if process.pod_uid is not None:
-            yield process.pod_uid, process.pod_uid in book.by_uid
+            yield process.pod_uid, process.pod_uid in pods.by_uid
     for device in snapshot.pod_devices or ():
         key = allocation_key(device)
         if key is not None:
-            yield key, find_pod(device, book.by_uid, book.by_name) is not None
+            yield key, find_pod(device, pods.by_uid, pods.by_name) is not None

@@ -1,4 +1,4 @@
-"""What one view has to know of the ones before it, kept across restarts: since when cards are idle, or pods missing."""
+"""State of the view that survives restarts: since when GPUs are idle and pods are missing."""
 
 from __future__ import annotations
 
@@ -9,62 +9,67 @@ from collections.abc import Callable
 import msgspec
 
 from monitor.base.statefile import StateFile
-from monitor.cluster.view import Memory
+from monitor.base.threads import Periodic, spawn
+from monitor.cluster.view import ViewMemory
 
 FILE = "view.json"
-LOOK = 1.0  # how often it is looked whether something has changed
-SAVE_EVERY = 15.0  # what has changed is saved no more often than this ...
-SAY_ALIVE = 60.0  # ... and even if nothing has, so that it is known until when somebody looked
-LONGEST_GAP = 900.0  # a card may have been used while nobody looked for so long
+CHECK_SECONDS = 1.0  # between checks for changes
+MIN_SAVE_INTERVAL_SECONDS = 15.0  # changes are saved at most this often ...
+MAX_SAVE_INTERVAL_SECONDS = 60.0  # ... and without changes at least this often, to record until when the view was valid
+STOP_SECONDS = 1.0
+MAX_GAP_SECONDS = 900.0  # after a longer gap the state is discarded: a GPU may have been used in between
 
 
-class SavedMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory, and until when it was true."""
+class SavedViewMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """Saved state, and until when it was valid."""
 
     at: float = 0.0
-    memory: Memory = msgspec.field(default_factory=Memory)
+    memory: ViewMemory = msgspec.field(default_factory=ViewMemory)
 
 
-def still_true(saved: SavedMemory, now: float) -> Memory:
-    """Given what was saved, return what may be believed of it now: nothing if nobody has looked for too long."""
-    return saved.memory if abs(now - saved.at) <= LONGEST_GAP else Memory()
+def unexpired(saved: SavedViewMemory, now: float) -> ViewMemory:
+    """Saved state if it is recent enough, else an empty one."""
+    return saved.memory if abs(now - saved.at) <= MAX_GAP_SECONDS else ViewMemory()
 
 
-class MemoryFile:
-    """Saves a memory again and again between start() and stop()."""
+class ViewMemoryFile:
+    """Saves the state of the view between start() and stop()."""
 
     def __init__(self, directory: str, now: Callable[[], float] = time.time) -> None:
-        self._file = StateFile(directory, FILE, SavedMemory, "since when cards are idle and pods missing")
+        self._file = StateFile(directory, FILE, SavedViewMemory, "since when GPUs are idle and pods missing")
         self._now = now
-        self._saved = SavedMemory()
+        self._saved = SavedViewMemory()
         self._save_at = 0.0  # of the monotonic clock
-        self._stopping = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._memory: Callable[[], ViewMemory] | None = None
+        self._loop = Periodic("view-memory", self._save_if_due, CHECK_SECONDS, initial_delay=CHECK_SECONDS)
+        self._lock = threading.Lock()
 
-    def load(self) -> Memory:
-        """Return what is still known from before a restart."""
-        return still_true(self._file.load(), self._now())
+    def load(self) -> ViewMemory:
+        """State saved before a restart, if it is still usable."""
+        return unexpired(self._file.load(), self._now())
 
-    def start(self, memory: Callable[[], Memory]) -> None:
-        self._thread = threading.Thread(target=self._keep, args=(memory,), name="view-memory", daemon=True)
-        self._thread.start()
+    def start(self, memory: Callable[[], ViewMemory]) -> None:
+        self._memory = memory
+        self._loop.start()
 
     def stop(self) -> None:
-        """End, and save what is remembered."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(1.0)
+        """Stop, and save the state."""
+        self._loop.stop(STOP_SECONDS)
+        spawn("view-memory", self._save_now).join(STOP_SECONDS)  # a disk that hangs must not delay the exit
 
-    def _keep(self, memory: Callable[[], Memory]) -> None:
-        while not self._stopping.wait(LOOK):
-            if time.monotonic() >= self._save_at:
-                self.save(memory())
-        self.save(memory())
+    def _save_if_due(self) -> None:
+        if time.monotonic() >= self._save_at:
+            self._save_now()
 
-    def save(self, memory: Memory) -> None:
-        """Save it, if that says anything new."""
-        now = self._now()
-        if memory != self._saved.memory or abs(now - self._saved.at) >= SAY_ALIVE:
-            self._saved = SavedMemory(at=now, memory=memory)
-            self._file.save(self._saved)
-            self._save_at = time.monotonic() + SAVE_EVERY
+    def _save_now(self) -> None:
+        if self._memory is not None:
+            self.save(self._memory())
+
+    def save(self, memory: ViewMemory) -> None:
+        """Save the state if it has changed, or if it was last saved long ago."""
+        with self._lock:
+            now = self._now()
+            if memory != self._saved.memory or abs(now - self._saved.at) >= MAX_SAVE_INTERVAL_SECONDS:
+                self._saved = SavedViewMemory(at=now, memory=memory)
+                self._file.save(self._saved)
+                self._save_at = time.monotonic() + MIN_SAVE_INTERVAL_SECONDS

@@ -32,7 +32,7 @@ from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding
-from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 log = logging.getLogger(__name__)
 BEAT = 5.0  # how often it is looked whether a summary is due, or nobody looks any more
@@ -65,7 +65,7 @@ class Alerting:
         page: str,
         see: Callable[[], Sources],
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raise ValueError, in words for a user, if a file that is needed is gone."""
@@ -73,7 +73,7 @@ class Alerting:
         self._see = see
         self._now = now
         self._monotonic = monotonic  # for how long: a clock that is set must not make it look as if nobody looked
-        self.leading = leading or Alone()
+        self.leading = leading or SingleReplica()
         self.settings: tuple[ReceiverSettings, ...] = config.receiver_settings(page)
         self._routes = config.real_routes(shared=self.leading.shared)
         self._windows = config.windows()
@@ -157,7 +157,7 @@ class Alerting:
             return
         try:
             self.leading.put_told(note.decode())
-        except NotLeadingError as error:  # it is on its way, and that is what counts
+        except NotLeaderError as error:  # it is on its way, and that is what counts
             log.warning("what was told could not be written down for other replicas: %s", error)
 
     def _told(self) -> TheTold:
@@ -185,7 +185,7 @@ class Alerting:
             try:
                 self._look_after_the_looks()
                 self._send_digest()
-            except NotLeadingError as error:
+            except NotLeaderError as error:
                 log.warning("the summary is left to another replica: %s", error)
             except Exception:  # whatever is odd about one of them, alerts go on
                 log.exception("looking after alerts")

@@ -35,7 +35,7 @@ from monitor.detect.base import CleanupDeletion
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 from monitor.kube.pod_writes import PodWrites
-from monitor.leader.elector import Alone, Leading
+from monitor.leader.elector import LeaderElector, SingleReplica
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500  # of our own, among which a run is looked for
@@ -74,12 +74,12 @@ class Cleaning:
         outgoing: Outgoing,
         now: Callable[[], float] = time.time,
         look: float | None = None,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
         """Raise ValueError, in words for a user, if a file that is needed is gone or a receiver is not known."""
         self._policies = {policy.name: policy for policy in policies}
         self._now = now
-        self._leading = leading = leading or Alone()
+        self._leading = leading = leading or SingleReplica()
         self._cluster = cluster
         self._stopping = stopping = threading.Event()
         _check_receivers(policies, outgoing.address())
@@ -97,7 +97,7 @@ class Cleaning:
         postbox = Postbox(journal, outgoing)
         crew = Crew(journal, gatherer, executor, self._scanner, postbox, self._level, harbors)
         self._runner = Runner(policies, crew, tried, now, leading)
-        parts = Parts(journal, gatherer, executor, self._runner, self._asked_all, leading)
+        parts = Parts(journal, gatherer, executor, self._runner, cluster.answered_once, leading)
         self._service = CleanupService(policies, parts, stopping, now, *([look] if look is not None else []))
 
     def start(self) -> None:
@@ -225,13 +225,6 @@ class Cleaning:
     def _target(self, node: str) -> str | None:
         fact = self._gatherer.agents().get(node)
         return fact.target if fact is not None else None
-
-    def _asked_all(self) -> bool:
-        kube, poller = self._cluster.kube, self._cluster.poller
-        if kube is not None and not kube.wait_settled(0.0):
-            return False
-        poller.update_targets()
-        return all(fact.received_at or fact.failures for fact in poller.facts())
 
     def _named(self, policy: str) -> Policy:
         if policy not in self._policies:

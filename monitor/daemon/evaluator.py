@@ -172,17 +172,10 @@ class FindingsWatch:
     def _wait_for_facts(self) -> None:
         """Return when everything was asked once: what was found before a restart is not over because nobody knows."""
         deadline = time.monotonic() + self._settings.first_look
-        while not self._asked_all() and time.monotonic() < deadline and not self._stopping.wait(0.05):
+        while not self._cluster.answered_once() and time.monotonic() < deadline and not self._stopping.wait(0.05):
             pass
         self._probes.wait_first_round(0.0 if self._stopping.is_set() else deadline - time.monotonic())
         self._cluster.refresh()
-
-    def _asked_all(self) -> bool:
-        kube, poller = self._cluster.kube, self._cluster.poller
-        if kube is not None and not kube.wait_settled(0.0):
-            return False
-        poller.update_targets()
-        return all(fact.received_at or fact.failures for fact in poller.facts())
 
     def _rest(self, earliest: float, due: float, seen: tuple[object, ...], glances: bool) -> None:
         """Return at `due`, or as soon after `earliest` as something has changed, or when it is time to stop.

@@ -35,7 +35,7 @@ from monitor.facts import NodeSnapshot
 from monitor.kube.client import KubeCredentialsError
 from monitor.kube.node_writes import NodeWrites
 from monitor.kube.pod_writes import PodWrites
-from monitor.leader.elector import Alone, Leading, Led, lead
+from monitor.leader.elector import LeaderElector, LeaseElector, SingleReplica, elect_leader
 from monitor.probes.runner import ServiceProbes
 from monitor.queries.alerts import AlertQuestions
 from monitor.queries.cluster import Questions
@@ -133,17 +133,17 @@ def follow(config: Config, own_agent: str | None = None) -> LiveCluster:
     return cluster
 
 
-def one_of_several(config: Config, cluster: LiveCluster) -> Led | Alone:
+def one_of_several(config: Config, cluster: LiveCluster) -> LeaseElector | SingleReplica:
     """Return who agrees with other replicas on the one that acts, where there are some. Raise StartError."""
     wanted = config.daemon.lease
     if wanted is None:
-        return Alone()
+        return SingleReplica()
     if cluster.api is None:
         raise StartError("daemon.lease needs Kubernetes, and there is none; set daemon.kubernetes, or remove the lease")
-    return lead(cluster.api, wanted.namespace, wanted.name, wanted.duration)
+    return elect_leader(cluster.api, wanted.namespace, wanted.name, wanted.duration)
 
 
-def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket, leading: Leading) -> Alerting:
+def alert_about(config: Config, cluster: LiveCluster, listening: socket.socket, leading: LeaderElector) -> Alerting:
     """Begin to keep alerts and to send. Raise StartError if a file that a receiver needs cannot be read."""
 
     def see() -> Sources:
@@ -232,7 +232,7 @@ def who_is_let_in(config: Config) -> AccessSettings:
 
 
 def guard_over(
-    config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning, leading: Leading
+    config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning, leading: LeaderElector
 ) -> Guard:
     """Return what stands around the page, with the record of what is done by it."""
     audit = Audit(os.path.join(config.daemon.state, AUDIT_FILE))

@@ -1,7 +1,8 @@
-"""Who acts, where several replicas of the daemon run: the holder of a Kubernetes Lease. All others only look.
+"""Leader election among replicas of the daemon: only the holder of a Kubernetes Lease acts, the others observe.
 
-Each replica has its own files. What must not be done twice is written on the Lease itself before it is done, in an
-update that fails if the lease is not ours any more. Without a lease there is one replica, and it always acts.
+Each replica has its own state files. An action that must not be repeated is recorded on the Lease before it starts, in
+an update that fails if another replica holds the Lease by then. Without a Lease there is one replica, and it always
+acts.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from msgspec.structs import replace
 from monitor.facts.base import Fact
 from monitor.i18n import say
 from monitor.kube.client import KubeApi
-from monitor.leader.lease import Claim
+from monitor.leader.lease import LeaseClaim
 from monitor.leader.lease_api import LeaseApi, LeaseError
 from monitor.leader.lease_keeper import LeaseKeeper
-from monitor.leader.ledger import Ran, Record, read, with_mark, with_runs, written
+from monitor.leader.ledger import ActionLedger, RecordedRun, decode_ledger, encode_ledger, with_mark, with_runs
 
 log = logging.getLogger(__name__)
-RAN, TOLD = "gpuwarden.io/ran", "gpuwarden.io/told"
-ALONE = 1  # the term of who is alone: it never ends
+LEDGER_ANNOTATION, RELAYED_ANNOTATION = "gpuwarden.io/ran", "gpuwarden.io/told"
+MIN_TERM = 1  # terms are counted from 1; a single replica stays in its first
 
 
-class NotLeadingError(Exception):
-    """Another replica acts, or nobody knows which: this one may not. In English; `said` has all languages."""
+class NotLeaderError(Exception):
+    """Raised when this replica may not act. The message is in English; `said` translates it."""
 
     def __init__(self, lease: str, holder: str | None) -> None:
         self.lease = lease
@@ -37,14 +38,14 @@ class NotLeadingError(Exception):
         super().__init__(self.said("en"))
 
     def said(self, lang: str) -> str:
-        """Return the sentence that says so, and who does act."""
+        """Message that names the replica that acts, if known."""
         if self.holder is None:
             return say(lang, "lease.nobody", {"lease": self.lease})
         return say(lang, "lease.elsewhere", {"lease": self.lease, "holder": self.holder})
 
 
 class LeaseState(Fact, frozen=True, kw_only=True):
-    """Which replica this is and whether it acts. Without a lease there is no other one, so it does."""
+    """Identity of this replica and whether it acts. Without a Lease it is the only one and always acts."""
 
     holds: bool
     identity: str | None = None
@@ -53,8 +54,8 @@ class LeaseState(Fact, frozen=True, kw_only=True):
     trouble: str | None = None
 
 
-class Leading(Protocol):
-    """Who says whether this replica may act. What writes raises NotLeadingError; nothing may be done then."""
+class LeaderElector(Protocol):
+    """Decides whether this replica may act. Methods that write raise NotLeaderError; the action must then not start."""
 
     @property
     def shared(self) -> bool:
@@ -62,49 +63,49 @@ class Leading(Protocol):
         ...
 
     def holds(self) -> bool:
-        """Return whether this replica may act at this moment."""
+        """Whether this replica may act now."""
         ...
 
     def term(self) -> int | None:
-        """Return the number of our present time of acting; None while we may not."""
+        """Number of the current term as leader; None while another replica leads."""
         ...
 
     def check(self) -> None:
-        """Raise NotLeadingError unless this replica may act at this moment."""
+        """Raise NotLeaderError unless this replica may act now."""
         ...
 
     def state(self) -> LeaseState: ...
 
-    def record(self) -> Record:
-        """Return what all replicas know of runs and marks."""
+    def record(self) -> ActionLedger:
+        """Runs and marks that all replicas share."""
         ...
 
-    def begin(self, policy: str, nodes: Sequence[str | None], ran: Ran, mark: str | None = None) -> int:
-        """Write down, before it begins, that a policy runs on these nodes; return the term in which it may.
+    def begin(self, policy: str, nodes: Sequence[str | None], ran: RecordedRun, mark: str | None = None) -> int:
+        """Record that a policy starts on these nodes, and return the term in which it may run.
 
-        What is to be remembered under the name of a `mark` is written in the same moment.
+        The same update sets `mark`, if given, to the start of the run.
         """
         ...
 
     def end(self, policy: str, node: str | None, at: float, deleted: int) -> None:
-        """Write down that a run is over. If that fails it is begun anew by whoever acts next."""
+        """Record the end of a run. If that fails, the next leader repeats the run."""
         ...
 
     def mark(self, name: str, at: float) -> None:
-        """Write down when something was last done."""
+        """Record when something was last done."""
         ...
 
     def told(self) -> str | None:
-        """Return what was last told of what an Alertmanager said."""
+        """State of the alerts relayed from Alertmanager, as the last leader recorded it."""
         ...
 
     def put_told(self, text: str) -> None:
-        """Write down what was told of what an Alertmanager said."""
+        """Record the state of the alerts relayed from Alertmanager."""
         ...
 
 
-class Alone:
-    """The only replica."""
+class SingleReplica:
+    """LeaderElector of the only replica. It keeps its records in its own files and shares none."""
 
     shared = False
 
@@ -112,41 +113,35 @@ class Alone:
         return True
 
     def term(self) -> int | None:
-        return ALONE
+        return MIN_TERM
 
-    def check(self) -> None:
-        """It may always act."""
+    def check(self) -> None: ...
 
     def state(self) -> LeaseState:
         return LeaseState(holds=True)
 
-    def record(self) -> Record:
-        return Record()
+    def record(self) -> ActionLedger:
+        return ActionLedger()
 
-    def begin(self, policy: str, nodes: Sequence[str | None], ran: Ran, mark: str | None = None) -> int:  # noqa: ARG002  # as the leader's
-        return ALONE
+    def begin(self, policy: str, nodes: Sequence[str | None], ran: RecordedRun, mark: str | None = None) -> int:  # noqa: ARG002  # as in the protocol
+        return MIN_TERM
 
-    def end(self, policy: str, node: str | None, at: float, deleted: int) -> None:
-        """Its own files know."""
+    def end(self, policy: str, node: str | None, at: float, deleted: int) -> None: ...
 
-    def mark(self, name: str, at: float) -> None:
-        """Its own files know."""
+    def mark(self, name: str, at: float) -> None: ...
 
     def told(self) -> str | None:
         return None
 
-    def put_told(self, text: str) -> None:
-        """Its own files know."""
+    def put_told(self, text: str) -> None: ...
 
-    def start(self) -> None:
-        """There is nobody to agree with."""
+    def start(self) -> None: ...
 
-    def stop(self) -> None:
-        """There is nothing to give back."""
+    def stop(self) -> None: ...
 
 
-class Led:
-    """One of several replicas, between start() and stop()."""
+class LeaseElector:
+    """LeaderElector of one replica among several, between start() and stop()."""
 
     shared = True
 
@@ -163,45 +158,47 @@ class Led:
 
     def state(self) -> LeaseState:
         keeper, holds = self._keeper, self.holds()
-        holder = keeper.identity if holds else self._other()
         return LeaseState(
-            holds=holds, identity=keeper.identity, holder=holder, lease=keeper.place, trouble=keeper.trouble
+            holds=holds,
+            identity=keeper.identity,
+            holder=keeper.identity if holds else self._other_holder(),
+            lease=keeper.lease_name,
+            trouble=keeper.error,
         )
 
-    def record(self) -> Record:
-        return read(self._keeper.annotations.get(RAN))
+    def record(self) -> ActionLedger:
+        return decode_ledger(self._keeper.annotations.get(LEDGER_ANNOTATION))
 
-    def begin(self, policy: str, nodes: Sequence[str | None], ran: Ran, mark: str | None = None) -> int:
-        def begun(before: Record) -> Record:
-            record = with_runs(before, policy, nodes, ran)
-            return record if mark is None else with_mark(record, mark, ran.at)
+    def begin(self, policy: str, nodes: Sequence[str | None], ran: RecordedRun, mark: str | None = None) -> int:
+        def begun(before: ActionLedger) -> ActionLedger:
+            ledger = with_runs(before, policy, nodes, ran)
+            return ledger if mark is None else with_mark(ledger, mark, ran.at)
 
-        return self._change(begun)
+        return self._update_ledger(begun)
 
     def end(self, policy: str, node: str | None, at: float, deleted: int) -> None:
-        def ended(before: Record) -> Record:
-            ran = before.ran(policy, node)
-            if ran is None:
+        def ended(before: ActionLedger) -> ActionLedger:
+            run = before.ran(policy, node)
+            if run is None:
                 return before
-            over = replace(ran, is_open=False, bytes=deleted, ended_at=at)
-            return with_runs(before, policy, (node,), over)
+            return with_runs(before, policy, (node,), replace(run, is_open=False, bytes=deleted, ended_at=at))
 
         try:
-            self._change(ended)
-        except NotLeadingError as error:
-            log.warning("the end of a run of %s could not be told to other replicas: %s", policy, error)
+            self._update_ledger(ended)
+        except NotLeaderError as error:
+            log.warning("cannot record the end of a run of %s for other replicas: %s", policy, error)
 
     def mark(self, name: str, at: float) -> None:
-        self._change(lambda before: with_mark(before, name, at))
+        self._update_ledger(lambda before: with_mark(before, name, at))
 
     def told(self) -> str | None:
-        return self._keeper.annotations.get(TOLD)
+        return self._keeper.annotations.get(RELAYED_ANNOTATION)
 
     def put_told(self, text: str) -> None:
-        self._write(TOLD, lambda _: text)
+        self._write(RELAYED_ANNOTATION, lambda _: text)
 
-    def _change(self, change: Callable[[Record], Record]) -> int:
-        return self._write(RAN, lambda text: written(change(read(text))))
+    def _update_ledger(self, change: Callable[[ActionLedger], ActionLedger]) -> int:
+        return self._write(LEDGER_ANNOTATION, lambda text: encode_ledger(change(decode_ledger(text))))
 
     def _write(self, name: str, change: Callable[[str | None], str]) -> int:
         try:
@@ -209,21 +206,21 @@ class Led:
         except LeaseError:
             raise self._refusal() from None
 
-    def _other(self) -> str | None:
-        """Return who else holds it. That we were the last to is not to say that anybody does."""
+    def _other_holder(self) -> str | None:
+        """Another replica that holds the Lease. If this replica was the last holder, the Lease may be free."""
         holder = self._keeper.holder
         return holder if holder != self._keeper.identity else None
 
-    def _refusal(self) -> NotLeadingError:
-        return NotLeadingError(self._keeper.place, self._other())
+    def _refusal(self) -> NotLeaderError:
+        return NotLeaderError(self._keeper.lease_name, self._other_holder())
 
 
-def lead(api: KubeApi, namespace: str, name: str, duration: float) -> Led:
-    """Given the way to the API server and a lease, return who says whether this replica may act."""
-    claim = Claim(own_identity(), duration)
-    return Led(LeaseKeeper(LeaseApi(api, namespace, name, claim.look_every), claim))
+def elect_leader(api: KubeApi, namespace: str, name: str, duration: float) -> LeaseElector:
+    """Elector of this replica through the Lease `namespace`/`name`."""
+    claim = LeaseClaim(replica_identity(), duration)
+    return LeaseElector(LeaseKeeper(LeaseApi(api, namespace, name, claim.renew_seconds), claim))
 
 
-def own_identity() -> str:
-    """Return a name that no other process has: the pod's or the machine's, and something random."""
+def replica_identity() -> str:
+    """Unique name of this process: pod or host name, and a random suffix."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"

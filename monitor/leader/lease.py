@@ -1,8 +1,8 @@
-"""Who of several replicas acts: what a Lease says, and what to do about it. Pure.
+"""What a Lease contains, and which step to take about it.
 
-Nobody's clock is compared with another's. Who waits for a lease counts, by its own clock, for how long it has seen it
-unchanged; who holds it counts from the moment at which it began to ask for the last renewal that succeeded, and stops
-well before others may begin.
+Clocks of different replicas are never compared. A replica that waits for the Lease measures by its own clock how long
+the Lease has been unchanged. The holder measures from the start of its last successful renewal, and stops acting well
+before others may take over.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from typing import Any
 
 from monitor.kube.decode.values import Wire
 
-KIND = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-HOLDS_FOR = 2 / 3  # of the duration: clocks may differ in speed by half, and a request has its time to arrive
-LOOK_EVERY = 1 / 5  # of the duration: several renewals may fail before the lease is lost
+LEASE_TYPE = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+HOLD_RATIO = 2 / 3  # of the duration: allows clock rates that differ by half, and time for a request to arrive
+RENEW_RATIO = 1 / 5  # of the duration: several renewals may fail before the Lease is lost
 
 
-class _WireMeta(Wire):
+class _WireLeaseMeta(Wire):
     resource_version: str = ""
     annotations: dict[str, str] | None = None
 
 
-class _WireSpec(Wire):
+class _WireLeaseSpec(Wire):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
     lease_transitions: int | None = None
 
 
 class WireLease(Wire):
-    """A Lease as the API server has it; of it, what is needed here."""
+    """The fields of a Kubernetes Lease that are used here."""
 
-    metadata: _WireMeta | None = None
-    spec: _WireSpec | None = None
+    metadata: _WireLeaseMeta | None = None
+    spec: _WireLeaseSpec | None = None
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A Lease that exists. `version` changes with every write; `holder` is None if it was given back."""
+    """A Lease that exists. `version` changes with every write; `holder` is None after a release."""
 
     version: str
     holder: str | None
     seconds: int | None
     transitions: int
     annotations: Mapping[str, str]
-    body: Mapping[str, Any]  # all of it: what others wrote into it is kept
+    body: Mapping[str, Any]  # the whole object, so that a write keeps fields set by others
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What was last seen: a lease or that there is none, and since when, by our own clock, it has been just that."""
+class ObservedLease:
+    """The Lease as last read (None: it does not exist), and since when, by our clock, it is unchanged."""
 
     lease: Lease | None
     since: float
 
 
-class Step(StrEnum):
-    """What to do about a lease."""
+class LeaseStep(StrEnum):
+    """Next step of a replica."""
 
     CREATE = "create"
     TAKE = "take"
@@ -69,53 +69,53 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True)
-class Decision:
-    """What to do now; and if it is to wait, for how many seconds at most."""
+class LeaseDecision:
+    """Next step; for WAIT, at most `wait` seconds."""
 
-    step: Step
+    step: LeaseStep
     wait: float = 0.0
 
 
 @dataclass(frozen=True)
-class Claim:
-    """Who wants a lease, and for how long each time."""
+class LeaseClaim:
+    """Identity of a replica, and the duration in seconds for which it asks."""
 
     identity: str
     duration: float
 
     @property
-    def holds_for(self) -> float:
-        """For how long after a renewal was begun it is ours."""
-        return self.duration * HOLDS_FOR
+    def hold_seconds(self) -> float:
+        """Seconds after the start of a renewal during which this replica may act."""
+        return self.duration * HOLD_RATIO
 
     @property
-    def look_every(self) -> float:
-        """Seconds between two renewals, and between two looks."""
-        return self.duration * LOOK_EVERY
+    def renew_seconds(self) -> float:
+        """Seconds between two renewals, or between two reads while waiting."""
+        return self.duration * RENEW_RATIO
 
 
-def look(before: Seen | None, found: Lease | None, now: float) -> Seen:
-    """Given what was seen before and what is there now, return what is seen: one that was written to is new."""
-    same = before is not None and (before.lease and before.lease.version) == (found and found.version)
-    return before if before is not None and same else Seen(found, now)
+def observe(before: ObservedLease | None, lease: Lease | None, now: float) -> ObservedLease:
+    """Observation after a read: `since` is kept while the version is the same."""
+    same = before is not None and (before.lease and before.lease.version) == (lease and lease.version)
+    return before if before is not None and same else ObservedLease(lease, now)
 
 
-def decide(seen: Seen, claim: Claim, now: float) -> Decision:
-    """Given what is seen, who we are and our own clock, return what to do about it."""
-    lease = seen.lease
+def decide_step(observed: ObservedLease, claim: LeaseClaim, now: float) -> LeaseDecision:
+    """Next step of a replica, by its own clock."""
+    lease = observed.lease
     if lease is None:
-        return Decision(Step.CREATE)
+        return LeaseDecision(LeaseStep.CREATE)
     if lease.holder == claim.identity:
-        return Decision(Step.RENEW)
-    left = seen.since + max(claim.duration, lease.seconds or 0) - now
+        return LeaseDecision(LeaseStep.RENEW)
+    left = observed.since + max(claim.duration, lease.seconds or 0) - now
     if lease.holder is None or left <= 0:
-        return Decision(Step.TAKE)
-    return Decision(Step.WAIT, min(left, claim.look_every))
+        return LeaseDecision(LeaseStep.TAKE)
+    return LeaseDecision(LeaseStep.WAIT, min(left, claim.renew_seconds))
 
 
-def lease_of(body: Mapping[str, Any], read: WireLease) -> Lease:
-    """Given a Lease as JSON and what was read of it, return it."""
-    meta, spec = read.metadata or _WireMeta(), read.spec or _WireSpec()
+def lease_of(body: Mapping[str, Any], decoded: WireLease) -> Lease:
+    """Lease from its JSON object and the fields decoded from it."""
+    meta, spec = decoded.metadata or _WireLeaseMeta(), decoded.spec or _WireLeaseSpec()
     return Lease(
         version=meta.resource_version,
         holder=spec.holder_identity or None,
@@ -126,10 +126,12 @@ def lease_of(body: Mapping[str, Any], read: WireLease) -> Lease:
     )
 
 
-def held(before: Lease | None, name: str, claim: Claim, wall: float, annotations: Mapping[str, str]) -> dict[str, Any]:
-    """Return the Lease to write so that it is ours: what is there, with our name and these annotations."""
-    body: dict[str, Any] = dict(before.body) if before is not None else dict(KIND)
-    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people; nobody computes with it
+def held_body(
+    before: Lease | None, name: str, claim: LeaseClaim, wall: float, annotations: Mapping[str, str]
+) -> dict[str, Any]:
+    """Body of the write that acquires or renews a Lease; fields set by others are kept."""
+    body: dict[str, Any] = dict(before.body) if before is not None else dict(LEASE_TYPE)
+    stamp = datetime.fromtimestamp(wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # informational: no replica compares it
     spec = dict(body.get("spec") or {}) | {
         "holderIdentity": claim.identity,
         "leaseDurationSeconds": math.ceil(claim.duration),
@@ -138,15 +140,15 @@ def held(before: Lease | None, name: str, claim: Claim, wall: float, annotations
     if before is None or before.holder != claim.identity:
         spec["acquireTime"] = stamp
         spec["leaseTransitions"] = before.transitions + 1 if before is not None else 0
-    return body | {"metadata": _meta(body, name, annotations), "spec": spec}
+    return body | {"metadata": _metadata(body, name, annotations), "spec": spec}
 
 
-def given_back(lease: Lease) -> dict[str, Any]:
-    """Given a lease that is ours, return the Lease to write so that it is anybody's at once."""
+def released_body(lease: Lease) -> dict[str, Any]:
+    """Body of the write that releases a Lease, so that another replica can take it at once."""
     spec = {name: value for name, value in lease.body.get("spec", {}).items() if name != "holderIdentity"}
     return {**lease.body, "spec": spec}
 
 
-def _meta(body: Mapping[str, Any], name: str, annotations: Mapping[str, str]) -> dict[str, Any]:
-    meta = dict(body.get("metadata") or {"name": name})
-    return meta | ({"annotations": dict(annotations)} if annotations else {})
+def _metadata(body: Mapping[str, Any], name: str, annotations: Mapping[str, str]) -> dict[str, Any]:
+    metadata = dict(body.get("metadata") or {"name": name})
+    return metadata | ({"annotations": dict(annotations)} if annotations else {})

@@ -1,4 +1,4 @@
-"""A Lease in the API server: read, created, replaced only if nobody else has written to it meanwhile."""
+"""Reads and writes one Lease in the API server; writes fail if another client has written in between."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ JSON = "application/json"
 
 
 class LeaseError(Exception):
-    """What was asked for was not done, or nobody knows. The message says why, and what to change if that helps."""
+    """A request failed, or its outcome is unknown. The message says why, and what to change if that helps."""
 
 
-class TakenError(LeaseError):
-    """Somebody else has written to it meanwhile."""
+class LeaseConflictError(LeaseError):
+    """Another client has written to the Lease in between."""
 
 
 class LeaseApi:
-    """One Lease. `seconds` is how long the API server may take for an answer."""
+    """One Lease. `timeout` bounds each request, in seconds."""
 
-    def __init__(self, api: KubeApi, namespace: str, name: str, seconds: float) -> None:
+    def __init__(self, api: KubeApi, namespace: str, name: str, timeout: float) -> None:
         self._api = api
         self.namespace = namespace
         self.name = name
-        self._seconds = seconds
-        self._all = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
-        self._own = f"{self._all}/{quote(name, safe='')}"
+        self._timeout = timeout
+        self._collection = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace, safe='')}/leases"
+        self._path = f"{self._collection}/{quote(name, safe='')}"
 
     def get(self) -> Lease | None:
-        """Return the Lease as it is; None if there is none. Raise LeaseError."""
+        """Read the Lease; None if it does not exist. Raise LeaseError."""
         try:
-            return _read(self._api.get(self._own, {}, JSON, self._seconds))
+            return _decode(self._api.get(self._path, {}, JSON, self._timeout))
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
@@ -46,19 +46,19 @@ class LeaseApi:
             raise LeaseError(f"the API server cannot be reached: {error}") from error
 
     def create(self, body: Mapping[str, Any]) -> Lease:
-        """Create it. Raise TakenError if there is one already, or LeaseError."""
-        return self._write("create", "POST", self._all, body)
+        """Create the Lease. Raise LeaseConflictError if it exists, or LeaseError."""
+        return self._write("create", "POST", self._collection, body)
 
     def replace(self, body: Mapping[str, Any]) -> Lease:
-        """Replace the version that is named in the body. Raise TakenError if there is a newer one, or LeaseError."""
-        return self._write("update", "PUT", self._own, body)
+        """Replace the version that the body names. Raise LeaseConflictError if there is a newer one, or LeaseError."""
+        return self._write("update", "PUT", self._path, body)
 
     def _write(self, verb: str, method: str, path: str, body: Mapping[str, Any]) -> Lease:
         try:
-            return _read(self._api.send(method, path, msgspec.json.encode(body), self._seconds))
+            return _decode(self._api.send(method, path, msgspec.json.encode(body), self._timeout))
         except ApiError as error:
             if error.status == HTTPStatus.CONFLICT:
-                raise TakenError(f"somebody else has written to it: {error.message}") from error
+                raise LeaseConflictError(f"another client has written to the Lease: {error.message}") from error
             raise self._refusal(verb, error) from error
         except ApiConnectionError as error:
             raise LeaseError(f"the API server cannot be reached: {error}") from error
@@ -74,8 +74,8 @@ class LeaseApi:
         return LeaseError(str(error))
 
 
-def _read(raw: bytes) -> Lease:
+def _decode(raw: bytes) -> Lease:
     try:
         return lease_of(msgspec.json.decode(raw, type=dict[str, Any]), msgspec.json.decode(raw, type=WireLease))
     except msgspec.MsgspecError as error:
-        raise LeaseError(f"what the API server answers is no Lease: {error}") from None
+        raise LeaseError(f"the API server did not answer with a Lease: {error}") from None

@@ -1,4 +1,4 @@
-"""Gets a Lease and keeps it: one replica of several holds it at a time, and says so only while that is certain."""
+"""Acquires and renews a Lease. A replica reports that it holds the Lease only while this is certain."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from monitor.leader.lease import Claim, Lease, Seen, Step, decide, given_back, held, look
-from monitor.leader.lease_api import LeaseError, TakenError
+from monitor.base.threads import Periodic
+from monitor.leader.lease import (
+    Lease,
+    LeaseClaim,
+    LeaseStep,
+    ObservedLease,
+    decide_step,
+    held_body,
+    observe,
+    released_body,
+)
+from monitor.leader.lease_api import LeaseConflictError, LeaseError
 
 log = logging.getLogger(__name__)
 NEVER = float("-inf")
-HASTE = 1 / 3  # of the time between two looks: after a failure it is tried again sooner
+RETRY_RATIO = 1 / 3  # of the renewal interval: pause after a failed request
 
 
 def boot_clock() -> float:
-    """Return seconds of a clock that nobody sets, and that goes on while the machine is suspended."""
+    """Seconds of a clock that cannot be set and continues while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Leases(Protocol):
-    """Where the Lease is kept. All raise LeaseError; what writes raises TakenError if it is not that version."""
+class LeaseStore(Protocol):
+    """Storage of one Lease. Methods raise LeaseError; writes raise LeaseConflictError if the version has changed."""
 
     @property
     def namespace(self) -> str: ...
@@ -38,163 +48,155 @@ class Leases(Protocol):
 
 
 class LeaseKeeper:
-    """Looks after one Lease between start() and stop(). For use from any thread."""
+    """Maintains the claim to one Lease between start() and stop(). Thread-safe."""
 
     def __init__(
         self,
-        leases: Leases,
-        claim: Claim,
+        store: LeaseStore,
+        claim: LeaseClaim,
         clock: Callable[[], float] = boot_clock,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._leases = leases
+        self._store = store
         self._claim = claim
         self._clock = clock
         self._now = now
-        self._lock = threading.Lock()  # one request at a time: each begins with what the last one left
-        self._seen: Seen | None = None
-        self._known: Lease | None = None  # as last seen, also while it is not known whether it still is so
-        self._fresh = False  # whether nothing was written since, as far as we know
-        self._until = NEVER
+        self._lock = threading.Lock()  # one request at a time: each builds on the result of the last one
+        self._observed: ObservedLease | None = None
+        self._lease: Lease | None = None  # as last read; may be outdated
+        self._current = False  # whether no write has failed since the last read
+        self._held_until = NEVER
         self._term = 0
-        self._led = False  # whether it was told that we hold it
-        self.trouble: str | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
+        self._logged_held = False
+        self._logged_error: str | None = None
+        self.error: str | None = None
+        self._loop = Periodic("lease", self._run_once, claim.renew_seconds)
 
     @property
     def identity(self) -> str:
-        """Who we are."""
+        """Identity of this replica."""
         return self._claim.identity
 
     @property
-    def place(self) -> str:
-        """Which Lease it is: namespace/name."""
-        return f"{self._leases.namespace}/{self._leases.name}"
+    def lease_name(self) -> str:
+        """The Lease as namespace/name."""
+        return f"{self._store.namespace}/{self._store.name}"
 
     @property
     def holder(self) -> str | None:
-        """Who holds it, as last seen; None if nobody, or if that is not known."""
-        return self._known.holder if self._known is not None else None
+        """Holder as last read; None if the Lease is free or its state is unknown."""
+        return self._lease.holder if self._lease is not None else None
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """What is written on it, as last seen."""
-        return self._known.annotations if self._known is not None else {}
+        """Annotations of the Lease as last read."""
+        return self._lease.annotations if self._lease is not None else {}
 
     def holds(self) -> bool:
-        """Return whether it is ours at this moment, for certain."""
-        return self._clock() < self._until
+        """Whether this replica certainly holds the Lease now."""
+        return self._clock() < self._held_until
 
     def term(self) -> int | None:
-        """Return the number of our present time as its holder; None while we do not hold it."""
+        """Number of the current term as holder; None while this replica does not hold the Lease."""
         term = self._term
         return term if self.holds() else None
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        """End, and give the lease back, so that another replica need not wait."""
-        self._stopping.set()
-        self._thread.join(self._claim.look_every)
+        """Stop and release the Lease, so that another replica can take over at once."""
+        self._loop.stop(self._claim.renew_seconds)
         with self._lock:
-            lease, self._until = self._known, NEVER
+            lease, self._held_until = self._lease, NEVER
             if lease is None or lease.holder != self.identity:
                 return
             try:
-                self._saw(self._leases.replace(given_back(lease)))
+                self._note(self._store.replace(released_body(lease)))
             except LeaseError as error:
-                log.warning("the lease %s was not given back, it runs out: %s", self.place, error)
+                log.warning("cannot release the lease %s, so it has to expire: %s", self.lease_name, error)
 
     def step(self) -> float:
-        """Do what is due about the lease, and return for how many seconds nothing will be."""
+        """Take the next step about the Lease, and return the seconds until the one after it."""
         with self._lock:
-            wait = self._tried()
-        self._tell()
+            wait = self._try_step()
+        self._log_transition()
         return wait
 
     def write(self, name: str, change: Callable[[str | None], str]) -> int:
-        """Write an annotation, given what it was, if the lease is ours; return our term. Raise LeaseError.
+        """Change an annotation while holding the Lease, and return the term. Raise LeaseError.
 
-        After any failure the lease counts as lost: nobody knows what is written there now.
+        After any failure the Lease counts as lost, because its content is unknown.
         """
         with self._lock:
             try:
-                if self.holds() and not self._fresh:  # an answer was lost
-                    self._look()
-                lease = self._known
+                if self.holds() and not self._current:  # the reply to an earlier write was lost
+                    self._read()
+                lease = self._lease
                 if lease is None or not self.holds():
-                    raise LeaseError("the lease is not ours")
+                    raise LeaseError("this replica does not hold the lease")
                 self._put(lease, {**lease.annotations, name: change(lease.annotations.get(name))})
             except LeaseError as error:
-                self._until, self.trouble = NEVER, str(error)
+                self._held_until, self.error = NEVER, str(error)
                 raise
             return self._term
 
-    def _tried(self) -> float:
+    def _try_step(self) -> float:
         try:
             return self._step()
-        except TakenError:
-            self._until = NEVER  # look who it is
+        except LeaseConflictError:
+            self._held_until = NEVER  # read at once who holds it
             return 0.0
         except LeaseError as error:
-            self.trouble = str(error)
-            return self._claim.look_every * HASTE
+            self.error = str(error)
+            return self._claim.renew_seconds * RETRY_RATIO
 
     def _step(self) -> float:
-        if not self._fresh or self.holder != self.identity:
-            self._look()
-        seen = self._seen or Seen(None, self._clock())
-        decision = decide(seen, self._claim, self._clock())
-        if decision.step is Step.WAIT:
-            self.trouble = None
+        if not self._current or self.holder != self.identity:
+            self._read()
+        observed = self._observed or ObservedLease(None, self._clock())
+        decision = decide_step(observed, self._claim, self._clock())
+        if decision.step is LeaseStep.WAIT:
+            self.error = None
             return decision.wait
-        self._put(seen.lease, seen.lease.annotations if seen.lease is not None else {})
-        return self._claim.look_every
+        self._put(observed.lease, observed.lease.annotations if observed.lease is not None else {})
+        return self._claim.renew_seconds
 
-    def _look(self) -> None:
-        self._saw(self._leases.get())
+    def _read(self) -> None:
+        self._note(self._store.get())
         if self.holder != self.identity:
-            self._until = NEVER
+            self._held_until = NEVER
 
     def _put(self, lease: Lease | None, annotations: Mapping[str, str]) -> None:
-        """Make it ours, again or for the first time. It is so from before it was asked for."""
+        """Acquire or renew the Lease. It counts as held from before the request was sent."""
         began = self._clock()
-        body = held(lease, self._leases.name, self._claim, self._now(), annotations)
-        self._fresh = False
-        written = self._leases.create(body) if lease is None else self._leases.replace(body)
-        self._saw(written)
+        body = held_body(lease, self._store.name, self._claim, self._now(), annotations)
+        self._current = False
+        self._note(self._store.create(body) if lease is None else self._store.replace(body))
         if not self.holds():
             self._term += 1
-        self._until = began + self._claim.holds_for
-        self.trouble = None
+        self._held_until = began + self._claim.hold_seconds
+        self.error = None
 
-    def _saw(self, found: Lease | None) -> None:
-        # By the clock after the answer: what it says may be no older than that.
-        self._seen = look(self._seen, found, self._clock())
-        self._known, self._fresh = found, True
+    def _note(self, lease: Lease | None) -> None:
+        # The clock is read after the reply: the lease is unchanged since then at the latest.
+        self._observed = observe(self._observed, lease, self._clock())
+        self._lease, self._current = lease, True
 
-    def _tell(self) -> None:
-        """Log what has changed."""
+    def _log_transition(self) -> None:
         holds = self.holds()
-        if holds != self._led:
-            self._led = holds
-            if holds:
-                log.info("this replica holds the lease %s and acts, as %s", self.place, self.identity)
-            else:
-                why = self.trouble or f"{self.holder or 'nobody'} holds it"
-                log.warning("this replica has lost the lease %s and does nothing until it has it: %s", self.place, why)
+        if holds == self._logged_held:
+            return
+        self._logged_held = holds
+        if holds:
+            log.info("this replica holds the lease %s and acts, as %s", self.lease_name, self.identity)
+        else:
+            why = self.error or f"held by {self.holder or 'no replica'}"
+            log.warning("this replica has lost the lease %s and stops acting: %s", self.lease_name, why)
 
-    def _keep(self) -> None:
-        said: str | None = None
-        while not self._stopping.is_set():
-            try:
-                wait = self.step()
-            except Exception:  # whatever is odd about one answer, the next may be good
-                log.exception("looking after the lease %s", self.place)
-                wait = self._claim.look_every
-            if self.trouble is not None and self.trouble != said:
-                log.warning("the lease %s: %s", self.place, self.trouble)
-            said = self.trouble
-            self._stopping.wait(wait)
+    def _run_once(self) -> float:
+        wait = self.step()
+        if self.error is not None and self.error != self._logged_error:
+            log.warning("lease %s: %s", self.lease_name, self.error)
+        self._logged_error = self.error
+        return wait

@@ -1,6 +1,6 @@
-"""What replicas tell each other on their Lease: which runs have begun, and what must not be done again. Pure.
+"""Ledger of non-repeatable actions, which replicas share as an annotation of their Lease.
 
-It is written in the same update that renews the lease: what is on it was written by whoever held it then.
+It is written in the same update that renews the Lease, so every entry was written by the holder at that time.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-BEFORE = " before"  # no policy has a name with a space
-MOST_BYTES, MOST_MARKS = 120 * 1024, 200  # annotations may have 256 KiB; what is oldest goes first
+PREVIOUS_RUN_SUFFIX = " before"  # policy names contain no space
+MAX_LEDGER_BYTES, MAX_MARKS = 120 * 1024, 200  # annotations may have 256 KiB; the oldest entries are dropped first
 
 
-class Ran(msgspec.Struct, frozen=True, array_like=True):
-    """A run of a policy on a node: when it began, why, and whether it is under way or about to be.
+class RecordedRun(msgspec.Struct, frozen=True, array_like=True):
+    """A run of a policy on a node: when it began, its trigger, and whether it is pending or in progress.
 
-    Of one that deletes: its id, how much goes or went, below which root (None: images), and when that ended.
+    For a run that deletes: its id, the bytes to delete or deleted, the root (None: images), and the end of the run.
     """
 
     at: float
@@ -29,66 +29,66 @@ class Ran(msgspec.Struct, frozen=True, array_like=True):
     ended_at: float | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is on the Lease: runs by policy and node ("" is the whole cluster), and when other things were last done."""
+class ActionLedger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Runs by policy and node ("": the whole cluster), and times of other actions by mark."""
 
-    runs: dict[str, dict[str, Ran]] = msgspec.field(default_factory=dict)
+    runs: dict[str, dict[str, RecordedRun]] = msgspec.field(default_factory=dict)
     marks: dict[str, float] = msgspec.field(default_factory=dict)
 
-    def ran(self, policy: str, node: str | None) -> Ran | None:
-        """Return the last run of a policy on a node."""
+    def ran(self, policy: str, node: str | None) -> RecordedRun | None:
+        """Last run of a policy on a node."""
         return self.runs.get(policy, {}).get(node or "")
 
-    def all_runs(self) -> Iterable[tuple[str, str | None, Ran]]:
-        """Yield every run, with its policy and node."""
+    def all_runs(self) -> Iterable[tuple[str, str | None, RecordedRun]]:
+        """Policy, node and run of every entry."""
         for policy, nodes in self.runs.items():
-            for node, ran in nodes.items():
-                yield policy, node or None, ran
+            for node, run in nodes.items():
+                yield policy, node or None, run
 
 
-def read(text: str | None) -> Record:
-    """Given what is on the Lease, return it. What cannot be understood is nothing: it was not written by us."""
+def decode_ledger(text: str | None) -> ActionLedger:
+    """Ledger from the annotation; empty if it cannot be decoded, since then another program wrote it."""
     try:
-        return msgspec.json.decode(text, type=Record) if text else Record()
+        return msgspec.json.decode(text, type=ActionLedger) if text else ActionLedger()
     except (msgspec.MsgspecError, UnicodeError):
-        return Record()
+        return ActionLedger()
 
 
-def written(record: Record) -> str:
-    """Return a record as it is put on the Lease, without what is too old to have room there."""
-    runs = sorted(record.all_runs(), key=lambda each: (each[2].is_open, each[2].at))
-    marks = dict(sorted(record.marks.items(), key=lambda each: each[1])[-MOST_MARKS:])
-    text = _encoded(runs, marks)
-    while len(text) > MOST_BYTES and runs:
+def encode_ledger(ledger: ActionLedger) -> str:
+    """Ledger as an annotation, without the oldest entries if it is too large."""
+    runs = sorted(ledger.all_runs(), key=lambda entry: (entry[2].is_open, entry[2].at))
+    marks = dict(sorted(ledger.marks.items(), key=lambda mark: mark[1])[-MAX_MARKS:])
+    text = _encode(runs, marks)
+    while len(text) > MAX_LEDGER_BYTES and runs:
         runs = runs[len(runs) // 10 + 1 :]
-        text = _encoded(runs, marks)
+        text = _encode(runs, marks)
     return text.decode()
 
 
-def _encoded(runs: Iterable[tuple[str, str | None, Ran]], marks: dict[str, float]) -> bytes:
-    kept: dict[str, dict[str, Ran]] = {}
-    for policy, node, ran in runs:
-        kept.setdefault(policy, {})[node or ""] = ran
-    return msgspec.json.encode(Record(runs=kept, marks=marks))
+def _encode(runs: Iterable[tuple[str, str | None, RecordedRun]], marks: dict[str, float]) -> bytes:
+    by_policy: dict[str, dict[str, RecordedRun]] = {}
+    for policy, node, run in runs:
+        by_policy.setdefault(policy, {})[node or ""] = run
+    return msgspec.json.encode(ActionLedger(runs=by_policy, marks=marks))
 
 
-def with_runs(record: Record, policy: str, nodes: Iterable[str | None], ran: Ran) -> Record:
-    """Return a record in which this is the last run of a policy on these nodes.
+def with_runs(ledger: ActionLedger, policy: str, nodes: Iterable[str | None], run: RecordedRun) -> ActionLedger:
+    """Ledger in which `run` is the last run of a policy on these nodes.
 
-    What the run before it has deleted is still missed by who looks for losses: that is kept beside it.
+    The previous run is kept beside it if it deleted something: rules that look for data loss still need it.
     """
-    where, known = [node or "" for node in nodes], record.runs.get(policy, {})
-    before = {
-        node: replace(old, is_open=False, ended_at=old.ended_at or ran.at)
-        for node in where
-        if (old := known.get(node)) is not None and old.id is not None and old.id != ran.id
+    keys, known = [node or "" for node in nodes], ledger.runs.get(policy, {})
+    previous = {
+        node: replace(old, is_open=False, ended_at=old.ended_at or run.at)
+        for node in keys
+        if (old := known.get(node)) is not None and old.id is not None and old.id != run.id
     }
-    runs = record.runs | {policy: known | dict.fromkeys(where, ran)}
-    if before:
-        runs |= {policy + BEFORE: runs.get(policy + BEFORE, {}) | before}
-    return Record(runs=runs, marks=record.marks)
+    runs = ledger.runs | {policy: known | dict.fromkeys(keys, run)}
+    if previous:
+        runs |= {policy + PREVIOUS_RUN_SUFFIX: runs.get(policy + PREVIOUS_RUN_SUFFIX, {}) | previous}
+    return ActionLedger(runs=runs, marks=ledger.marks)
 
 
-def with_mark(record: Record, name: str, at: float) -> Record:
-    """Return a record that says when something was last done."""
-    return Record(runs=record.runs, marks=record.marks | {name: at})
+def with_mark(ledger: ActionLedger, name: str, at: float) -> ActionLedger:
+    """Ledger that records when something was last done."""
+    return ActionLedger(runs=ledger.runs, marks=ledger.marks | {name: at})

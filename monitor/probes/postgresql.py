@@ -1,4 +1,4 @@
-"""PostgreSQL: can it be connected to, read, and written? The only importer of `psycopg`, an optional package."""
+"""Probe of PostgreSQL: whether it accepts connections, reads and writes. `psycopg` is an optional package."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from monitor.probes.runner import ProbeError, ServiceTarget
 from monitor.probes.tcp import network_error
 
 TABLE = "gpuwarden_probe"
-READ_ONLY, DISK_FULL, MAY_NOT = "25006", "53100", "42501"
-NOT_NOW = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
+READ_ONLY, DISK_FULL, INSUFFICIENT_PRIVILEGE = "25006", "53100", "42501"
+UNAVAILABLE = ("57P03", "57P01", "57P02", "53300")  # starting up, shutting down, crashed, too many connections
 CANCELED = "57014"
-SHORTEST_CONNECT = 2  # the client library takes less for none
-# What libpq says about the network; it raises one kind of error for all of it.
-NETWORK_WORDS = (
+MIN_CONNECT_TIMEOUT_SECONDS = 2  # libpq raises smaller values to 2 s
+# libpq reports all network errors as one exception type: its messages tell them apart.
+NETWORK_ERROR_TEXTS = (
     ("refused", ("connection refused", "no such file or directory")),
     ("dns", ("could not translate host name", "failed to resolve host", "name or service not known")),
     ("tls", ("ssl error", "certificate", "does not support ssl")),
@@ -24,7 +24,7 @@ NETWORK_WORDS = (
         ("starting up", "shutting down", "too many clients", "remaining connection slots", "closed the connection"),
     ),
 )
-LAG = """
+LAG_QUERY = """
     SELECT greatest(
         coalesce((SELECT max(extract(epoch FROM replay_lag)) FROM pg_stat_replication), 0),
         CASE WHEN pg_is_in_recovery() AND pg_last_wal_receive_lsn() IS DISTINCT FROM pg_last_wal_replay_lsn()
@@ -32,17 +32,17 @@ LAG = """
 """
 
 
-def look(target: ServiceTarget) -> None:
-    """Given a database, return if it can be read and, unless `write` is off, written. Raise ProbeError."""
+def probe(target: ServiceTarget) -> None:
+    """Read from a database and, unless `write` is off, write to it. Raise ProbeError if that fails."""
     try:
         import psycopg  # here: an optional package
     except ImportError:
         raise ProbeError("error", "psycopg is not installed; install gpuwarden[postgresql]") from None
     try:
         with psycopg.connect(target.url, **_options(target)) as connection:
-            _use(connection, target)
+            _query(connection, target)
     except psycopg.Error as error:
-        raise _meaning(error) from error
+        raise _probe_error(error) from error
     except OSError as error:
         raise network_error(error) from error
 
@@ -51,7 +51,7 @@ def _options(target: ServiceTarget) -> dict[str, Any]:
     milliseconds = int(target.limit * 1000)
     options: dict[str, Any] = {
         "autocommit": True,
-        "connect_timeout": max(SHORTEST_CONNECT, math.ceil(target.limit)),
+        "connect_timeout": max(MIN_CONNECT_TIMEOUT_SECONDS, math.ceil(target.limit)),
         "application_name": "gpuwarden",
         "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
     }
@@ -60,7 +60,7 @@ def _options(target: ServiceTarget) -> dict[str, Any]:
     return options
 
 
-def _use(connection: Any, target: ServiceTarget) -> None:
+def _query(connection: Any, target: ServiceTarget) -> None:
     standby, setting = connection.execute(
         "SELECT pg_is_in_recovery(), current_setting('transaction_read_only')"
     ).fetchone()
@@ -69,13 +69,13 @@ def _use(connection: Any, target: ServiceTarget) -> None:
             raise ProbeError("read-only", "it is a standby" if standby else "transaction_read_only is on")
         _write(connection)
     if target.max_lag is not None:
-        lag = float(connection.execute(LAG).fetchone()[0])
+        lag = float(connection.execute(LAG_QUERY).fetchone()[0])
         if lag > target.max_lag:
             raise ProbeError("component", f"replication lags {lag:.0f} s behind", component="replication")
 
 
 def _write(connection: Any) -> None:
-    """Write one row of a table of our own: that a database answers does not say that its disk takes anything."""
+    """Write one row of our own table: a database that answers may still be unable to write to its disk."""
     if connection.execute(f"SELECT to_regclass('{TABLE}')").fetchone()[0] is None:
         connection.execute(
             f"CREATE TABLE IF NOT EXISTS {TABLE} (id smallint PRIMARY KEY, written_at timestamptz NOT NULL)"
@@ -85,17 +85,17 @@ def _write(connection: Any) -> None:
     )
 
 
-def _meaning(error: Any) -> ProbeError:
-    """Given what the client library raised, return what it means."""
-    code, said = error.sqlstate, " ".join(str(error).split())
+def _probe_error(error: Any) -> ProbeError:
+    """ProbeError for an exception of the client library."""
+    code, message = error.sqlstate, " ".join(str(error).split())
     if code in (READ_ONLY, DISK_FULL):
-        return ProbeError("read-only", said)
+        return ProbeError("read-only", message)
     if code == CANCELED:
-        return ProbeError("timeout", said)
-    if code in NOT_NOW:
-        return ProbeError("refused", said)
-    if code == MAY_NOT:
-        return ProbeError("error", f"{said}; let its user create the table {TABLE}, or set write: false")
-    lower = said.lower()
-    cause = next((cause for cause, words in NETWORK_WORDS if any(word in lower for word in words)), "error")
-    return ProbeError(cause, said)
+        return ProbeError("timeout", message)
+    if code in UNAVAILABLE:
+        return ProbeError("refused", message)
+    if code == INSUFFICIENT_PRIVILEGE:
+        return ProbeError("error", f"{message}; let its user create the table {TABLE}, or set write: false")
+    lower = message.lower()
+    cause = next((cause for cause, texts in NETWORK_ERROR_TEXTS if any(text in lower for text in texts)), "error")
+    return ProbeError(cause, message)

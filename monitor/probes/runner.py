@@ -1,7 +1,8 @@
-"""Probes of the platform's services, each on threads of its own: whatever one does, the others and we go on.
+"""Probes the platform's services, each on its own threads, so that a service that hangs delays no other probe.
 
-An attempt that is over its time limit is left behind: libraries know limits for silence, not for the whole, and a name
-look-up knows none. A service has at most a few attempts left behind; while it has that many, no more are made.
+An attempt that exceeds its time limit is abandoned: client libraries limit the silence between two bytes, not the
+whole, and nothing limits a name lookup. A service has at most a few abandoned attempts; until one of them ends, no new
+one is started.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from monitor.base.clock import Clock
+from monitor.base.threads import Periodic, spawn
 from monitor.facts.services import ServiceFact
 
-MOST_LEFT_BEHIND = 3
-PAUSE = 2.0  # seconds by which an attempt that is broken off at its limit can only be late if we stood still
-LONGEST_DETAIL = 500
-SAME = 1.0  # seconds: a clock that is kept right by little steps was not set
+MAX_ABANDONED = 3
+MAX_OVERRUN_SECONDS = 2.0  # an attempt that ends later than this after its limit means that this process stood still
+MAX_DETAIL_CHARS = 500
+MAX_CLOCK_DRIFT_SECONDS = 1.0  # small corrections of the clock leave `failing_since` unchanged
 
 
 @dataclass(frozen=True)
 class ServiceTarget:
-    """A service, and when it counts as well. `status` are the HTTP answers that do; none: any below 400."""
+    """A service, and when it is healthy. `status` are the accepted HTTP statuses; empty: any below 400."""
 
     name: str
     kind: str  # http, tcp, postgresql, harbor, registry
@@ -39,14 +41,14 @@ class ServiceTarget:
 
     @property
     def shown(self) -> str:
-        """The address as it may be shown: without user, and without a query, which may hold a token."""
+        """URL without the user and without the query, which may contain a token."""
         scheme, _, rest = self.url.partition("://")
         authority, slash, path = rest.partition("?")[0].partition("/")
         return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
 
 
 class ProbeError(Exception):
-    """A service is not well, for this cause: one of those of ServiceFact. The text is what it said."""
+    """A service is unhealthy. `cause` is one of those of ServiceFact, the message is what the service reported."""
 
     def __init__(self, cause: str, detail: str, *, status: int | None = None, component: str | None = None) -> None:
         super().__init__(detail)
@@ -55,111 +57,106 @@ class ProbeError(Exception):
         self.component = component
 
 
-Look = Callable[[ServiceTarget], None]  # returns if the service is well. Raises ProbeError, or anything
+ProbeFunction = Callable[[ServiceTarget], None]  # returns if the service is healthy; raises ProbeError or anything
 
 
-def look_at(target: ServiceTarget) -> None:
-    """Given a service, return if it is well. Raise ProbeError."""
+def run_probe(target: ServiceTarget) -> None:
+    """Probe a service with the implementation of its kind. Raise ProbeError if it is unhealthy."""
     if target.kind == "postgresql":
-        from monitor.probes.postgresql import look  # here: an optional package
+        from monitor.probes.postgresql import probe  # here: an optional package
     elif target.kind == "tcp":
-        from monitor.probes.tcp import look
+        from monitor.probes.tcp import probe
     else:
-        from monitor.probes.http import look  # here: who has no services need not load a client
-    look(target)
+        from monitor.probes.http import probe  # here: without services no HTTP client is loaded
+    probe(target)
 
 
 class ServiceProbes:
-    """Looks at each service once an interval, between start() and stop()."""
+    """Probes each service once per interval, between start() and stop()."""
 
-    def __init__(self, targets: Iterable[ServiceTarget], look: Look = look_at, clock: Clock = time) -> None:
-        self._probes = tuple(_Probe(target, look, clock) for target in targets)
+    def __init__(self, targets: Iterable[ServiceTarget], probe: ProbeFunction = run_probe, clock: Clock = time) -> None:
+        self._probes = tuple(_ServiceProbe(target, probe, clock) for target in targets)
 
     def start(self) -> None:
         for probe in self._probes:
             probe.start()
 
     def stop(self) -> None:
-        """Make no more attempts. Those under way are left behind."""
+        """Start no further attempts, and abandon those in progress."""
         for probe in self._probes:
             probe.stop()
 
     def facts(self) -> tuple[ServiceFact, ...]:
-        """Return how each service fares that has been looked at."""
+        """Latest result of each service that has been probed."""
         return tuple(probe.fact for probe in self._probes if probe.fact is not None)
 
     def wait_first_round(self, seconds: float) -> None:
-        """Return when each service has been looked at once, or after so long."""
+        """Wait until each service has been probed once, at most `seconds`."""
         deadline = time.monotonic() + seconds
         for probe in self._probes:
             probe.first.wait(max(0.0, deadline - time.monotonic()))
 
 
-class _Attempt:
-    """One look at a service, on a thread of its own, and in time its outcome."""
+class _ProbeAttempt:
+    """One attempt on its own thread, and its outcome once it has ended."""
 
-    def __init__(self, target: ServiceTarget, look: Look) -> None:
+    def __init__(self, target: ServiceTarget, probe: ProbeFunction) -> None:
         self._target = target
-        self._look = look
+        self._probe = probe
         self.error: ProbeError | None = None
         self.ended = threading.Event()
-        threading.Thread(target=self._run, name=f"service-{target.name}", daemon=True).start()
+        spawn(f"service-{target.name}", self._run)
 
     def _run(self) -> None:
         try:
-            self._look(self._target)
+            self._probe(self._target)
         except ProbeError as error:
             self.error = error
-        except Exception as error:  # whatever an odd answer provokes is a fact about the service
+        except Exception as error:  # an unexpected reply is a result too
             self.error = ProbeError("error", f"{type(error).__name__}: {error}")
         finally:
             self.ended.set()
 
 
-class _Probe:
-    """One service, its schedule, and what is known of it."""
+class _ServiceProbe:
+    """Schedule and latest result of one service."""
 
-    def __init__(self, target: ServiceTarget, look: Look, clock: Clock) -> None:
+    def __init__(self, target: ServiceTarget, probe: ProbeFunction, clock: Clock) -> None:
         self._target = target
-        self._look = look
+        self._probe = probe
         self._clock = clock
-        self._left_behind: list[_Attempt] = []
-        self._failing_from: float | None = None  # by the clock that nobody sets
-        self._stopping = threading.Event()
+        self._abandoned: list[_ProbeAttempt] = []
+        self._failing_from: float | None = None  # of the monotonic clock
+        self._loop = Periodic(f"services-{target.name}", self._run_once, target.interval)
+        self.start = self._loop.start
+        self.stop = self._loop.stop
         self.first = threading.Event()
         self.fact: ServiceFact | None = None
 
-    def start(self) -> None:
-        threading.Thread(target=self._keep_looking, name=f"services-{self._target.name}", daemon=True).start()
+    def _run_once(self) -> float:
+        began = self._clock.monotonic()
+        self.fact = self._attempt(began) or self.fact
+        if self.fact is not None:
+            self.first.set()
+        return max(0.0, began + self._target.interval - self._clock.monotonic())
 
-    def stop(self) -> None:
-        self._stopping.set()
-
-    def _keep_looking(self) -> None:
-        while not self._stopping.is_set():
-            began = self._clock.monotonic()
-            self.fact = self._round(began) or self.fact
-            if self.fact is not None:
-                self.first.set()
-            self._stopping.wait(max(0.0, began + self._target.interval - self._clock.monotonic()))
-
-    def _round(self, began: float) -> ServiceFact | None:
-        """Make one attempt and return what is known after it; None if it was we who were stopped meanwhile."""
-        self._left_behind = [attempt for attempt in self._left_behind if not attempt.ended.is_set()]
+    def _attempt(self, began: float) -> ServiceFact | None:
+        """Result of one attempt; None if this process stood still during it."""
+        self._abandoned = [attempt for attempt in self._abandoned if not attempt.ended.is_set()]
         late = ProbeError("timeout", f"no answer within {self._target.limit:g} s")
-        if len(self._left_behind) >= MOST_LEFT_BEHIND:
-            return self._make(late, began, None)
-        attempt = _Attempt(self._target, self._look)
+        if len(self._abandoned) >= MAX_ABANDONED:
+            return self._result(late, began, None)
+        attempt = _ProbeAttempt(self._target, self._probe)
         ended = attempt.ended.wait(self._target.limit)
         took = self._clock.monotonic() - began
         if not ended:
-            self._left_behind.append(attempt)
+            self._abandoned.append(attempt)
         error = attempt.error if ended else late
-        if error is not None and took > self._target.limit + PAUSE:
+        if error is not None and took > self._target.limit + MAX_OVERRUN_SECONDS:
             return None
-        return self._make(error, began, took if ended else None)
+        return self._result(error, began, took if ended else None)
 
-    def _make(self, error: ProbeError | None, began: float, latency: float | None) -> ServiceFact:
+    def _result(self, error: ProbeError | None, began: float, latency: float | None) -> ServiceFact:
         if error is None:
             self._failing_from = None
         elif self._failing_from is None:
@@ -171,7 +168,7 @@ class _Probe:
             ok=error is None,
             at=self._clock.time(),
             cause=error.cause if error else None,
-            detail=str(error)[:LONGEST_DETAIL] if error else None,
+            detail=str(error)[:MAX_DETAIL_CHARS] if error else None,
             component=error.component if error else None,
             status=error.status if error else None,
             latency_seconds=latency,
@@ -179,9 +176,9 @@ class _Probe:
         )
 
     def _failing_since(self) -> float | None:
-        """Return since when it fails, by the time of day as it is now: setting a clock does not change for how long."""
+        """Start of the failure by the wall clock as it is set now: setting the clock does not change its duration."""
         if self._failing_from is None:
             return None
         since = self._clock.time() - (self._clock.monotonic() - self._failing_from)
         before = self.fact.failing_since if self.fact else None
-        return before if before is not None and abs(before - since) < SAME else since
+        return before if before is not None and abs(before - since) < MAX_CLOCK_DRIFT_SECONDS else since

@@ -1,4 +1,4 @@
-"""A service that has to take connections, and what the network says when one does not."""
+"""Probe of a TCP port, and the cause of network errors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from monitor.probes.runner import ProbeError, ServiceTarget
 
-DEEPEST = 10  # of errors within errors
+MAX_DEPTH = 10  # of nested exceptions
 
 
-def look(target: ServiceTarget) -> None:
-    """Given a service, return if it takes a connection. Raise ProbeError."""
+def probe(target: ServiceTarget) -> None:
+    """Connect to a service. Raise ProbeError if it does not accept the connection."""
     url = urlsplit(target.url)
     try:
         socket.create_connection((url.hostname or "", url.port or 0), timeout=target.limit).close()
@@ -22,20 +22,20 @@ def look(target: ServiceTarget) -> None:
 
 
 def network_error(error: BaseException) -> ProbeError:
-    """Given what a library raised, return what it means: the cause may be wrapped several times."""
-    chain = list(_within(error))
-    for cause, kinds in _KINDS:
-        found = next((each for each in chain if isinstance(each, kinds)), None)
-        if found is not None:
-            return ProbeError(cause, _words(found))
-    names = "".join(type(each).__name__ for each in chain)
-    innermost = _words(chain[-1])
+    """ProbeError for an exception of a client library, which may wrap its cause several times."""
+    chain = list(_causes(error))
+    for cause, kind in _CAUSE_OF_TYPE:
+        match = next((nested for nested in chain if isinstance(nested, kind)), None)
+        if match is not None:
+            return ProbeError(cause, _text(match))
+    names = "".join(type(nested).__name__ for nested in chain)
+    innermost = _text(chain[-1])
     if "NameResolution" in names:
         return ProbeError("dns", innermost)
     return ProbeError("timeout" if "Timeout" in names else "error", innermost)
 
 
-_KINDS: tuple[tuple[str, type[BaseException]], ...] = (
+_CAUSE_OF_TYPE: tuple[tuple[str, type[BaseException]], ...] = (
     ("dns", socket.gaierror),
     ("tls", ssl.SSLError),
     ("refused", ConnectionRefusedError),
@@ -43,16 +43,16 @@ _KINDS: tuple[tuple[str, type[BaseException]], ...] = (
 )
 
 
-def _within(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, the one that it wraps, and so on. Client libraries keep it in `reason` or as an argument."""
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception and those that it wraps. Client libraries keep the wrapped one in `reason` or as an argument."""
     current: BaseException | None = error
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         if current is None:
             return
         yield current
-        kept = (getattr(current, "reason", None), *current.args, current.__cause__, current.__context__)
-        current = next((each for each in kept if isinstance(each, BaseException) and each is not current), None)
+        wrapped = (getattr(current, "reason", None), *current.args, current.__cause__, current.__context__)
+        current = next((each for each in wrapped if isinstance(each, BaseException) and each is not current), None)
 
 
-def _words(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     return getattr(error, "verify_message", None) or getattr(error, "strerror", None) or str(error)

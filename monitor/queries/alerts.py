@@ -19,7 +19,7 @@ from monitor.base.units import parse_duration
 from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
-from monitor.leader.elector import Leading
+from monitor.leader.elector import LeaderElector
 from monitor.present.alerts import SaidAlert, SaidEvent, Tried, say_alerts, say_events
 
 SAMPLE_RULE = "disk-full"
@@ -41,7 +41,7 @@ class AlertService(Protocol):
     def settings(self) -> tuple[ReceiverSettings, ...]: ...
 
     @property
-    def leading(self) -> Leading: ...
+    def leading(self) -> LeaderElector: ...
 
     def silences(self) -> tuple[Silence, ...]: ...
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from monitor.alert.model import Notification, Reason, Summary
 from monitor.base.cron import fires_in
 from monitor.facts.findings import Severity
-from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 from monitor.report.model import Report, ReportAsked
 from monitor.report.render import notes
 from monitor.report.schedule import Schedule
@@ -64,9 +64,9 @@ class ReportMail:
         reports: ReportAsked,
         outbox: Outbox,
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._schedule = schedule
         self._reports = reports
         self._outbox = outbox
@@ -98,7 +98,7 @@ class ReportMail:
         while not self._stopping.wait(BEAT):
             try:
                 self.look()
-            except NotLeadingError as error:
+            except NotLeaderError as error:
                 log.warning("the report is left to another replica: %s", error)
             except Exception:  # whatever is odd about one report, the next attempt may succeed
                 log.exception("sending the report")

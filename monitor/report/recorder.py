@@ -11,7 +11,7 @@ from monitor.base.sqlite import DatabaseError
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
-from monitor.report.buckets import Tally
+from monitor.report.buckets import GpuTimeTotals
 from monitor.report.disk_use import disk_uses
 from monitor.report.history import CLUSTER, History, Kind, Point, What
 from monitor.report.store import RecordStore
@@ -45,7 +45,7 @@ class Recorder:
         self._scans = scans
         self._now = now
         self._monotonic = monotonic
-        self._tally = Tally(cycle)
+        self._tally = GpuTimeTotals(cycle)
         self._history = History()
         self._save_at = monotonic() + SAVE_EVERY
         self._disks_at = self._prune_at = 0.0

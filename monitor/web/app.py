@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
-from monitor.leader.elector import Alone
+from monitor.leader.elector import SingleReplica
 from monitor.report.model import ReportAsked
 from monitor.web.alerts_api import AlertsAsked, Tokens, alert_routes
 from monitor.web.cleanup_api import CleanupAsked, cleanup_routes
@@ -57,7 +57,9 @@ def create_app(
         Route("/v1/findings", views.findings),
         Route("/v1/why", views.why),
         Route("/v1/snapshot", views.snapshot),
-        Route("/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else Alone().state())),
+        Route(
+            "/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else SingleReplica().state())
+        ),
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     if alerts is not None:

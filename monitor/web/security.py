@@ -15,7 +15,7 @@ from monitor.access.audit import Audit
 from monitor.access.errors import RefusedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
-from monitor.leader.elector import NotLeadingError
+from monitor.leader.elector import NotLeaderError
 from monitor.web.actions_api import ActsAsked, action_routes
 from monitor.web.audit_api import Audited, audit_routes
 from monitor.web.authenticator import Doorkeeper
@@ -75,7 +75,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _elsewhere(request: Request, error: Exception) -> Response:
     """Answer that another replica acts. An Alertmanager tries again, by another connection that may lead there."""
-    if not isinstance(error, NotLeadingError):
+    if not isinstance(error, NotLeaderError):
         raise error
     called = request.url.path == CALLBACK
     said = {"error": error.said(language_of(request))}
@@ -99,5 +99,5 @@ def _not_found(request: Request, error: Exception) -> Response:
 HANDLERS: dict[object, ExceptionHandler] = {
     RefusedError: _refused,
     HTTPException: _not_found,
-    NotLeadingError: _elsewhere,
+    NotLeaderError: _elsewhere,
 }

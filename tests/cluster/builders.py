@@ -1,4 +1,4 @@
-"""Short ways to write down a node, its cards, its pods."""
+"""Short constructors of nodes, GPUs and pods."""
 
 from __future__ import annotations
 

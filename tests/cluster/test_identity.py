@@ -1,4 +1,4 @@
-"""Whose a pod is: every row of the table of platforms, and what happens where platforms meet."""
+"""Identity of pods: every platform of the table, and combinations of platforms."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import MAX_STEPS, nobody_known, workload_of
+from monitor.cluster.owners import MAX_STEPS, no_owners, workload_of
 from monitor.cluster.platforms import (
     PLATFORMS,
     PlatformRule,
     all_rules,
     check_rule,
     parse_selector,
-    to_keep,
+    required_fields,
 )
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerFact, OwnerRef, PodFact
@@ -36,11 +36,11 @@ class Row:
     rules: tuple[PlatformRule, ...] = RULES
 
 
-def made_by(kind: str, name: str, api_version: str | None = None) -> OwnerRef:
+def owner_ref(kind: str, name: str, api_version: str | None = None) -> OwnerRef:
     return OwnerRef(kind=kind, name=name, uid=f"uid-{name}", api_version=api_version)
 
 
-PYTORCH_JOB = made_by("PyTorchJob", "bert", "kubeflow.org/v1")
+PYTORCH_JOB = owner_ref("PyTorchJob", "bert", "kubeflow.org/v1")
 TRAINING = {
     "training.kubeflow.org/job-name": "bert",
     "training.kubeflow.org/replica-type": "worker",
@@ -61,7 +61,7 @@ ROWS = [
                  workload_kind="Framework"),
         labels={"userName": "zhangsan", "FC_FRAMEWORK_NAME": "8ce1f2", "FC_TASKROLE_NAME": "worker",
                 "FC_TASK_INDEX": "2", "virtualCluster": "vision"},
-        env={"PAI_JOB_NAME": "zhangsan~detr"}, owner=made_by("ConfigMap", "8ce1f2-attempt")),
+        env={"PAI_JOB_NAME": "zhangsan~detr"}, owner=owner_ref("ConfigMap", "8ce1f2-attempt")),
     Row("OpenPAI, where the readable name is missing",
         Identity(user="zhangsan", job="8ce1f2", queue="lab", platform="openpai", workload_kind="Framework"),
         labels={"userName": "zhangsan", "FC_FRAMEWORK_NAME": "8ce1f2"}),
@@ -73,21 +73,21 @@ ROWS = [
                  workload_kind="Framework"),
         labels={"userName": "lisi", "jobId": "b7a0", "vcName": "platform", "FC_FRAMEWORK_NAME": "b7a0",
                 "FC_TASKROLE_NAME": "ps", "FC_TASK_INDEX": "0"}),
-    Row("a label jobId alone is nobody's platform",
+    Row("a label jobId alone identifies no platform",
         Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod"), labels={"jobId": "7"}),
     Row("Volcano, all in labels and annotations as the job controller writes them",
         Identity(user="lab", job="resnet", role="worker", index="1", queue="research", platform="volcano",
                  workload_kind="VolcanoJob"),
         labels={"volcano.sh/job-name": "resnet", "volcano.sh/queue-name": "research"},
         annotations={"volcano.sh/task-spec": "worker", "volcano.sh/task-index": "1", "volcano.sh/job-name": "resnet"},
-        owner=made_by("Job", "resnet", "batch.volcano.sh/v1alpha1")),
+        owner=owner_ref("Job", "resnet", "batch.volcano.sh/v1alpha1")),
     Row("Volcano, the queue in an annotation",
         Identity(user="lab", job="resnet", queue="research", platform="volcano", workload_kind="VolcanoJob"),
         labels={"volcano.sh/job-name": "resnet"}, annotations={"volcano.sh/queue-name": "research"}),
     Row("Volcano schedules a Deployment",
         Identity(user="lab", job="serving", queue="online", platform="plain", workload_kind="Deployment"),
         labels={"pod-template-hash": "5d8f"}, annotations={"scheduling.volcano.sh/queue-name": "online"},
-        owner=made_by("ReplicaSet", "serving-5d8f", "apps/v1")),
+        owner=owner_ref("ReplicaSet", "serving-5d8f", "apps/v1")),
     Row("Kubeflow training-operator",
         Identity(user="lab", job="bert", role="worker", index="3", queue="lab", platform="kubeflow",
                  workload_kind="PyTorchJob"),
@@ -96,27 +96,27 @@ ROWS = [
         Identity(user="lab", job="mnist", role="ps", index="0", queue="lab", platform="kubeflow",
                  workload_kind="TFJob"),
         labels={"group-name": "kubeflow.org", "job-name": "mnist", "replica-type": "ps", "replica-index": "0"},
-        owner=made_by("TFJob", "mnist", "kubeflow.org/v1")),
+        owner=owner_ref("TFJob", "mnist", "kubeflow.org/v1")),
     Row("Kueue, a group of pods",
         Identity(user="lab", job="sweep", queue="team-a", platform="kueue", workload_kind="Pod"),
         labels={"kueue.x-k8s.io/queue-name": "team-a", "kueue.x-k8s.io/pod-group-name": "sweep"}),
     Row("Kueue, a Job",
         Identity(user="lab", job="etl", queue="team-b", platform="plain", workload_kind="Job"),
         labels={"kueue.x-k8s.io/local-queue-name": "team-b", "job-name": "etl"},
-        owner=made_by("Job", "etl", "batch/v1")),
+        owner=owner_ref("Job", "etl", "batch/v1")),
     Row("KubeDL",
         Identity(user="wangwu", job="wide", role="chief", index="0", queue="lab", platform="kubedl",
                  workload_kind="TFJob"),
         labels={"group-name": "kubedl.io", "job-name": "wide", "replica-type": "chief", "replica-index": "0"},
         annotations={"kubedl.io/tenancy": json.dumps({"tenant": "t", "user": "wangwu"})},
-        owner=made_by("TFJob", "wide", "training.kubedl.io/v1alpha1")),
+        owner=owner_ref("TFJob", "wide", "training.kubedl.io/v1alpha1")),
     Row("KubeDL, the annotation is not JSON",
         Identity(user="lab", job="wide", queue="lab", platform="kubedl", workload_kind="Pod"),
         labels={"job-name": "wide"}, annotations={"kubedl.io/tenancy": "{oops"}),
     Row("KubeDL, the annotation is JSON of another shape",
         Identity(user="lab", job="wide", queue="lab", platform="kubedl", workload_kind="Pod"),
         labels={"job-name": "wide"}, annotations={"kubedl.io/tenancy": '{"user": {"name": "x"}}'}),
-    Row("Arena names people by service account",
+    Row("Arena records users as service accounts",
         Identity(user="t-wanghai", job="dolphin", queue="lab", platform="kubedl", workload_kind="Pod"),
         labels={"job-name": "dolphin"},
         annotations={"arena.kubeflow.org/username": "system:serviceaccount:kube-ai:t-wanghai"}),
@@ -135,20 +135,20 @@ ROWS = [
         annotations={"hub.jupyter.org/username": "zhou@lab", "hub.jupyter.org/servername": ""}),
     Row("Kubeflow notebook",
         Identity(user="wu@lab", job="nb", queue="kubeflow-wu", platform="kubeflow-notebook", workload_kind="Notebook"),
-        labels={"notebook-name": "nb", "statefulset": "nb"}, owner=made_by("StatefulSet", "nb", "apps/v1")),
-    Row("Kubeflow notebook in a namespace that nobody is named for",
+        labels={"notebook-name": "nb", "statefulset": "nb"}, owner=owner_ref("StatefulSet", "nb", "apps/v1")),
+    Row("Kubeflow notebook in a namespace without an owner",
         Identity(user="lab", job="nb", queue="lab", platform="kubeflow-notebook", workload_kind="Notebook"),
         labels={"notebook-name": "nb"}),
     Row("plain Job with a user's label",
         Identity(user="zheng", job="etl", queue="lab", platform="plain", workload_kind="Job"),
-        labels={"user": "zheng", "job-name": "etl"}, owner=made_by("Job", "etl", "batch/v1")),
+        labels={"user": "zheng", "job-name": "etl"}, owner=owner_ref("Job", "etl", "batch/v1")),
     Row("plain, the label is configured",
         Identity(user="zheng", job="etl", queue="lab", platform="plain", workload_kind="Job"),
-        labels={"user": "no", "lab.io/member": "zheng"}, owner=made_by("Job", "etl", "batch/v1"),
+        labels={"user": "no", "lab.io/member": "zheng"}, owner=owner_ref("Job", "etl", "batch/v1"),
         rules=all_rules(user_labels=["lab.io/member"])),
     Row("plain StatefulSet",
         Identity(user="lab", job="redis", index="2", queue="lab", platform="plain", workload_kind="StatefulSet"),
-        labels={"apps.kubernetes.io/pod-index": "2"}, owner=made_by("StatefulSet", "redis", "apps/v1")),
+        labels={"apps.kubernetes.io/pod-index": "2"}, owner=owner_ref("StatefulSet", "redis", "apps/v1")),
     Row("plain pod",
         Identity(user="lab", job="p", queue="lab", platform="plain", workload_kind="Pod")),
     Row("a PyTorchJob in a Kueue queue with a plain user label",
@@ -175,7 +175,7 @@ ROWS = [
         labels={"userName": " ", "volcano.sh/job-name": "", "FC_FRAMEWORK_NAME": ""}),
 ]  # fmt: skip
 
-PERSONS = {"kubeflow-wu": "wu@lab"}
+NAMESPACE_OWNERS = {"kubeflow-wu": "wu@lab"}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -189,7 +189,7 @@ def test_platforms(row: Row) -> None:
         env=dict(row.env),
         owner=row.owner,
     )
-    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+    assert identify(pod, no_owners, row.rules, NAMESPACE_OWNERS) == row.expect
 
 
 def test_every_platform_has_a_row() -> None:
@@ -198,7 +198,7 @@ def test_every_platform_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_rules_need_is_kept_when_decoding(row: Row) -> None:
-    """The same rows through JSON: nothing that a rule reads is lost, nothing else is kept."""
+    """The same rows through JSON: exactly the fields that rules read are kept."""
     owners = [{"kind": row.owner.kind, "name": row.owner.name, "uid": row.owner.uid,
                "apiVersion": row.owner.api_version}] if row.owner else []  # fmt: skip
     item = {
@@ -216,12 +216,12 @@ def test_what_rules_need_is_kept_when_decoding(row: Row) -> None:
             ]
         },
     }
-    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), to_keep(row.rules)).items
+    (pod,) = decode_pod_list(json.dumps({"items": [item]}).encode(), required_fields(row.rules)).items
     assert (pod.annotations, pod.env) == (row.annotations, row.env)
-    assert identify(pod, nobody_known, row.rules, PERSONS) == row.expect
+    assert identify(pod, no_owners, row.rules, NAMESPACE_OWNERS) == row.expect
 
 
-RS, JOB = made_by("ReplicaSet", "web-5d8f", "apps/v1"), made_by("Job", "nightly-27000000", "batch/v1")
+RS, JOB = owner_ref("ReplicaSet", "web-5d8f", "apps/v1"), owner_ref("Job", "nightly-27000000", "batch/v1")
 
 
 def known(*chain: tuple[str, OwnerRef | None]) -> dict[str, OwnerFact]:
@@ -233,24 +233,24 @@ def known(*chain: tuple[str, OwnerRef | None]) -> dict[str, OwnerFact]:
 @pytest.mark.parametrize(
     ("name", "owner", "labels", "facts", "expect"),
     [
-        ("ReplicaSet of a Deployment", RS, {}, known(("web-5d8f", made_by("Deployment", "web"))), "Deployment web"),
-        ("ReplicaSet of a Rollout", RS, {}, known(("web-5d8f", made_by("Rollout", "web"))), "Rollout web"),
-        ("ReplicaSet of nobody", RS, {"pod-template-hash": "5d8f"}, known(("web-5d8f", None)), "ReplicaSet web-5d8f"),
-        ("Job of a CronJob", JOB, {}, known(("nightly-27000000", made_by("CronJob", "nightly"))), "CronJob nightly"),
-        ("Job of an MPIJob", JOB, {}, known(("nightly-27000000", made_by("MPIJob", "m"))), "MPIJob m"),
-        ("Job of nobody, with such a name", JOB, {}, known(("nightly-27000000", None)), "Job nightly-27000000"),
+        ("ReplicaSet of a Deployment", RS, {}, known(("web-5d8f", owner_ref("Deployment", "web"))), "Deployment web"),
+        ("ReplicaSet of a Rollout", RS, {}, known(("web-5d8f", owner_ref("Rollout", "web"))), "Rollout web"),
+        ("ReplicaSet, no owner", RS, {"pod-template-hash": "5d8f"}, known(("web-5d8f", None)), "ReplicaSet web-5d8f"),
+        ("Job of a CronJob", JOB, {}, known(("nightly-27000000", owner_ref("CronJob", "nightly"))), "CronJob nightly"),
+        ("Job of an MPIJob", JOB, {}, known(("nightly-27000000", owner_ref("MPIJob", "m"))), "MPIJob m"),
+        ("Job, no owner, such a name", JOB, {}, known(("nightly-27000000", None)), "Job nightly-27000000"),
         ("guess: Deployment", RS, {"pod-template-hash": "5d8f"}, {}, "Deployment web"),
         ("no guess without the hash", RS, {}, {}, "ReplicaSet web-5d8f"),
         ("guess: CronJob", JOB, {}, {}, "CronJob nightly"),
-        ("guess: CronJob until 1.21", made_by("Job", "nightly-1614834360"), {}, {}, "CronJob nightly"),
-        ("no guess: a short number", made_by("Job", "run-42"), {}, {}, "Job run-42"),
-        ("no guess: only digits", made_by("Job", "27000000"), {}, {}, "Job 27000000"),
-        ("Volcano's Job", made_by("Job", "x-27000000", "batch.volcano.sh/v1alpha1"), {}, {}, "VolcanoJob x-27000000"),
-        ("framework", made_by("ConfigMap", "fw-attempt"), {"FC_FRAMEWORK_NAME": "fw"}, {}, "Framework fw"),
-        ("some other ConfigMap", made_by("ConfigMap", "x"), {}, {}, "ConfigMap x"),
+        ("guess: CronJob until 1.21", owner_ref("Job", "nightly-1614834360"), {}, {}, "CronJob nightly"),
+        ("no guess: a short number", owner_ref("Job", "run-42"), {}, {}, "Job run-42"),
+        ("no guess: only digits", owner_ref("Job", "27000000"), {}, {}, "Job 27000000"),
+        ("Volcano's Job", owner_ref("Job", "x-27000000", "batch.volcano.sh/v1alpha1"), {}, {}, "VolcanoJob x-27000000"),
+        ("framework", owner_ref("ConfigMap", "fw-attempt"), {"FC_FRAMEWORK_NAME": "fw"}, {}, "Framework fw"),
+        ("some other ConfigMap", owner_ref("ConfigMap", "x"), {}, {}, "ConfigMap x"),
         ("PyTorchJob", PYTORCH_JOB, {}, {}, "PyTorchJob bert"),
-        ("static pod", made_by("Node", "gpu-01"), {}, {}, "StaticPod etcd"),
-        ("nobody", None, {}, {}, "Pod etcd-gpu-01"),
+        ("static pod", owner_ref("Node", "gpu-01"), {}, {}, "StaticPod etcd"),
+        ("no owner", None, {}, {}, "Pod etcd-gpu-01"),
     ],
 )  # fmt: skip
 def test_owners(
@@ -291,4 +291,4 @@ def test_built_in_rules_are_well_formed(rule: PlatformRule) -> None:
 
 def test_a_novel_in_an_annotation_is_cut() -> None:
     pod = PodFact(uid="u", name="p", namespace="lab", annotations={"hub.jupyter.org/username": "x" * 100_000})
-    assert len(identify(pod, nobody_known, RULES, {}).user or "") == 253
+    assert len(identify(pod, no_owners, RULES, {}).user or "") == 253

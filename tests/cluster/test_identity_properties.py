@@ -1,4 +1,4 @@
-"""Whose a pod is, and the table of platforms read word by word: what is left out for speed makes no difference."""
+"""Identities equal those of a naive evaluation of the platform table: the shortcuts make no difference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known, workload_of
+from monitor.cluster.owners import no_owners, workload_of
 from monitor.cluster.platforms import PlatformRule, all_rules, parse_selector
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import OwnerRef, PodFact
@@ -23,26 +23,26 @@ OWN = PlatformRule(
 )
 RULES = all_rules((OWN,))
 SELECTORS = {parse_selector(text) for rule in RULES for text in rule.selectors()}
-words = st.sampled_from(
+samples = st.sampled_from(
     ["ann", " bob ", "", " ", "kubeflow.org", "kubedl.io", json.dumps({"user": "eve", "lead": "dan"})]
 )
 
 
-def marks(source: str) -> st.SearchStrategy[dict[str, str]]:
+def values(source: str) -> st.SearchStrategy[dict[str, str]]:
     keys = sorted({selector.key for selector in SELECTORS if selector.source == source})
-    return st.dictionaries(st.sampled_from(keys), words, max_size=6)
+    return st.dictionaries(st.sampled_from(keys), samples, max_size=6)
 
 
-def word(text: str, pod: PodFact, person: str | None) -> str:
-    """Read one selector off a pod."""
+def value_of(text: str, pod: PodFact, namespace_owner: str | None) -> str:
+    """Value of one selector."""
     selector = parse_selector(text)
     found = {
         "label": pod.labels.get(selector.key),
         "annotation": pod.annotations.get(selector.key),
         "env": pod.env.get(selector.key),
         "namespace": pod.namespace,
-        "namespace-owner": person,
-        "owner": workload_of(pod, nobody_known).name,
+        "namespace-owner": namespace_owner,
+        "owner": workload_of(pod, no_owners).name,
         "name": pod.name,
     }[selector.source]
     if selector.field and found is not None:
@@ -50,26 +50,26 @@ def word(text: str, pod: PodFact, person: str | None) -> str:
     return (found or "").strip()
 
 
-def read(texts: tuple[str, ...], pod: PodFact, person: str | None) -> str | None:
-    return next((found for text in texts if (found := word(text, pod, person))), None)
+def read(texts: tuple[str, ...], pod: PodFact, namespace_owner: str | None) -> str | None:
+    return next((found for text in texts if (found := value_of(text, pod, namespace_owner))), None)
 
 
-def about(rule: PlatformRule, pod: PodFact, person: str | None) -> bool:
+def applies(rule: PlatformRule, pod: PodFact, namespace_owner: str | None) -> bool:
     def holds(entry: str) -> bool:
-        found = [(word(text, pod, person), parse_selector(text).value) for text in entry.split(" & ")]
+        found = [(value_of(text, pod, namespace_owner), parse_selector(text).value) for text in entry.split(" & ")]
         return all(has and (not wanted or has == wanted) for has, wanted in found)
 
     return not rule.when or any(holds(entry) for entry in rule.when)
 
 
-def expected(rules: tuple[PlatformRule, ...], pod: PodFact, person: str | None) -> Identity:
-    rules = tuple(rule for rule in rules if about(rule, pod, person))
-    users = [user for rule in rules if (user := read(rule.user, pod, person))]
-    queues = [queue for rule in rules if (queue := read(rule.queue, pod, person))]
-    user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, nobody_known).kind
+def expected(rules: tuple[PlatformRule, ...], pod: PodFact, namespace_owner: str | None) -> Identity:
+    rules = tuple(rule for rule in rules if applies(rule, pod, namespace_owner))
+    users = [user for rule in rules if (user := read(rule.user, pod, namespace_owner))]
+    queues = [queue for rule in rules if (queue := read(rule.queue, pod, namespace_owner))]
+    user, queue, kind = next(iter(users), None), next(iter(queues), None), workload_of(pod, no_owners).kind
     for rule in rules:
-        if job := read(rule.job, pod, person):
-            role, index = read(rule.role, pod, person), read(rule.index, pod, person)
+        if job := read(rule.job, pod, namespace_owner):
+            role, index = read(rule.role, pod, namespace_owner), read(rule.index, pod, namespace_owner)
             return Identity(
                 user=user, job=job, role=role, index=index, queue=queue, platform=rule.name,
                 workload_kind=rule.kind or kind,
@@ -78,11 +78,11 @@ def expected(rules: tuple[PlatformRule, ...], pod: PodFact, person: str | None) 
 
 
 @given(
-    labels=marks("label"),
-    annotations=marks("annotation"),
-    env=marks("env"),
+    labels=values("label"),
+    annotations=values("annotation"),
+    env=values("env"),
     owner=st.sampled_from([None, "bert", " "]),
-    person=st.sampled_from([None, "fay"]),
+    namespace_owner=st.sampled_from([None, "fay"]),
     rules=st.sampled_from([RULES, RULES[:-1], ()]),
 )
 def test_it_is_what_the_table_says(
@@ -90,9 +90,11 @@ def test_it_is_what_the_table_says(
     annotations: dict[str, str],
     env: dict[str, str],
     owner: str | None,
-    person: str | None,
+    namespace_owner: str | None,
     rules: tuple[PlatformRule, ...],
 ) -> None:
     made_by = OwnerRef(kind="Job", name=owner) if owner is not None else None
     pod = PodFact(uid="u", name="p", namespace="n", labels=labels, annotations=annotations, env=env, owner=made_by)
-    assert identify(pod, nobody_known, rules, {"n": person} if person else {}) == expected(rules, pod, person)
+    assert identify(pod, no_owners, rules, {"n": namespace_owner} if namespace_owner else {}) == expected(
+        rules, pod, namespace_owner
+    )

@@ -1,4 +1,4 @@
-"""What can be seen and what is missing, in words."""
+"""Health of the sources of the view."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from monitor.facts.kube import SourceFact
 SNAPSHOT = NodeSnapshot(node="n", at=1.0, agent_version="0")
 
 
-def seen(name: str = "pods", ok: bool = True, why: str | None = None, since: float | None = None) -> SourceView:
+def source(name: str = "pods", ok: bool = True, why: str | None = None, since: float | None = None) -> SourceView:
     return SourceView(name=name, ok=ok, why=why, since=since)
 
 
 @pytest.mark.parametrize(
     ("name", "fact", "expect"),
     [
-        ("followed", SourceFact(resource="pods", state="synced", contact_at=5.0), seen()),
-        ("not yet", SourceFact(resource="pods", state="starting", without="all"), seen(ok=False, why="starting; all")),
-        ("not any more",
+        ("synced", SourceFact(resource="pods", state="synced", contact_at=5.0), source()),
+        ("new", SourceFact(resource="pods", state="starting", without="all"), source(ok=False, why="starting; all")),
+        ("stale",
          SourceFact(resource="pods", state="stale", stale_since=7.0, last_error="refused", without="pods"),
-         seen(ok=False, why="stale; refused; pods", since=7.0)),
-        ("never", SourceFact(resource="pods", state="failing", last_error="refused"),
-         seen(ok=False, why="failing; refused")),
-        ("not allowed", SourceFact(resource="pods", state="forbidden", last_error="may not list pods"),
-         seen(ok=False, why="forbidden; may not list pods")),
-        ("no such kind here", SourceFact(resource="pods", state="absent"), None),
+         source(ok=False, why="stale; refused; pods", since=7.0)),
+        ("failing", SourceFact(resource="pods", state="failing", last_error="refused"),
+         source(ok=False, why="failing; refused")),
+        ("forbidden", SourceFact(resource="pods", state="forbidden", last_error="may not list pods"),
+         source(ok=False, why="forbidden; may not list pods")),
+        ("absent", SourceFact(resource="pods", state="absent"), None),
     ],
 )  # fmt: skip
 def test_a_kind_of_object(name: str, fact: SourceFact, expect: SourceView | None) -> None:
@@ -38,12 +38,12 @@ def test_a_kind_of_object(name: str, fact: SourceFact, expect: SourceView | None
 
 def test_each_kind_is_named() -> None:
     facts = [SourceFact(resource=name, state="synced") for name in ("pods", "nodes")]
-    assert kube_sources(facts) == (seen("pods"), seen("nodes"))
+    assert kube_sources(facts) == (source("pods"), source("nodes"))
 
 
 @pytest.mark.parametrize(("given", "why"), [("switched off", "switched off"), (None, "not configured")])
 def test_no_kubernetes(given: str | None, why: str) -> None:
-    assert kube_sources(None, given) == (seen("kubernetes", ok=False, why=why),)
+    assert kube_sources(None, given) == (source("kubernetes", ok=False, why=why),)
 
 
 def heard(target: str, node: str | None = None) -> AgentFact:
@@ -57,18 +57,18 @@ def silent(target: str, since: float, node: str | None = None) -> AgentFact:
 @pytest.mark.parametrize(
     ("name", "agents", "expect"),
     [
-        ("none", (), seen("agents", False, "no agent was found; start one on each node")),
-        ("none asked yet", (AgentFact(target="a:1"), AgentFact(target="b:1")), seen("agents", False, "starting")),
-        ("one heard, one not asked yet", (heard("a:1"), AgentFact(target="b:1")), seen("agents")),
-        ("all heard", (heard("a:1"), heard("b:1")), seen("agents")),
+        ("none", (), source("agents", False, "no agent was found; start one on each node")),
+        ("none asked yet", (AgentFact(target="a:1"), AgentFact(target="b:1")), source("agents", False, "starting")),
+        ("one heard, one not asked yet", (heard("a:1"), AgentFact(target="b:1")), source("agents")),
+        ("all heard", (heard("a:1"), heard("b:1")), source("agents")),
         ("one silent, by its name", (heard("a:1"), silent("b:1", 9.0, "gpu-02")),
-         seen("agents", False, "1 of 2 silent: gpu-02", 9.0)),
+         source("agents", False, "1 of 2 silent: gpu-02", 9.0)),
         ("one silent from the start, by its address", (silent("b:1", 9.0),),
-         seen("agents", False, "1 of 1 silent: b:1", 9.0)),
+         source("agents", False, "1 of 1 silent: b:1", 9.0)),
         ("three silent, since the first of them", tuple(silent(f"{n}:1", 9.0 - n) for n in range(3)),
-         seen("agents", False, "3 of 3 silent: 0:1, 1:1, 2:1", 7.0)),
+         source("agents", False, "3 of 3 silent: 0:1, 1:1, 2:1", 7.0)),
         ("many silent", (heard("a:1"), *(silent(f"{n}:1", 9.0) for n in range(8))),
-         seen("agents", False, "8 of 9 silent: 0:1, 1:1, 2:1 and 5 more", 9.0)),
+         source("agents", False, "8 of 9 silent: 0:1, 1:1, 2:1 and 5 more", 9.0)),
     ],
 )  # fmt: skip
 def test_agents(name: str, agents: tuple[AgentFact, ...], expect: SourceView) -> None:

@@ -1,4 +1,4 @@
-"""The view as a whole: figures that agree with each other and do not depend on the order of things."""
+"""The view as a whole: its figures are consistent and do not depend on the order of events."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.cluster.view import Changes, Inputs, Memory, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges, ViewInputs, ViewMemory
 from monitor.facts import ContainerFact, ContainerUsageFact, LogFact, RuntimeUsageFact, ShmFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, Identity
 from monitor.facts.kube import PodFact, QueueFact
 from tests.cluster.builders import GIB, GPU, NOW, agent, card, device, node, pod, process
 
-KNOWN = Surroundings(pods_known=True)
+KNOWN = ClusterContext(pods_known=True)
 
 
-def who(p: PodFact) -> Identity:
-    return Identity(user=p.labels.get("userName"), queue=p.labels.get("queue"))
+def by_label(item: PodFact) -> Identity:
+    return Identity(user=item.labels.get("userName"), queue=item.labels.get("queue"))
 
 
-def build(inputs: Inputs, now: float = NOW, memory: Memory | None = None) -> ClusterView:
-    return ViewBuilder(identify=who, memory=memory or Memory()).build(inputs, now)
+def build(inputs: ViewInputs, now: float = NOW, memory: ViewMemory | None = None) -> ClusterView:
+    return ViewBuilder(identify=by_label, memory=memory or ViewMemory()).build(inputs, now)
 
 
-def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> Inputs:
+def two_nodes(*pods: PodFact, queues: tuple[QueueFact, ...] = ()) -> ViewInputs:
     agents = (agent(*(card(i) for i in range(8))), agent(*(card(i, "n2") for i in range(8)), node="n2"))
-    around = Surroundings(queues=queues, pods_known=True)
-    return Inputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, around=around)
+    around = ClusterContext(queues=queues, pods_known=True)
+    return ViewInputs(agents=agents, nodes=(node("n1"), node("n2")), pods=pods, around=around)
 
 
 def free_of(view: ClusterView) -> dict[str, int | None]:
@@ -48,41 +48,41 @@ def test_free_is_what_the_scheduler_would_give() -> None:
 @pytest.mark.parametrize(
     ("name", "change", "free", "largest"),
     [
-        ("finished pods hold nothing", {"pods": (pod("a", "n1", 8, phase="Failed"),)}, 16, 8),
-        ("a cordoned node gives nothing", {"nodes": (node("n1", unschedulable=True), node("n2"))}, 8, 8),
-        ("nor does one that is not ready", {"nodes": (node("n1", ready=False), node("n2"))}, 8, 8),
-        ("nor one whose kubelet is silent", {"nodes": (node("n1", ready=None), node("n2"))}, 8, 8),
+        ("finished pods hold no GPU", {"pods": (pod("a", "n1", 8, phase="Failed"),)}, 16, 8),
+        ("a cordoned node has no free GPU", {"nodes": (node("n1", unschedulable=True), node("n2"))}, 8, 8),
+        ("nor does a node that is not ready", {"nodes": (node("n1", ready=False), node("n2"))}, 8, 8),
+        ("nor a node with a silent kubelet", {"nodes": (node("n1", ready=None), node("n2"))}, 8, 8),
         ("unhealthy devices are not allocatable", {"nodes": (node("n1", allocatable={GPU: 6}), node("n2"))}, 14, 8),
-        ("no agents: the scheduler's figures stand", {"agents": ()}, 16, 8),
+        ("without agents the scheduler's count stands", {"agents": ()}, 16, 8),
     ],
 )
 def test_free(name: str, change: dict[str, Any], free: int, largest: int) -> None:
     base = two_nodes()
     fields = {f: getattr(base, f) for f in ("agents", "nodes", "pods", "around")} | change
-    view = build(Inputs(**fields))
+    view = build(ViewInputs(**fields))
     assert (sum(m.free for m in view.free), max(m.largest_on_one_node for m in view.free)) == (free, largest), name
 
 
 def test_a_card_somebody_sits_on_unseen_is_not_free() -> None:
-    """Seven of eight are free for the scheduler, two of them have a host process on them."""
-    told = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(pod("a"),), around=KNOWN))
+    """Seven of eight GPUs are free for the scheduler, but two of them have a host process."""
+    report = agent(*(card(i) for i in range(8)), processes=(process(1, 3), process(2, 4)))
+    view = build(ViewInputs(agents=(report,), nodes=(node(),), pods=(pod("a"),), around=KNOWN))
     assert free_of(view) == {"n1": 5}
 
 
 def test_time_sliced_cards_are_counted_in_shares() -> None:
-    view = build(Inputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
+    view = build(ViewInputs(agents=(agent(card()),), nodes=(node(gpus=4),), pods=(pod("a"), pod("b")), around=KNOWN))
     assert free_of(view) == {"n1": 2}
 
 
 def test_without_kubernetes_nodes_are_still_seen() -> None:
-    view = build(Inputs(agents=(agent(card(0), card(1), processes=(process(1, 0),)),)))
+    view = build(ViewInputs(agents=(agent(card(0), card(1), processes=(process(1, 0),)),)))
     assert [gpu.state.value for gpu in view.gpus] == ["orphan", "free"]
     assert (free_of(view), view.nodes[0].in_kubernetes) == ({"n1": 1}, False)
 
 
 def test_without_agents_pods_are_still_seen() -> None:
-    view = build(Inputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), around=KNOWN))
+    view = build(ViewInputs(nodes=(node(),), pods=(pod("a", labels={"userName": "li"}),), around=KNOWN))
     assert (view.pods[0].identity.user, len(view.gpus), view.gpus[0].state) == ("li", 8, GpuState.UNKNOWN)
     assert view.nodes[0].has_agent is False
 
@@ -91,13 +91,13 @@ def test_without_agents_pods_are_still_seen() -> None:
     ("name", "inputs", "expect"),
     [
         ("all agree", two_nodes(), ()),
-        ("a card too few", Inputs(agents=(agent(card()),), nodes=(node(gpus=2),)), ("capacity-above-cards",)),
-        ("a device is unhealthy", Inputs(agents=(agent(card()),), nodes=(node(gpus=1, allocatable={GPU: 0}),)),
+        ("a GPU is missing", ViewInputs(agents=(agent(card()),), nodes=(node(gpus=2),)), ("capacity-above-cards",)),
+        ("a device is unhealthy", ViewInputs(agents=(agent(card()),), nodes=(node(gpus=1, allocatable={GPU: 0}),)),
          ("allocatable-below-capacity",)),
-        ("asked for and not held", two_nodes(pod("a")), ("requested-above-held",)),
+        ("requested but not held", two_nodes(pod("a")), ("requested-above-held",)),
     ],
 )  # fmt: skip
-def test_counts_that_disagree_are_kept(name: str, inputs: Inputs, expect: tuple[str, ...]) -> None:
+def test_counts_that_disagree_are_kept(name: str, inputs: ViewInputs, expect: tuple[str, ...]) -> None:
     assert build(inputs).nodes[0].disagreements == expect, name
 
 
@@ -123,12 +123,12 @@ def test_use_by_pod_and_user() -> None:
     containers = tuple(
         ContainerFact(id=c, runtime="docker", state="running", pod_uid=p.uid) for c, p in (("1", a), ("2", a), ("3", b))
     )
-    told = agent(
+    report = agent(
         card(0, utilization_ratio=0.5), card(1, utilization_ratio=1.0),
         processes=(process(1, 0, pod_uid=a.uid), process(2, 1, pod_uid=a.uid), process(3, 1, pod_uid=a.uid)),
         containers=containers,
         container_usage=tuple(ContainerUsageFact(container_id=c, cpu_cores=1.5, memory_bytes=GIB) for c in "123"),
-        # the two containers of pod a share one /dev/shm; the container of pod b has the host's
+        # the containers of pod a share one /dev/shm; the container of pod b uses that of the host
         shm=(ShmFact(size_bytes=GIB, used_bytes=7, device=1),
              ShmFact(size_bytes=GIB, used_bytes=5, device=2, container_id="1"),
              ShmFact(size_bytes=GIB, used_bytes=5, device=2, container_id="2"),
@@ -136,7 +136,7 @@ def test_use_by_pod_and_user() -> None:
         logs=(LogFact(container_id="1", size_bytes=100), LogFact(container_id="2", error="unreadable")),
         runtime_usage=(RuntimeUsageFact(runtime="docker", writable={"1": 1000}),),
     )  # fmt: skip
-    view = build(Inputs(agents=(told,), nodes=(node(),), pods=(a, b), around=KNOWN))
+    view = build(ViewInputs(agents=(report,), nodes=(node(),), pods=(a, b), around=KNOWN))
     use = {p.name: p.usage for p in view.pods}
     assert (use["a"].gpu_memory_bytes, use["a"].gpu_utilization_ratio) == (3 * GIB, 0.75)
     assert (use["a"].cpu_cores, use["a"].memory_bytes, use["a"].shm_bytes, use["a"].disk_bytes) == (
@@ -150,12 +150,12 @@ def test_use_by_pod_and_user() -> None:
 
 
 def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() -> None:
-    builder = ViewBuilder(identify=who)
+    builder = ViewBuilder(identify=by_label)
     p = pod("a")
 
     def at(now: float, heard: float) -> Any:
-        told = agent(card(), devices=(device(p),), received_at=heard)
-        return builder.build(Inputs(agents=(told,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        report = agent(card(), devices=(device(p),), received_at=heard)
+        return builder.build(ViewInputs(agents=(report,), pods=(p,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
 
     assert (at(NOW, NOW).since, at(NOW + 60, NOW + 60).since) == (NOW, NOW)
     blind = at(NOW + 200, NOW + 60)
@@ -165,48 +165,48 @@ def test_since_is_kept_while_the_state_lasts_and_idleness_through_blindness() ->
 
 
 def test_a_clock_that_is_set_back_leaves_nothing_that_began_in_the_future() -> None:
-    builder, deleted = ViewBuilder(identify=who), pod("b")
+    builder, deleted = ViewBuilder(identify=by_label), pod("b")
 
     def at(now: float) -> Any:
-        told = agent(card(), devices=(device(deleted),), received_at=now)
-        return builder.build(Inputs(agents=(told,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
+        report = agent(card(), devices=(device(deleted),), received_at=now)
+        return builder.build(ViewInputs(agents=(report,), nodes=(node(gpus=1),), around=KNOWN), now).gpus[0]
 
     at(NOW + 600)
-    card_then = at(NOW)
-    assert (card_then.since, card_then.idle_since) == (NOW, NOW)
+    gpu = at(NOW)
+    assert (gpu.since, gpu.idle_since) == (NOW, NOW)
     assert set(builder.memory.missing.values()) == {NOW}
 
 
 def test_an_agent_goes_by_its_address_until_it_has_told_its_name() -> None:
-    builder = ViewBuilder(identify=who)
+    builder = ViewBuilder(identify=by_label)
     unheard = AgentFact(target="n1:9835", silent_since=NOW, failures=1)
-    assert [n.name for n in builder.build(Inputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
-    assert [n.name for n in builder.update(Changes(agents=(agent(card()),)), NOW).nodes] == ["n1"]
+    assert [n.name for n in builder.build(ViewInputs(agents=(unheard,)), NOW).nodes] == ["n1:9835"]
+    assert [n.name for n in builder.update(ViewChanges(agents=(agent(card()),)), NOW).nodes] == ["n1"]
 
 
 def test_memory_survives_a_restart() -> None:
-    builder = ViewBuilder(identify=who)
+    builder = ViewBuilder(identify=by_label)
     builder.build(two_nodes(pod("a")), NOW)
     saved = msgspec.json.encode(builder.memory)
-    assert msgspec.json.decode(saved, type=Memory) == builder.memory
+    assert msgspec.json.decode(saved, type=ViewMemory) == builder.memory
 
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), repeats=st.integers(1, 3))
 def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int) -> None:
-    """The same facts, shuffled, given late and given again, end in the same view."""
+    """The same facts, shuffled, delayed and repeated, result in the same view."""
     shuffle = random.Random(seed)
     pods = [pod(f"p{i}", shuffle.choice(["n1", "n2", None]), i % 3) for i in range(12)]
     base = two_nodes(*pods)
     straight = build(base)
-    builder = ViewBuilder(identify=who)
-    for step in range(repeats):  # only some of it is there yet
-        some = Inputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), around=KNOWN)
+    builder = ViewBuilder(identify=by_label)
+    for step in range(repeats):  # incomplete facts
+        some = ViewInputs(agents=base.agents[: step + 1], nodes=base.nodes, pods=tuple(pods[: 4 * step]), around=KNOWN)
         builder.build(some, NOW)
     agents, nodes = list(base.agents), list(base.nodes)
     for part in (agents, nodes, pods):
         shuffle.shuffle(part)
-    end = builder.build(Inputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
+    end = builder.build(ViewInputs(agents=tuple(agents), pods=tuple(pods), nodes=tuple(nodes), around=KNOWN), NOW)
     assert msgspec.structs.replace(end, gpus=()) == msgspec.structs.replace(straight, gpus=())
     assert [(g.uuid, g.state, g.holders) for g in end.gpus] == [(g.uuid, g.state, g.holders) for g in straight.gpus]
 
@@ -214,30 +214,30 @@ def test_the_order_in_which_things_arrive_does_not_show(seed: int, repeats: int)
 @settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 30))
 def test_updates_end_in_the_view_that_building_anew_would_give(seed: int, steps: int) -> None:
-    """Pods come, move, finish and go, agents answer and fall silent, one change at a time."""
-    chance = random.Random(seed)
+    """Pods appear, move, finish and disappear, agents answer and fall silent, one change at a time."""
+    rng = random.Random(seed)
     base = two_nodes()
-    builder = ViewBuilder(identify=who)
+    builder = ViewBuilder(identify=by_label)
     builder.build(base, NOW)
     pods: dict[str, PodFact] = {}
-    agents = {told.target: told for told in base.agents}
+    agents = {report.target: report for report in base.agents}
     for _ in range(steps):
-        name = f"p{chance.randrange(6)}"
-        place, labels = (
-            chance.choice(["n1", "n2", None]),
-            {"userName": chance.choice("ab"), "queue": chance.choice("xy")},
+        name = f"p{rng.randrange(6)}"
+        on_node, labels = (
+            rng.choice(["n1", "n2", None]),
+            {"userName": rng.choice("ab"), "queue": rng.choice("xy")},
         )
-        changed = pod(name, place, chance.randrange(3), labels=labels, phase=chance.choice(["Running", "Failed"]))
-        gone = chance.random() < 0.3
+        changed = pod(name, on_node, rng.randrange(3), labels=labels, phase=rng.choice(["Running", "Failed"]))
+        gone = rng.random() < 0.3
         pods.pop(changed.uid, None) if gone else pods.update({changed.uid: changed})
-        n = chance.choice(["n1", "n2"])
-        holder = process(1, chance.randrange(8), n, pod_uid=chance.choice(["uid-p1", "uid-p2", None]))
-        told = agent(*(card(i, n) for i in range(8)), node=n, processes=(holder,))
-        agents[told.target] = told
-        updated = builder.update(Changes(pods={changed.uid: None if gone else changed}, agents=(told,)), NOW)
+        n = rng.choice(["n1", "n2"])
+        holder = process(1, rng.randrange(8), n, pod_uid=rng.choice(["uid-p1", "uid-p2", None]))
+        report = agent(*(card(i, n) for i in range(8)), node=n, processes=(holder,))
+        agents[report.target] = report
+        updated = builder.update(ViewChanges(pods={changed.uid: None if gone else changed}, agents=(report,)), NOW)
     anew = build(inputs_of(base, agents, pods), memory=builder.memory)
     assert updated == anew
 
 
-def inputs_of(base: Inputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> Inputs:
-    return Inputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, around=KNOWN)
+def inputs_of(base: ViewInputs, agents: dict[str, Any], pods: dict[str, PodFact]) -> ViewInputs:
+    return ViewInputs(agents=tuple(agents.values()), pods=tuple(pods.values()), nodes=base.nodes, around=KNOWN)

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from monitor.cluster.identity import identify
-from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.platforms import all_rules, required_fields
 from monitor.facts.kube import PodFact, SourceFact
 from monitor.kube import resources as kube_resources
 from monitor.kube.client import connect
@@ -28,7 +28,7 @@ from tests.support.kube_api import KubeApiServer
 pytestmark = pytest.mark.e2e
 
 RULES = all_rules()
-KEEP = to_keep(RULES)
+KEEP = required_fields(RULES)
 PODS = "/api/v1/namespaces/default/pods"
 MERGE = "application/merge-patch+json"
 IMPATIENT = WatchTiming(max_backoff=1.0, forbidden_retry=0.5, absent_retry=0.5, watch_duration=20.0, watch_margin=5.0)

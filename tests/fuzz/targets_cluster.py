@@ -24,14 +24,14 @@ from monitor.cleanup.execute import harbor as registry_harbor
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.cli.tables import print_view
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import understand
+from monitor.cluster.agents.poller import decode_snapshot
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
+from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.prometheus.client import MetricStore, StoreError, StoreSettings
 from monitor.cluster.prometheus.series.rebuild import SeriesError, rebuild
 from monitor.cluster.prometheus.targets import any_up, newest_scrapes, nodes_of, samples_of
-from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.config import file as config_file
 from monitor.config import yaml_text
 from monitor.daemon.metrics.cluster import families
@@ -59,9 +59,9 @@ HONEST = agent(card(0, "n2"), node="n2", devices=(device(OTHER, 0, "n2"),))
 
 def view_of(*agents: AgentFact) -> ClusterView:
     """Return the view of two nodes and their pods as the daemon makes it."""
-    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
-    around = Surroundings(pods_known=True)
-    return builder.build(Inputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
+    builder = ViewBuilder(lambda each: identify(each, no_owners, PLATFORMS, {}))
+    around = ClusterContext(pods_known=True)
+    return builder.build(ViewInputs(agents, (MINE, OTHER), (node("n1"), node("n2")), around), NOW)
 
 
 @functools.cache
@@ -98,7 +98,7 @@ def check_snapshot(snapshot: NodeSnapshot) -> None:
 def snapshot(data: bytes) -> None:
     """What an agent answers, from bytes to findings, metrics and the terminal."""
     try:
-        told = understand(data)
+        told = decode_snapshot(data)
     except AgentError:
         return
     check_snapshot(told)

@@ -24,12 +24,12 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import Event
 from monitor.cleanup.journal import Entry, Run
 from monitor.cleanup.model import Plan
-from monitor.cluster.view_memory import SavedMemory
+from monitor.cluster.view_memory import SavedViewMemory
 from monitor.detect.engine import History
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
-from monitor.leader.ledger import Record
+from monitor.leader.ledger import ActionLedger
 from monitor.web.app import create_app
 from monitor.web.authenticator import Doorkeeper
 from monitor.web.openapi import document, served
@@ -57,8 +57,8 @@ KEPT: Mapping[str, Any] = {
     "cleanup.db/runs.plan": Plan,
     "cleanup.db/items": Entry,
     "findings.json": History,
-    "view.json": SavedMemory,
-    "lease/ran": Record,
+    "view.json": SavedViewMemory,
+    "lease/ran": ActionLedger,
     "agent/journal": Line,
     "agent/trash": TrashFact,
 }

@@ -24,8 +24,8 @@ from monitor.alert.alertmanager.callback import TheTold
 from monitor.alert.model import Told
 from monitor.cleanup import journal as cleanup_journal
 from monitor.cluster import view_memory
-from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Memory
+from monitor.cluster.node_join import GpuMemory
+from monitor.cluster.view import ViewMemory
 from monitor.daemon.evaluator import FILE as FINDINGS_FILE
 from monitor.daemon.evaluator import history_file
 from monitor.detect.base import RuleContext
@@ -35,9 +35,9 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState
 from monitor.facts.cluster_facts import make_cluster_facts
 from monitor.facts.findings import Severity
-from monitor.leader.elector import RAN, TOLD
-from monitor.leader.lease import Claim, held
-from monitor.leader.ledger import Ran, Record, with_mark, with_runs, written
+from monitor.leader.elector import LEDGER_ANNOTATION, RELAYED_ANNOTATION
+from monitor.leader.lease import LeaseClaim, held_body
+from monitor.leader.ledger import ActionLedger, RecordedRun, encode_ledger, with_mark, with_runs
 from monitor.report import store as record_store
 from tests.cluster.builders import node as card_node
 from tests.detect import builders_gpu, builders_nodes, builders_storage
@@ -83,11 +83,11 @@ def findings_file() -> str:
 def view_file() -> str:
     """Return the state file of the view."""
     cards = {
-        "n1/GPU-a": CardMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
-        "n1/GPU-b": CardMemory(state=GpuState.FREE, since=AT - 30),
+        "n1/GPU-a": GpuMemory(state=GpuState.IDLE_HELD, since=AT - 60, idle_since=AT - 90),
+        "n1/GPU-b": GpuMemory(state=GpuState.FREE, since=AT - 30),
     }
     with _folder() as folder:
-        view_memory.MemoryFile(str(folder), lambda: AT).save(Memory(cards=cards, missing={"uid-1": AT - 9}))
+        view_memory.ViewMemoryFile(str(folder), lambda: AT).save(ViewMemory(cards=cards, missing={"uid-1": AT - 9}))
         return of_json((folder / view_memory.FILE).read_bytes())
 
 
@@ -107,12 +107,14 @@ def agent_files() -> str:
 
 def lease() -> str:
     """Return the Lease as it is written when it is taken, with the annotations of a fixed record."""
-    record = with_runs(Record(), "images", ("n1", None), Ran(AT - 60, "cron", id="run-1", bytes=GIB, path="/data"))
-    record = with_runs(record, "images", ("n1",), Ran(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
+    record = with_runs(
+        ActionLedger(), "images", ("n1", None), RecordedRun(AT - 60, "cron", id="run-1", bytes=GIB, path="/data")
+    )
+    record = with_runs(record, "images", ("n1",), RecordedRun(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
     record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
     told = TheTold(told=(Told(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),))
-    annotations = {RAN: written(record), TOLD: msgspec.json.encode(told).decode()}
-    return as_json(held(None, "gpuwarden", Claim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
+    annotations = {LEDGER_ANNOTATION: encode_ledger(record), RELAYED_ANNOTATION: msgspec.json.encode(told).decode()}
+    return as_json(held_body(None, "gpuwarden", LeaseClaim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
 
 
 def _situation(now: float) -> RuleContext:

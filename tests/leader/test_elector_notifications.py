@@ -1,4 +1,4 @@
-"""What replicas tell, and what one answers that does not act: each alert is told once, whoever is called."""
+"""Notifications of replicas, and responses of one that does not lead: each alert is relayed once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from monitor.config.root import Config
 from monitor.daemon.alerting import Alerting, Sources
-from monitor.leader.elector import LeaseState, Led, NotLeadingError
+from monitor.leader.elector import LeaseElector, LeaseState, NotLeaderError
 from monitor.queries.alerts import AlertQuestions, NewSilence
 from monitor.sim.story import Story
 from monitor.web.context import Parts
@@ -34,9 +34,7 @@ def story() -> Iterator[Story]:
         yield made
 
 
-class Moving:
-    """A clock of days."""
-
+class ManualClock:
     def __init__(self) -> None:
         self.now = 1_763_260_000.0
 
@@ -45,10 +43,10 @@ class Moving:
 
 
 @contextmanager
-def alerting(state: Path, leading: Led, clock: Moving | None = None, **alerts: Any) -> Iterator[Alerting]:
-    """Alerts of a replica. Nothing is sent: it is not started."""
+def alerting(state: Path, leading: LeaseElector, clock: ManualClock | None = None, **alerts: Any) -> Iterator[Alerting]:
+    """Alerting of a replica. It is not started, so nothing is sent."""
     config = Config.model_validate({"daemon": {"alerts": {"receivers": RECEIVERS, **alerts}}}).daemon.alerts
-    made = Alerting(config, str(state), "http://page", Sources, (clock or Moving()).time, leading)
+    made = Alerting(config, str(state), "http://page", Sources, (clock or ManualClock()).time, leading)
     try:
         yield made
     finally:
@@ -63,7 +61,7 @@ def test_what_is_found_goes_to_alertmanager_alone(story: Story, tmp_path: Path) 
 
 
 def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story: Story, tmp_path: Path) -> None:
-    clock = Moving()
+    clock = ManualClock()
     with (
         two(story, tmp_path) as (first, second),
         alerting(tmp_path / "1", first, clock) as one,
@@ -71,28 +69,28 @@ def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story
     ):
         assert one.call(body(alert("a"))) == 1
         assert one.call(body(alert("a"))) == 0
-        with pytest.raises(NotLeadingError):
-            other.call(body(alert("a")))  # Alertmanager tries again, until it finds the one
+        with pytest.raises(NotLeaderError):
+            other.call(body(alert("a")))  # Alertmanager retries until it reaches the leader
         first.stop()
         wait_until(second.holds, SOON, "the second takes over")
-        with pytest.raises(NotLeadingError):
+        with pytest.raises(NotLeaderError):
             one.call(body(alert("a")))
         clock.now += 20
-        assert other.call(body(alert("a"))) == 0, "the first has told it"
+        assert other.call(body(alert("a"))) == 0, "the first replica has relayed it"
         assert other.call(body(alert("a", "resolved"))) == 1
         assert other.call(body(alert("a", "resolved"))) == 0
         assert one.store.deliveries(9, 0.0)[0].receiver == "ops"
 
 
 def test_a_summary_is_sent_by_one(story: Story, tmp_path: Path) -> None:
-    clock, digest = Moving(), {"cron": "0 9 * * *", "timezone": "UTC"}
+    clock, digest = ManualClock(), {"cron": "0 9 * * *", "timezone": "UTC"}
     with (
         two(story, tmp_path) as (first, second),
         alerting(tmp_path / "1", first, clock, digest=digest) as one,
         alerting(tmp_path / "2", second, clock, digest=digest) as other,
     ):
         for made in (one, other):
-            made._send_digest()  # it counts from now
+            made._send_digest()  # the period starts now
         clock.now += DAY
         other._send_digest()
         one._send_digest()
@@ -107,13 +105,13 @@ def test_a_summary_is_sent_by_one(story: Story, tmp_path: Path) -> None:
 
 
 class Refusing:
-    """Stands for what acts, in a replica that does not."""
+    """Actions of a replica that does not lead."""
 
     def call(self, _body: bytes) -> int:
-        raise NotLeadingError("ops/gpuwarden", "gpuwarden-1_ab12")
+        raise NotLeaderError("ops/gpuwarden", "gpuwarden-1_ab12")
 
     def run(self, _policy: str, _node: str | None, _by: str) -> tuple[str, ...]:
-        raise NotLeadingError("ops/gpuwarden", "gpuwarden-1_ab12")
+        raise NotLeaderError("ops/gpuwarden", "gpuwarden-1_ab12")
 
 
 class RefusingAlerts(Refusing, Alerts):
@@ -135,7 +133,7 @@ def test_who_does_not_act_says_who_does() -> None:
         zh = client.post("/v1/cleanup/run", {"policy": "images"}, Accept_Language="zh-CN,zh")
         assert "由 gpuwarden-1_ab12 持有" in zh.json["error"]
         called = client.post("/v1/alertmanager", {})
-        assert called.status == 503, "which makes an Alertmanager try again"
+        assert called.status == 503, "so that Alertmanager retries"
         assert {name.lower(): value for name, value in called.headers.items()}["connection"] == "close"
         assert client.get("/v1/lease").json["holder"] == "gpuwarden-1_ab12"
         assert "gpuwarden-1_ab12 acts" in client.get("/nodes").body

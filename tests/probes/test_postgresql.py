@@ -1,4 +1,4 @@
-"""The probe of PostgreSQL against a real one: stopped, frozen, read-only, a standby's answer, a user without rights."""
+"""Probe of PostgreSQL against a real server: stopped, frozen, read-only, without permissions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import sys
 
 import pytest
 
-from monitor.probes.postgresql import TABLE, look
+from monitor.probes.postgresql import TABLE, probe
 from monitor.probes.runner import ProbeError, ServiceTarget
 from tests.support import wait_until
 from tests.support.postgresql import Database, database
 
 __all__ = ["database"]  # a fixture is used by its name
+SOON = 30
 
 
 def test_without_the_client_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)  # importing it then fails, as if it were not installed
+    monkeypatch.setitem(sys.modules, "psycopg", None)  # importing it fails, as if it were not installed
     with pytest.raises(ProbeError, match=r"install gpuwarden\[postgresql\]"):
-        look(ServiceTarget(name="db", kind="postgresql", url="postgresql://127.0.0.1/x"))
+        probe(ServiceTarget(name="db", kind="postgresql", url="postgresql://127.0.0.1/x"))
 
 
 def test_it_is_well_and_what_was_written_is_one_row(database: Database) -> None:
@@ -30,12 +31,12 @@ def test_it_is_made_read_only(database: Database) -> None:
     database.execute("ALTER SYSTEM SET default_transaction_read_only = on")
     database.execute("SELECT pg_reload_conf()")
     try:
-        wait_until(lambda: database.cause() == "read-only", 5, "it takes no writes")
+        wait_until(lambda: database.cause() == "read-only", SOON, "it rejects writes")
         assert database.cause(write=False) is None
     finally:
         database.execute("ALTER SYSTEM RESET default_transaction_read_only")
         database.execute("SELECT pg_reload_conf()")
-    wait_until(lambda: database.cause() is None, 5, "it takes writes again")
+    wait_until(lambda: database.cause() is None, SOON, "it accepts writes again")
 
 
 def test_a_user_who_may_not_write_is_told_what_to_do(database: Database) -> None:
@@ -43,7 +44,7 @@ def test_a_user_who_may_not_write_is_told_what_to_do(database: Database) -> None
     database.execute("CREATE ROLE watcher LOGIN")
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     with pytest.raises(ProbeError, match="or set write: false") as refused:
-        look(database.target("watcher"))
+        probe(database.target("watcher"))
     assert refused.value.cause == "error"
     assert database.cause("watcher", write=False) is None
 
@@ -54,7 +55,7 @@ def test_a_lag_that_is_none(database: Database) -> None:
 
 def test_a_user_that_there_is_not(database: Database) -> None:
     with pytest.raises(ProbeError, match="nobody") as refused:
-        look(database.target("nobody"))
+        probe(database.target("nobody"))
     assert refused.value.cause == "error"
 
 
@@ -65,7 +66,7 @@ def test_a_table_that_is_locked_is_too_slow(database: Database) -> None:
     with psycopg.connect(database.target().url) as other:
         other.execute(f"LOCK TABLE {TABLE}")
         with pytest.raises(ProbeError) as refused:
-            look(database.target(limit=1.0))
+            probe(database.target(limit=1.0))
     assert refused.value.cause in ("timeout", "error")
     assert "timeout" in str(refused.value)
 
@@ -93,5 +94,5 @@ def test_it_is_frozen(database: Database) -> None:
 )
 def test_nobody_there(database: Database, url: str, cause: str) -> None:
     with pytest.raises(ProbeError) as refused:
-        look(ServiceTarget(name="db", kind="postgresql", url=url, limit=5.0))
+        probe(ServiceTarget(name="db", kind="postgresql", url=url, limit=5.0))
     assert refused.value.cause == cause

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from monitor.facts.services import ServiceFact
-from monitor.probes.runner import MOST_LEFT_BEHIND, ProbeError, ServiceProbes, ServiceTarget, look_at
+from monitor.probes.runner import MAX_ABANDONED, ProbeError, ServiceProbes, ServiceTarget, run_probe
 from monitor.probes.tcp import network_error
 from tests.agent.registries import Authority, registry
 from tests.agent.servers import answer, drip, flood, reset_after_reading, server, stay_silent
@@ -21,16 +21,17 @@ from tests.support import free_port, wait_until
 from tests.support.fake_agents import Behaviour, FakeAgent, answers
 
 LIMIT = 2.0
+SOON = 30.0
 
 
 def target(kind: str, url: str, **more: Any) -> ServiceTarget:
-    given: dict[str, Any] = {"limit": LIMIT, "interval": 60.0}
-    return ServiceTarget(name="it", kind=kind, url=url, **(given | more))
+    defaults: dict[str, Any] = {"limit": LIMIT, "interval": 60.0}
+    return ServiceTarget(name="it", kind=kind, url=url, **(defaults | more))
 
 
 @contextmanager
-def probing(given: ServiceTarget, look: Callable[[ServiceTarget], None] = look_at) -> Iterator[ServiceProbes]:
-    probes = ServiceProbes([given], look)
+def probing(service: ServiceTarget, probe: Callable[[ServiceTarget], None] = run_probe) -> Iterator[ServiceProbes]:
+    probes = ServiceProbes([service], probe)
     probes.start()
     try:
         yield probes
@@ -38,12 +39,10 @@ def probing(given: ServiceTarget, look: Callable[[ServiceTarget], None] = look_a
         probes.stop()
 
 
-def fact_of(given: ServiceTarget) -> ServiceFact:
-    """Return what the first look at a service says, which it does in time."""
-    began = time.monotonic()
-    with probing(given) as probes:
-        probes.wait_first_round(given.limit + 2)
-        assert time.monotonic() - began < given.limit + 1
+def fact_of(service: ServiceTarget) -> ServiceFact:
+    """Result of the first probe of a service."""
+    with probing(service) as probes:
+        probes.wait_first_round(service.limit + SOON)
         return probes.facts()[0]
 
 
@@ -64,8 +63,8 @@ PAGES: list[tuple[str, str, Behaviour, dict[str, Any], str | None, str]] = [
     ("a page", "http", answers(b"welcome"), {}, None, ""),
     ("bad gateway", "http", answers(b"upstream is gone", 502), {}, "status", "502 Bad Gateway: upstream is gone"),
     ("bad gateway as HTML", "http", answers(b"<html><h1>502</h1>", 502), {}, "status", "502 Bad Gateway"),
-    ("a status that is wanted", "http", answers(b"", 401), {"status": (200, 401)}, None, ""),
-    ("a status that is not", "http", answers(b"", 204), {"status": (200,)}, "status", "204"),
+    ("an accepted status", "http", answers(b"", 401), {"status": (200, 401)}, None, ""),
+    ("a status that is not accepted", "http", answers(b"", 204), {"status": (200,)}, "status", "204"),
     ("the text is there", "http", answers("欢迎".encode()), {"contains": "欢迎"}, None, ""),
     ("the text is not there", "http", answers(b"maintenance"), {"contains": "welcome"}, "status", "does not contain 'welcome'"),
     ("a redirect to another host is not followed", "http", moved("http://192.0.2.1/login"), {}, None, ""),
@@ -73,11 +72,11 @@ PAGES: list[tuple[str, str, Behaviour, dict[str, Any], str | None, str]] = [
     ("a registry", "registry", answers(b"{}"), {}, None, ""),
     ("a registry that wants a login", "registry", answers(b"{}", 401), {}, None, ""),
     ("no registry", "registry", answers(b"{}", 404), {}, "status", "404"),
-    ("Harbor is well", "harbor", health(core="healthy", database="healthy"), {}, None, ""),
+    ("Harbor is healthy", "harbor", health(core="healthy", database="healthy"), {}, None, ""),
     ("parts of Harbor are not", "harbor", health(core="healthy", redis="unhealthy", database="unhealthy"), {}, "component", "redis: dial tcp: refused; database: dial tcp: refused"),
-    ("Harbor is not well and does not say why", "harbor", answers(b'{"status": "unhealthy"}'), {}, "component", "unhealthy"),
+    ("Harbor is unhealthy and does not say why", "harbor", answers(b'{"status": "unhealthy"}'), {}, "component", "unhealthy"),
     ("not Harbor", "harbor", answers(b"[1]"), {}, "error", "not Harbor"),
-    ("Harbor behind a proxy that finds it not", "harbor", answers(b"", 503), {}, "status", "503"),
+    ("Harbor behind a proxy that cannot reach it", "harbor", answers(b"", 503), {}, "status", "503"),
 ]  # fmt: skip
 
 
@@ -159,14 +158,14 @@ def test_since_when_it_fails_is_kept_until_it_is_well() -> None:
         FakeAgent(answers(b"", 500)) as site,
         probing(target("http", f"http://{site.target}", interval=0.05)) as probes,
     ):
-        probes.wait_first_round(5)
+        probes.wait_first_round(SOON)
         first = probes.facts()[0]
         assert first.failing_since is not None
-        assert abs(first.failing_since - time.time()) < 5
-        wait_until(lambda: probes.facts()[0].at > first.at, 5, "it is looked at again")
+        assert abs(first.failing_since - time.time()) < SOON
+        wait_until(lambda: probes.facts()[0].at > first.at, SOON, "it is probed again")
         assert probes.facts()[0].failing_since == first.failing_since
         site.behave = answers(b"")
-        wait_until(lambda: probes.facts()[0].ok, 5, "it is well again")
+        wait_until(lambda: probes.facts()[0].ok, SOON, "it is healthy again")
         assert probes.facts()[0].failing_since is None
 
 
@@ -178,12 +177,12 @@ def test_one_that_hangs_is_left_behind_a_few_times_and_comes_back() -> None:
         release.wait(30)
 
     with probing(target("tcp", "tcp://x:1", limit=0.05, interval=0.05), hang) as probes:
-        wait_until(lambda: len(calls) == MOST_LEFT_BEHIND, 5, "it was tried as often as allowed")
+        wait_until(lambda: len(calls) == MAX_ABANDONED, SOON, "as many attempts as allowed")
         seen = probes.facts()[0].at
-        wait_until(lambda: probes.facts()[0].at > seen + 0.3, 5, "rounds have gone by")
-        assert (len(calls), probes.facts()[0].cause) == (MOST_LEFT_BEHIND, "timeout")
+        wait_until(lambda: probes.facts()[0].at > seen + 0.3, SOON, "more intervals have passed")
+        assert (len(calls), probes.facts()[0].cause) == (MAX_ABANDONED, "timeout")
         release.set()
-        wait_until(lambda: probes.facts()[0].ok, 5, "it is well again")
+        wait_until(lambda: probes.facts()[0].ok, SOON, "it is healthy again")
 
 
 def hangs(_target: ServiceTarget) -> None:
@@ -194,28 +193,28 @@ def breaks(_target: ServiceTarget) -> None:
     raise ProbeError("timeout", "timed out")
 
 
-def is_well(_target: ServiceTarget) -> None:
-    """Nothing is wrong with it."""
+def healthy(_target: ServiceTarget) -> None:
+    pass
 
 
 @pytest.mark.parametrize(
-    ("name", "look", "pause", "expect"),
+    ("name", "probe", "pause", "expect"),
     [
         ("hung, and we ran", hangs, 0.0, ["timeout"]),
         ("hung, as far as we know", hangs, 600.0, []),
         ("broke off, and we ran", breaks, 0.0, ["timeout"]),
         ("broke off after we had stood still", breaks, 600.0, []),
-        ("was well all the same", is_well, 600.0, [None]),
+        ("was healthy all the same", healthy, 600.0, [None]),
     ],
 )  # fmt: skip
 def test_what_we_missed_while_we_were_stopped_is_not_held_against_a_service(
-    name: str, look: Callable[[ServiceTarget], None], pause: float, expect: list[str | None]
+    name: str, probe: Callable[[ServiceTarget], None], pause: float, expect: list[str | None]
 ) -> None:
-    """The clock goes on while a process is stopped: at the end of an attempt it is later than it should be."""
+    """The clock continues while a process is stopped, so that an attempt seems to end late."""
     clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + pause)
-    probes = ServiceProbes([target("http", "http://it", limit=0.2)], look, clock)
-    probe = probes._probes[0]
-    probe.fact = probe._round(time.monotonic())
+    probes = ServiceProbes([target("http", "http://it", limit=0.2)], probe, clock)
+    service = probes._probes[0]
+    service.fact = service._attempt(time.monotonic())
     assert [fact.cause for fact in probes.facts()] == expect, name
 
 
@@ -226,9 +225,9 @@ def test_a_clock_that_is_set_does_not_change_for_how_long_it_fails(name: str, se
     now = SimpleNamespace(wall=1e9, up=50.0)
     clock = SimpleNamespace(time=lambda: now.wall, monotonic=lambda: now.up)
     probe = ServiceProbes([target("http", "http://it")], breaks, clock)._probes[0]
-    probe.fact = probe._round(now.up)
+    probe.fact = probe._attempt(now.up)
     now.wall, now.up = now.wall + 40.0 + set_by, now.up + 40.0
-    probe.fact = fact = probe._round(now.up)
+    probe.fact = fact = probe._attempt(now.up)
     assert fact is not None
     assert fact.at - (fact.failing_since or 0.0) == pytest.approx(expect), name
 
@@ -236,15 +235,17 @@ def test_a_clock_that_is_set_does_not_change_for_how_long_it_fails(name: str, se
 def test_one_that_hangs_costs_the_others_nothing() -> None:
     release = threading.Event()
 
-    def look(given: ServiceTarget) -> None:
-        if given.name == "hangs":
+    def probe(service: ServiceTarget) -> None:
+        if service.name == "hangs":
             release.wait(30)
 
-    targets = [ServiceTarget(name=name, kind="tcp", url="tcp://x:1", limit=20) for name in ("hangs", "well")]
-    probes = ServiceProbes(targets, look)
+    targets = [ServiceTarget(name=name, kind="tcp", url="tcp://x:1", limit=20) for name in ("hangs", "healthy")]
+    probes = ServiceProbes(targets, probe)
     probes.start()
     try:
-        wait_until(lambda: [(fact.name, fact.ok) for fact in probes.facts()] == [("well", True)], 5, "one is well")
+        wait_until(
+            lambda: [(fact.name, fact.ok) for fact in probes.facts()] == [("healthy", True)], SOON, "one is healthy"
+        )
     finally:
         release.set()
         probes.stop()
@@ -255,7 +256,7 @@ def test_a_mistake_is_a_fact_about_the_service() -> None:
         raise ZeroDivisionError("division by zero")
 
     with probing(target("tcp", "tcp://x:1"), mistake) as probes:
-        probes.wait_first_round(5)
+        probes.wait_first_round(SOON)
         assert (probes.facts()[0].cause, probes.facts()[0].detail) == ("error", "ZeroDivisionError: division by zero")
 
 

@@ -1,4 +1,4 @@
-"""GPU-seconds: whose they are, what they count for, and that none is counted twice or lost."""
+"""GPU-seconds: to which figure and owner they count, and that each is counted exactly once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder
-from monitor.report.buckets import DAY, FIGURES, HOUR, Bucket, Tally, charge, hours, new_sums
+from monitor.report.buckets import DAY, FIGURES, HOUR, Bucket, GpuTimeTotals, charge, hours, new_sums
 from tests.report.builders import HOUR0, figures, gpu, holder, rounded, view
 
 CYCLE = 10.0
 ENDED, UNSURE = holder(live=False), holder(live=None)
 
-CARDS: list[tuple[str, GpuView, dict[tuple[str | None, str | None], dict[str, float]]]] = [
+GPUS: list[tuple[str, GpuView, dict[tuple[str | None, str | None], dict[str, float]]]] = [
     ("free", gpu(GpuState.FREE), {(None, None): {"free": 1}}),
-    ("not seen", gpu(GpuState.UNKNOWN), {(None, None): {"unknown": 1}}),
+    ("unknown", gpu(GpuState.UNKNOWN), {(None, None): {"unknown": 1}}),
     ("busy", gpu(GpuState.BUSY, holder(), load=0.75),
      {("zhang", "nlp"): {"allocated": 1, "measured": 1, "used": 0.75}}),
-    ("busy, and nobody knows how much", gpu(GpuState.BUSY, holder()), {("zhang", "nlp"): {"allocated": 1}}),
-    ("of a pod that Kubernetes cannot be asked about", gpu(GpuState.BUSY, UNSURE, load=1.0),
+    ("busy, with unknown utilisation", gpu(GpuState.BUSY, holder()), {("zhang", "nlp"): {"allocated": 1}}),
+    ("of a pod while Kubernetes is out of reach", gpu(GpuState.BUSY, UNSURE, load=1.0),
      {("zhang", "nlp"): {"allocated": 1, "measured": 1, "used": 1}}),
     ("held and idle", gpu(GpuState.IDLE_HELD, holder(), load=0.0),
      {("zhang", "nlp"): {"allocated": 1, "measured": 1, "idle": 1}}),
@@ -30,26 +30,26 @@ CARDS: list[tuple[str, GpuView, dict[tuple[str | None, str | None], dict[str, fl
       ("li", "cv"): {"allocated": 0.5, "measured": 0.5, "used": 0.25}}),
     ("two pods of one user", gpu(GpuState.BUSY, holder(), holder(), load=0.5),
      {("zhang", "nlp"): {"allocated": 1, "measured": 1, "used": 0.5}}),
-    ("nobody knows whose", gpu(GpuState.BUSY, holder(None, None)), {(None, None): {"allocated": 1}}),
-    ("a zombie is its user's", gpu(GpuState.ZOMBIE, ENDED, load=0.9), {("zhang", "nlp"): {"zombie": 1}}),
-    ("a zombie on somebody's card", gpu(GpuState.ZOMBIE, holder("li", "cv"), ENDED), {("zhang", "nlp"): {"zombie": 1}}),
-    ("an orphan is nobody's", gpu(GpuState.ORPHAN), {(None, None): {"zombie": 1}}),
-    ("a ghost is nobody's", gpu(GpuState.GHOST), {(None, None): {"zombie": 1}}),
+    ("owner unknown", gpu(GpuState.BUSY, holder(None, None)), {(None, None): {"allocated": 1}}),
+    ("a zombie counts for its user", gpu(GpuState.ZOMBIE, ENDED, load=0.9), {("zhang", "nlp"): {"zombie": 1}}),
+    ("a zombie on a shared GPU", gpu(GpuState.ZOMBIE, holder("li", "cv"), ENDED), {("zhang", "nlp"): {"zombie": 1}}),
+    ("an orphan has no owner", gpu(GpuState.ORPHAN), {(None, None): {"zombie": 1}}),
+    ("a ghost has no owner", gpu(GpuState.GHOST), {(None, None): {"zombie": 1}}),
     ("wedged by a live pod", gpu(GpuState.WEDGED, holder()), {("zhang", "nlp"): {"zombie": 1}}),
     ("a phantom", gpu(GpuState.PHANTOM, ENDED), {("zhang", "nlp"): {"zombie": 1}}),
-    ("broken", gpu(GpuState.FAULTY), {(None, None): {"faulty": 1}}),
-    ("broken under somebody", gpu(GpuState.FAULTY, holder(), load=0.5),
+    ("faulty", gpu(GpuState.FAULTY), {(None, None): {"faulty": 1}}),
+    ("faulty and held", gpu(GpuState.FAULTY, holder(), load=0.5),
      {("zhang", "nlp"): {"allocated": 1, "measured": 1, "used": 0.5}}),
-    ("broken, and its pod has ended", gpu(GpuState.FAULTY, ENDED), {(None, None): {"faulty": 1}}),
+    ("faulty, and its pod has ended", gpu(GpuState.FAULTY, ENDED), {(None, None): {"faulty": 1}}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "card", "expect"), CARDS, ids=[row[0] for row in CARDS])
+@pytest.mark.parametrize(("name", "gpu_view", "expect"), GPUS, ids=[row[0] for row in GPUS])
 def test_what_a_second_counts_for(
-    name: str, card: GpuView, expect: dict[tuple[str | None, str | None], dict[str, float]]
+    name: str, gpu_view: GpuView, expect: dict[tuple[str | None, str | None], dict[str, float]]
 ) -> None:
     sums = new_sums()
-    charge([card], 0, 1.0, sums)
+    charge([gpu_view], 0, 1.0, sums)
     found = {
         (user, queue): rounded(dict(zip(FIGURES, each, strict=True))) for (_, _, user, queue), each in sums.items()
     }
@@ -74,18 +74,18 @@ BUSY = view(gpu(GpuState.BUSY, holder(), load=1.0))
 FREE = view(gpu(GpuState.FREE))
 
 
-def tally(*looks: tuple[ClusterView, float, float]) -> Tally:
-    """Take views, each with how far both clocks are then."""
-    made = Tally(CYCLE)
-    for seen, wall, monotonic in looks:
-        made.add(seen, HOUR0 + wall, 5000.0 + monotonic)
-    return made
+def totals(*views: tuple[ClusterView, float, float]) -> GpuTimeTotals:
+    """Totals after views, each with the readings of both clocks."""
+    accumulated = GpuTimeTotals(CYCLE)
+    for current, wall, monotonic in views:
+        accumulated.add(current, HOUR0 + wall, 5000.0 + monotonic)
+    return accumulated
 
 
-def told(made: Tally) -> dict[int, dict[str, float]]:
-    """Return the figures by hour, counted from the first, over all owners."""
+def by_hour(accumulated: GpuTimeTotals) -> dict[int, dict[str, float]]:
+    """Figures by hour, counted from the first, over all owners."""
     sums: dict[int, dict[str, float]] = {}
-    for bucket in made.buckets():
+    for bucket in accumulated.buckets():
         line = sums.setdefault(int(bucket.hour - HOUR0) // HOUR, {})
         for name, value in figures(bucket, [*FIGURES[:1], *FIGURES[3:]]).items():
             line[name] = line.get(name, 0.0) + value
@@ -93,16 +93,16 @@ def told(made: Tally) -> dict[int, dict[str, float]]:
 
 
 TIMES: list[tuple[str, list[tuple[ClusterView, float, float]], dict[int, dict[str, float]], float]] = [
-    ("one view is no time", [(BUSY, 0, 0)], {}, 0),
+    ("one view", [(BUSY, 0, 0)], {}, 0),
     ("a view holds until the next", [(BUSY, 0, 0), (FREE, 10, 10)], {0: {"allocated": 10}}, 10),
     ("each its own", [(BUSY, 0, 0), (FREE, 10, 10), (BUSY, 15, 15)], {0: {"allocated": 10, "free": 5}}, 15),
     ("the same view again", [(BUSY, 0, 0), (BUSY, 10, 10), (BUSY, 20, 20)], {0: {"allocated": 20}}, 20),
     ("over the hour", [(BUSY, 3590, 0), (FREE, 3602, 12)], {0: {"allocated": 10}, 1: {"allocated": 2}}, 12),
     ("just late", [(BUSY, 0, 0), (FREE, 30, 30)], {0: {"allocated": 30}}, 30),
     ("a gap", [(BUSY, 0, 0), (FREE, 31, 31)], {0: {"unknown": 31}}, 0),
-    ("nobody makes views any more", [(BUSY, 0, 0), (BUSY, 25, 25), (BUSY, 35, 35)],
+    ("views stop", [(BUSY, 0, 0), (BUSY, 25, 25), (BUSY, 35, 35)],
      {0: {"allocated": 25, "unknown": 10}}, 25),
-    ("and then somebody does", [(BUSY, 0, 0), (BUSY, 35, 35), (FREE, 45, 45), (BUSY, 55, 55)],
+    ("views stop and resume", [(BUSY, 0, 0), (BUSY, 35, 35), (FREE, 45, 45), (BUSY, 55, 55)],
      {0: {"unknown": 45, "free": 10}}, 10),
     ("the clock is set ahead by a day", [(BUSY, 0, 0), (FREE, 86410, 10)], {24: {"allocated": 10}}, 10),
     ("the clock is set back", [(BUSY, 3600, 0), (FREE, 20, 10)], {0: {"allocated": 10}}, 10),
@@ -111,21 +111,21 @@ TIMES: list[tuple[str, list[tuple[ClusterView, float, float]], dict[int, dict[st
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "looks", "expect", "watched"), TIMES, ids=[row[0] for row in TIMES])
+@pytest.mark.parametrize(("name", "views", "expect", "watched"), TIMES, ids=[row[0] for row in TIMES])
 def test_time_is_counted_once(
-    name: str, looks: list[tuple[ClusterView, float, float]], expect: dict[int, dict[str, float]], watched: float
+    name: str, views: list[tuple[ClusterView, float, float]], expect: dict[int, dict[str, float]], watched: float
 ) -> None:
-    made = tally(*looks)
-    assert told(made) == expect
-    assert sum(made.watched.values()) == pytest.approx(watched)
+    accumulated = totals(*views)
+    assert by_hour(accumulated) == expect
+    assert sum(accumulated.watched.values()) == pytest.approx(watched)
 
 
 def test_what_was_written_down_is_forgotten_and_time_goes_on() -> None:
-    made = tally((BUSY, 0, 0), (BUSY, 10, 10))
-    made.forget()
-    assert (made.buckets(), dict(made.watched)) == ((), {})
-    made.add(FREE, HOUR0 + 14, 5014.0)
-    assert told(made) == {0: {"allocated": 4}}
+    accumulated = totals((BUSY, 0, 0), (BUSY, 10, 10))
+    accumulated.forget()
+    assert (accumulated.buckets(), dict(accumulated.watched)) == ((), {})
+    accumulated.add(FREE, HOUR0 + 14, 5014.0)
+    assert by_hour(accumulated) == {0: {"allocated": 4}}
 
 
 holders = st.builds(
@@ -139,21 +139,21 @@ cards = st.builds(
     holders=st.lists(holders, max_size=3).map(tuple[Holder, ...]),
     utilization_ratio=st.none() | st.floats(0, 1),
 )
-looks = st.lists(st.tuples(st.lists(cards, max_size=6), st.floats(0.0, 5000.0), st.floats(-1e5, 1e5)), min_size=2)
+views = st.lists(st.tuples(st.lists(cards, max_size=6), st.floats(0.0, 5000.0), st.floats(-1e5, 1e5)), min_size=2)
 
 
 @settings(max_examples=40)
-@given(looks)
+@given(views)
 def test_every_second_of_every_card_is_in_exactly_one_place(
-    given_looks: list[tuple[list[GpuView], float, float]],
+    given_views: list[tuple[list[GpuView], float, float]],
 ) -> None:
-    made, wall, monotonic = Tally(CYCLE), HOUR0, 0.0
-    for seen, later, jump in given_looks:
+    accumulated, wall, monotonic = GpuTimeTotals(CYCLE), HOUR0, 0.0
+    for seen, later, jump in given_views:
         wall, monotonic = wall + later + jump, monotonic + later
-        made.add(view(*seen), wall, monotonic)
-    expect = sum(len(before[0]) * after[1] for before, after in pairwise(given_looks))
-    buckets = made.buckets()
-    assert sum(map(_seconds, buckets)) == pytest.approx(expect, abs=1e-3)  # a clock has no finer ticks
+        accumulated.add(view(*seen), wall, monotonic)
+    expect = sum(len(before[0]) * after[1] for before, after in pairwise(given_views))
+    buckets = accumulated.buckets()
+    assert sum(map(_seconds, buckets)) == pytest.approx(expect, abs=1e-3)  # resolution of the clock
     for bucket in buckets:
         assert 0 <= bucket.used <= bucket.measured + 1e-6
         assert 0 <= bucket.idle <= bucket.allocated + 1e-6

@@ -16,9 +16,9 @@ from monitor.alert.receivers.base import MailSettings
 from monitor.alert.receivers.registry import KINDS
 from monitor.base.logs import LogfmtFormatter
 from monitor.cli.tables import print_view
-from monitor.cluster.agents.poller import understand
+from monitor.cluster.agents.poller import decode_snapshot
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
+from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
@@ -115,7 +115,7 @@ def evil_snapshot() -> NodeSnapshot:
     told["pod_devices"][0] |= dict.fromkeys(("pod_name", "namespace", "container"), EVIL)
     told["images"][0]["images"][0]["names"] = [EVIL]
     told["disk"][1]["mount"] = EVIL
-    return understand(json.dumps(told).encode())
+    return decode_snapshot(json.dumps(told).encode())
 
 
 def test_in_metrics_it_is_one_label_and_adds_no_series() -> None:
@@ -142,4 +142,4 @@ def test_in_the_terminal_and_the_log_it_is_text() -> None:
 def test_an_annotation_of_a_tenant_costs_nobody_the_view(value: str) -> None:
     """KubeDL names users in JSON within an annotation, which tenants can write themselves."""
     noted = msgspec.structs.replace(pod("p"), annotations={"kubedl.io/tenancy": value})
-    assert identify(noted, nobody_known, all_rules(), {}).user == "team"
+    assert identify(noted, no_owners, all_rules(), {}).user == "team"

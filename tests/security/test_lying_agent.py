@@ -13,7 +13,7 @@ from monitor.cleanup.plan.images import plan_images
 from monitor.cleanup.plan.references import Needs
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
-from monitor.cluster.agents.poller import AgentPoller, understand
+from monitor.cluster.agents.poller import AgentPoller, decode_snapshot
 from monitor.cluster.live import LiveCluster
 from monitor.config.lease import pod_namespace
 from monitor.detect.engine import BROKEN, History, detect
@@ -27,7 +27,7 @@ from tests.cleanup.plan.test_gpus import HOUR, alone, plan
 from tests.cluster.agents.polling import polling
 from tests.cluster.agents.polling import settings as poll_settings
 from tests.cluster.builders import NOW, agent, card, device, node, pod, process
-from tests.cluster.living import living, settings, two_cards, until
+from tests.cluster.living import living, settings, two_gpus, until
 from tests.detect.builders_gpu import idle, situation
 from tests.fuzz.targets_cluster import check_snapshot
 from tests.security import lies
@@ -46,14 +46,14 @@ ENOUGH = 600 * MIB  # that a daemon may grow by while a liar is heard
 def test_no_number_breaks_the_view_of_others(number: float) -> None:
     """It is refused, or it is shown, judged and told like any other; what is known of another node stays as it was."""
     taken = [path for path in lies.numbers(lies.truth()) if _is_taken(lies.with_number(repr(number), path))]
-    check_snapshot(understand(lies.with_number(repr(number), *taken)))
+    check_snapshot(decode_snapshot(lies.with_number(repr(number), *taken)))
     for path in taken[:: 1 + len(taken) // 40]:
-        check_snapshot(understand(lies.with_number(repr(number), path)))
+        check_snapshot(decode_snapshot(lies.with_number(repr(number), path)))
 
 
 def _is_taken(body: bytes) -> bool:
     try:
-        understand(body)
+        decode_snapshot(body)
     except AgentError:
         return False
     return True
@@ -63,7 +63,7 @@ def _is_taken(body: bytes) -> bool:
 def test_what_is_no_number_is_no_snapshot(written: str) -> None:
     for path in lies.numbers(lies.truth()):
         with pytest.raises(AgentError):
-            understand(lies.with_number(written, path))
+            decode_snapshot(lies.with_number(written, path))
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_what_is_no_number_is_no_snapshot(written: str) -> None:
     ],
 )  # fmt: skip
 def test_a_million_of_something_is_no_snapshot(part: str, item: str, most: int) -> None:
-    assert understand(lies.many(part, item, most)).node == "n1"
+    assert decode_snapshot(lies.many(part, item, most)).node == "n1"
     with pytest.raises(AgentError, match=f"length <= {most}"):
-        understand(lies.many(part, item, min(most * 20, 200_000)))
+        decode_snapshot(lies.many(part, item, min(most * 20, 200_000)))
 
 
 @pytest.mark.parametrize("body", [b"[" * 3_000_000, b'{"node":' * 900_000, b'{"x":' + b"[" * 100_000 + b"]" * 100_000])
 def test_depth_is_no_snapshot(body: bytes) -> None:
     with pytest.raises(AgentError):
-        understand(body)
+        decode_snapshot(body)
 
 
 @pytest.mark.parametrize("behave", [sends(100), sends_chunks(100), trickles], ids=["100 MB", "in chunks", "slowly"])
@@ -113,7 +113,7 @@ def test_it_cannot_be_another_node_where_kubernetes_says_who_it_is(tmp_path: Pat
         api.put("nodes", kube_node(name, 2))
     api.put("pods", agent_pod("a1", "n1", "127.0.0.1"))
     with (
-        FakeAgent(reports(two_cards("n2"))) as liar,
+        FakeAgent(reports(two_gpus("n2"))) as liar,
         api.served(),
         living(LiveCluster(settings(port=liar.port), connect(api.kubeconfig(tmp_path)))) as cluster,
     ):

@@ -46,7 +46,7 @@ async def serve(directory: Path, rate: float) -> None:
     began, beats = time.monotonic(), 0
     while True:
         beats += 1
-        life.beat()
+        life.tick()
         await asyncio.sleep(max(0.0, began + beats / rate - time.monotonic()))
 
 

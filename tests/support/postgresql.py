@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from monitor.probes.postgresql import look
+from monitor.probes.postgresql import probe
 from monitor.probes.runner import ProbeError, ServiceTarget
 from tests.support import free_port, need, wait_until
 
@@ -65,7 +65,7 @@ class Database:
     def cause(self, user: str = "admin", **more: Any) -> str | None:
         """Return what is wrong with it, or None."""
         try:
-            look(self.target(user, **more))
+            probe(self.target(user, **more))
         except ProbeError as error:
             return error.cause
         return None

@@ -21,7 +21,7 @@ from monitor.cleanup.model import Item, Plan, Risk
 from monitor.cleanup.policy import Caps
 from monitor.cleanup.schedule import ready
 from monitor.facts.actions import PurgeTrash, TrashUnit
-from monitor.leader.elector import ALONE, Alone, Leading
+from monitor.leader.elector import MIN_TERM, LeaderElector, SingleReplica
 
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
@@ -81,7 +81,7 @@ class Executor:
         hands: Hands,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
         rest: float = REST,
     ) -> None:
         self._rest = rest
@@ -89,7 +89,7 @@ class Executor:
         self._hands = hands
         self._stopping = stopping
         self._now = now
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._left_open = journal.open_runs()
         self._busy: set[tuple[str, str | None]] = set()
         self._free = threading.Condition()
@@ -117,7 +117,7 @@ class Executor:
         self._journal.begin(run, plan)
         return run
 
-    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None, term: int = ALONE) -> Run:
+    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None, term: int = MIN_TERM) -> Run:
         """Do what of a plan may be done now, and return how that went. The report is up to the caller.
 
         It was begun in a `term` of acting, and ends with that. Raise StoppedError if the daemon is stopped before.

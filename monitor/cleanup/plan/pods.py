@@ -11,7 +11,7 @@ from monitor.cleanup.plan.exempt import exempted
 from monitor.cleanup.plan.image_protection import STOPPED
 from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan
 from monitor.cleanup.policy import PodPolicy
-from monitor.cluster.owners import nobody_known, workload_of
+from monitor.cluster.owners import no_owners, workload_of
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import PodFact
@@ -89,7 +89,7 @@ def _age(pod: PodFact, after: float, now: float) -> Cover | None:
 
 def _job(pod: PodFact) -> tuple[str, str, str]:
     """Return the job that a pod is of: all runs of a CronJob are one."""
-    workload = workload_of(pod, nobody_known)
+    workload = workload_of(pod, no_owners)
     return pod.namespace, workload.kind, workload.name
 
 

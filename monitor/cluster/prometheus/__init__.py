@@ -1,1 +1,1 @@
-"""Node facts rebuilt from a metrics store that scrapes the agents."""
+"""Node facts from a metrics store that scrapes the agents."""

@@ -1,31 +1,31 @@
-"""Questions to a metrics store that speaks Prometheus' HTTP API: bounded in time and size, errors in plain words.
+"""Client of a metrics store with Prometheus' HTTP API, bounded in time and size.
 
-No proxy is asked and no redirect is followed: the credentials are for this address alone. Every answer is for one
-moment, so that what several questions bring fits together.
+It uses no proxy and follows no redirect, because the credentials are for this address alone. Every query is for one
+moment, so that the results of several queries are consistent.
 """
 
 from __future__ import annotations
 
-import base64
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
+import requests
 
-from monitor.base.endpoint import Endpoint
-from monitor.base.http import exchange
-from monitor.cluster.prometheus.query import Series
+from monitor.cluster.prometheus.query import QuerySeries
 from monitor.probes.tcp import network_error
 
-MAX_BODY = 256 * 1024 * 1024
-LONGEST_WORD = 300
+MAX_BODY_BYTES = 256 * 1024 * 1024
+PIECE_BYTES = 256 * 1024
+MAX_ERROR_CHARS = 300
 NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is what comes before /api/v1"
 
 
 class StoreError(Exception):
-    """The store's answer could not be had, or not be used. `too_much`: a smaller question may be answered."""
+    """A query failed. `too_much`: a smaller query may succeed."""
 
     def __init__(self, text: str, too_much: bool = False) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Which store, and who asks. The token is read anew for each question: those of Kubernetes change by the hour."""
+    """Address and credentials. The token is read for each query: those of Kubernetes expire within the hour."""
 
     url: str
     limit: float
@@ -45,37 +45,45 @@ class StoreSettings:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the store says. `missing` is what it could not ask itself, where it stands for several."""
+class StoreAnswer:
+    """Result of a query. `missing` is the part that a store of several could not answer."""
 
-    series: list[Series]
+    series: list[QuerySeries]
     missing: str | None = None
 
 
-class _Data(msgspec.Struct):
-    result: list[Series]
+class _QueryData(msgspec.Struct):
+    result: list[QuerySeries]
 
 
-class _Body(msgspec.Struct, rename={"is_partial": "isPartial"}):
+class _QueryBody(msgspec.Struct, rename={"is_partial": "isPartial"}):
     status: str
-    data: _Data | None = None
+    data: _QueryData | None = None
     error: str = ""
     warnings: list[str] | None = None
     is_partial: bool = False
 
 
 class MetricStore:
-    """Asks one store. Used from one thread."""
+    """Queries one store. Used from one thread."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._url = f"{settings.url.rstrip('/')}/api/v1/query"
         self.name = urlsplit(settings.url).netloc
-        self._decode = msgspec.json.Decoder(_Body).decode
+        self._decode = msgspec.json.Decoder(_QueryBody).decode
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.verify = settings.ca_file or True
+        self._session.headers.update({"User-Agent": "gpuwarden"})
 
-    def query(self, expression: str, at: float) -> Answer:
-        """Given a question and a moment, return the series. Raise StoreError."""
-        # VictoriaMetrics would answer for half a minute ago; `nocache` says that we mean the moment that we name.
+    def close(self) -> None:
+        """Keep no connection."""
+        self._session.close()
+
+    def query(self, expression: str, at: float) -> StoreAnswer:
+        """Series of an expression at a moment. Raise StoreError."""
+        # Without `nocache` VictoriaMetrics answers for half a minute ago.
         form = {"query": expression, "time": f"{at:.3f}", "nocache": "1", "timeout": f"{self._settings.limit:g}s"}
         try:
             status, body = self._post(form)
@@ -83,44 +91,55 @@ class MetricStore:
             raise StoreError(self._says(self._unreachable(error))) from error
         answer = self._understood(status, body)
         if answer.is_partial:
-            # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
+            # The series of one agent may be on several storage nodes: the result may be half of a snapshot.
             raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
-        missing = "; ".join(answer.warnings)[:LONGEST_WORD] if answer.warnings else None
-        return Answer(answer.data.result if answer.data else [], missing)
+        missing = "; ".join(answer.warnings)[:MAX_ERROR_CHARS] if answer.warnings else None
+        return StoreAnswer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
-        endpoint = Endpoint(self._url, timeout=self._settings.limit, ca_file=self._settings.ca_file)
-        headers = {"Content-Type": "application/x-www-form-urlencoded", **self._headers()}
-        reply = exchange("POST", endpoint, urlencode(form).encode(), headers, max_bytes=MAX_BODY + 1, direct=True)
-        if len(reply.body) > MAX_BODY:
-            raise StoreError(self._says(f"answers with more than {MAX_BODY >> 20} MiB"), too_much=True)
-        return reply.status, reply.body
+        deadline = time.monotonic() + self._settings.limit
+        with self._session.post(
+            self._url,
+            data=form,
+            headers=self._headers(),
+            auth=self._auth(),
+            timeout=self._settings.limit,
+            allow_redirects=False,
+            stream=True,
+        ) as response:
+            body = bytearray()
+            for piece in response.iter_content(PIECE_BYTES):
+                body += piece
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the answer does not come to an end")
+                if len(body) > MAX_BODY_BYTES:
+                    raise StoreError(self._says(f"answers with more than {MAX_BODY_BYTES >> 20} MiB"), too_much=True)
+            return response.status_code, bytes(body)
 
     def _headers(self) -> dict[str, str]:
         try:
             token = self._settings.token()
         except ValueError as error:  # the token's file is gone
             raise StoreError(f"daemon.prometheus.token_file: {error}") from None
-        if token:
-            return {"Authorization": f"Bearer {token}"}
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def _auth(self) -> tuple[str, str] | None:
         if self._settings.username is None:
-            return {}
+            return None
         try:
-            password = self._settings.password() or ""
+            return self._settings.username, self._settings.password() or ""
         except ValueError as error:
             raise StoreError(f"daemon.prometheus.password_file: {error}") from None
-        login = f"{self._settings.username}:{password}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
-    def _understood(self, status: int, body: bytes) -> _Body:
-        """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
+    def _understood(self, status: int, body: bytes) -> _QueryBody:
+        """Decode a response. Raise StoreError if it is an error, or not from a metrics store."""
         try:
             answer = self._decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             raise StoreError(self._says(_without_json(status))) from None
         if status == HTTPStatus.OK and answer.status == "success":
             return answer
-        said = " ".join(answer.error.split())[:LONGEST_WORD]
+        said = " ".join(answer.error.split())[:MAX_ERROR_CHARS]
         if status == HTTPStatus.BAD_REQUEST:
             raise StoreError(
                 self._says(f"does not understand the question, is daemon.prometheus.selector right? {said}")
@@ -136,7 +155,7 @@ class MetricStore:
         return f"cannot be reached: {found}"
 
     def _says(self, what: str) -> str:
-        return f"{self.name} {what}"[:LONGEST_WORD]
+        return f"{self.name} {what}"[:MAX_ERROR_CHARS]
 
 
 def _without_json(status: int) -> str:

@@ -1,4 +1,4 @@
-"""The questions, in PromQL that Prometheus, VictoriaMetrics and Thanos understand, and how they are answered. Pure."""
+"""PromQL queries that Prometheus, VictoriaMetrics and Thanos understand, and the form of their results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-REMEMBERED = "1h"  # for how long after its last scrape an agent is known to have been one
+REMEMBERED = "1h"  # an agent is known for this long after its last scrape
 SNAPSHOT_TIME = "gpuwarden_snapshot_time_seconds"
 AGENT = "gpuwarden_agent_info"
 _SPECIAL = re.compile(r"[.+*?()|\[\]{}^$\\]")
@@ -15,15 +15,15 @@ LABEL = r'[A-Za-z_][A-Za-z0-9_]*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"'
 SELECTOR = re.compile(rf"\s*{LABEL}\s*(?:,\s*{LABEL}\s*)*")
 
 
-class Series(msgspec.Struct, gc=False):
-    """One series of an answer: its labels, and when and what."""
+class QuerySeries(msgspec.Struct, gc=False):
+    """One series of a result: labels, and time and value."""
 
     metric: dict[str, str]
     value: tuple[float, str]
 
 
 def agents_known(selector: str) -> str:
-    """Which agents there are, or were of late."""
+    """Agents of the last hour."""
     return f"last_over_time({AGENT}{_braces(selector)}[{REMEMBERED}])"
 
 
@@ -33,7 +33,7 @@ def agents_up(selector: str) -> str:
 
 
 def agents_scraped(selector: str) -> str:
-    """When each agent was last scraped: an answer for this moment may be minutes old."""
+    """Time of the last scrape of each agent, which may be minutes ago."""
     return f"timestamp({SNAPSHOT_TIME}{_braces(selector)})"
 
 
@@ -49,6 +49,6 @@ def _braces(selector: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Given any text, return what matches exactly that: a regular expression in a string."""
+    """String literal of a regular expression that matches exactly this text."""
     pattern = _SPECIAL.sub(lambda found: f"\\{found[0]}", text)
     return pattern.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

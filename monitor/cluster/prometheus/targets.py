@@ -1,4 +1,4 @@
-"""Who is scraped, and what that makes of each agent: from what the store says of its targets to agents' facts. Pure."""
+"""Scrape targets of the store, and the facts of agents that follow from them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from monitor.cluster.prometheus.query import Series
+from monitor.cluster.prometheus.query import QuerySeries
 from monitor.cluster.prometheus.series.rebuild import OWN_LABELS, READS, Sample
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
@@ -21,7 +21,7 @@ NEVER = "Prometheus has no series of it: it is not among the targets"
 
 @dataclass(frozen=True)
 class Scrape:
-    """The newest scrape of an agent: when, and the labels of the target. `alone` if nobody else scrapes it too."""
+    """Newest scrape of an agent: time and target labels. `alone` unless another replica scrapes it too."""
 
     at: float
     labels: Mapping[str, str]
@@ -29,8 +29,8 @@ class Scrape:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the store says at one moment, by instance. `nodes` are those of agents that it knew of late."""
+class ScrapeState:
+    """Scrapes of one moment, by instance. `nodes` are those of the agents known in the last hour."""
 
     up: Mapping[str, bool] = field(default_factory=dict)
     scrapes: Mapping[str, Scrape] = field(default_factory=dict)
@@ -41,8 +41,8 @@ class Seen:
         return {*self.up, *self.scrapes, *self.nodes}
 
 
-def newest_scrapes(series: Iterable[Series]) -> dict[str, Scrape]:
-    """Given when each target was last scraped, return the newest scrape of each instance. Two replicas may have one."""
+def newest_scrapes(series: Iterable[QuerySeries]) -> dict[str, Scrape]:
+    """Newest scrape of each instance, which several replicas may scrape."""
     found: dict[str, Scrape] = {}
     for each in series:
         instance = each.metric.get(INSTANCE, "")
@@ -57,8 +57,8 @@ def _newer(scrape: Scrape) -> tuple[float, list[tuple[str, str]]]:
     return scrape.at, sorted(scrape.labels.items())
 
 
-def any_up(series: Iterable[Series]) -> dict[str, bool]:
-    """Given `up` of each target, return whether anybody can scrape it."""
+def any_up(series: Iterable[QuerySeries]) -> dict[str, bool]:
+    """Whether any replica can scrape each instance."""
     found: dict[str, bool] = {}
     for each in series:
         instance = each.metric.get(INSTANCE, "")
@@ -66,8 +66,8 @@ def any_up(series: Iterable[Series]) -> dict[str, bool]:
     return found
 
 
-def nodes_of(series: Iterable[Series]) -> dict[str, str]:
-    """Given the info series of agents, return the node of each instance."""
+def nodes_of(series: Iterable[QuerySeries]) -> dict[str, str]:
+    """Node of each instance, from the info series of the agents."""
     return {each.metric.get(INSTANCE, ""): _own(each.metric, "node") for each in series if _own(each.metric, "node")}
 
 
@@ -75,11 +75,11 @@ def _own(labels: Mapping[str, str], name: str) -> str:
     return labels.get(f"exported_{name}") or labels.get(name, "")
 
 
-def samples_of(series: Iterable[Series], scrapes: Mapping[str, Scrape]) -> dict[str, list[Sample]]:
-    """Given series of some instances, return the samples of each as the agent exposed them.
+def samples_of(series: Iterable[QuerySeries], scrapes: Mapping[str, Scrape]) -> dict[str, list[Sample]]:
+    """Samples of each instance as the agent exposed them.
 
-    What another replica scraped is left out. A label that the target has too was renamed on the way (`exported_pod`),
-    or, where the agent left it empty, is the target's.
+    Series of another replica are left out. A label that the target also has was renamed by the scrape
+    (`exported_pod`), or is the target's where the agent left it empty.
     """
     targets = {instance: _Target.of(scrape) for instance, scrape in scrapes.items()}
     found: dict[str, list[Sample]] = {instance: [] for instance in scrapes}
@@ -93,7 +93,7 @@ def samples_of(series: Iterable[Series], scrapes: Mapping[str, Scrape]) -> dict[
             own = labels.get(f"exported_{key}")
             if own is not None:
                 labels[key] = own
-            elif labels.get(key) == target.labels[key] and key != "node":  # the agent always names its node
+            elif labels.get(key) == target.labels[key] and key != "node":  # always set by the agent
                 del labels[key]
         found[instance].append((name, labels, float(each.value[1])))
     return found
@@ -101,7 +101,7 @@ def samples_of(series: Iterable[Series], scrapes: Mapping[str, Scrape]) -> dict[
 
 @dataclass(frozen=True)
 class _Target:
-    """A target's labels: those that tell its replicas apart, where there are any, and those that are also our own."""
+    """Labels of a target: those that distinguish its replicas, if any, and those that agents use too."""
 
     labels: Mapping[str, str]
     telling: tuple[tuple[str, str], ...]
@@ -115,7 +115,7 @@ class _Target:
 
 
 def heard(before: AgentFact | None, instance: str, snapshot: NodeSnapshot | None, at: float) -> AgentFact:
-    """Return what is known of an agent that is scraped; without a new snapshot, the last one stands."""
+    """Fact of an agent that is scraped; without a new snapshot, the last one is kept."""
     last = snapshot or (before.snapshot if before else None)
     node = last.node if last else (before.node if before else None)
     received = at if snapshot is not None else (before.received_at if before else None)
@@ -123,7 +123,7 @@ def heard(before: AgentFact | None, instance: str, snapshot: NodeSnapshot | None
 
 
 def unheard(before: AgentFact | None, instance: str, node: str | None, error: str, now: float) -> AgentFact:
-    """Return what is known of an agent of which nothing is heard."""
+    """Fact of a silent agent."""
     known = before or AgentFact(target=instance, node=node)
     silent = known.silent_since if known.silent_since is not None else now
     return msgspec.structs.replace(
@@ -131,12 +131,12 @@ def unheard(before: AgentFact | None, instance: str, node: str | None, error: st
     )
 
 
-def why_unheard(seen: Seen, instance: str) -> str | None:
-    """Return why nothing is heard of an agent; None if it is heard."""
-    up = seen.up.get(instance)
+def why_unheard(state: ScrapeState, instance: str) -> str | None:
+    """Why an agent is silent; None if it is not."""
+    up = state.up.get(instance)
     if up is False:
         return DOWN
-    if instance in seen.scrapes:
+    if instance in state.scrapes:
         return None
     return DROPPED if up is None else TOO_OLD
 
@@ -144,11 +144,11 @@ def why_unheard(seen: Seen, instance: str) -> str | None:
 def one_per_node(
     agents: Iterable[AgentFact], addresses: Mapping[str, str], before: Mapping[str, AgentFact], unseen: str, now: float
 ) -> dict[str, AgentFact]:
-    """Given the agents by instance, return one for each node, by node, at the address that Kubernetes knows it under.
+    """One agent per node, by node, at the address by which Kubernetes knows it.
 
-    An agent that was started again is another instance: the old one is no silent agent. One that is no target any more
-    is gone if Kubernetes, which knows agents (`addresses`, by node), does not know it. One that Kubernetes knows and
-    that the store does not is silent, and `unseen` says why. `before` are the agents of the last time, by node.
+    A restarted agent is a new instance, and the old one does not count as silent. An agent that is no longer a target
+    is gone unless it is among `addresses` (agents known to Kubernetes, by node). An agent known only to Kubernetes is
+    silent, and `unseen` says why. `before` are the previous facts, by node.
     """
     found: dict[str, AgentFact] = {}
     for agent in sorted(agents, key=lambda each: (each.silent_since is None, each.received_at or 0.0, each.target)):

@@ -1,4 +1,4 @@
-"""gpu-zombie: a pod is finished, deleted or overdue in terminating, and a process or an allocation of its remains."""
+"""gpu-zombie: a pod has finished, was deleted or is overdue in terminating, but still holds a GPU."""
 
 from __future__ import annotations
 
@@ -6,130 +6,112 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib import gpus as cards
+from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
+from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
-CAUSES = ("pod-finished", "pod-deleted", "pod-terminating")
-FINISHED, DELETED, TERMINATING = CAUSES
-PROCESS = "process"
+CAUSES = (PodFate.FINISHED.value, PodFate.DELETED.value, PodFate.TERMINATING.value)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a card may be held like that before it is said. A pod takes its time to end."""
+    """How long an ended pod may hold a GPU before it is reported; shutting down takes a pod some time."""
 
     finished_after: Seconds = 60.0
     terminating_after: Seconds = 600.0
 
 
 @dataclass(frozen=True)
-class _Held:
-    """A card, the pod that is not alive any more, and what that is called."""
+class _EndedHold:
+    """A GPU held by a pod that has ended."""
 
     gpu: GpuView
     holder: Holder
-    cause: str
+    fate: PodFate
     known_since: float | None
 
     @property
     def key(self) -> str:
-        return f"{cards.card_key(self.gpu)}/{cards.pod_text(self.holder)}"
+        return f"{gpu_lib.card_key(self.gpu)}/{gpu_lib.pod_text(self.holder)}"
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the cards that a pod holds which is not alive any more."""
-    reports = cards.reports_of(situation)
-    blind = cards.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    held = [] if blind.everything else list(_held(situation))
-    since = cards.lasting(memory, {each.key: each.known_since for each in held}, blind, situation.now)
+def detect(situation: Situation, memory: Any) -> Detected:
+    """Find GPUs held by pods that have ended."""
+    reports = gpu_lib.reports_of(situation)
+    blind = gpu_lib.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    holds = [] if blind.everything else list(_ended_holds(situation))
+    since = gpu_lib.lasting(memory, {hold.key: hold.known_since for hold in holds}, blind, situation.now)
     findings = []
-    for each in held:
-        limits: Limits = situation.limits.of(cards.card_labels(each.gpu, each.holder))
-        limit = limits.terminating_after if each.cause == TERMINATING else limits.finished_after
-        if situation.now - since[each.key] >= limit and _said_since(each.gpu, since[each.key], reports):
-            findings.append(_finding(each, since[each.key], situation.now, reports))
-    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
+    for hold in holds:
+        limits: Limits = situation.limits.of(gpu_lib.card_labels(hold.gpu, hold.holder))
+        limit = limits.terminating_after if hold.fate is PodFate.TERMINATING else limits.finished_after
+        if situation.now - since[hold.key] >= limit and _reported_since(hold.gpu, since[hold.key], reports):
+            findings.append(_finding(hold, since[hold.key], situation.now, reports))
+    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _held(situation: RuleContext) -> Iterator[_Held]:
-    """Yield what is held by the dead: on a shared card only they are meant, not the living beside them."""
+def _ended_holds(situation: Situation) -> Iterator[_EndedHold]:
+    """Holds of ended pods; live pods that share the GPU are not affected."""
     view = situation.world.view
-    gpus = [gpu for gpu in (view.gpus if view else ()) if any(holder.live is False for holder in gpu.holders)]
-    pods = cards.pods_by_uid(situation, (holder.pod_uid for gpu in gpus for holder in gpu.holders))
+    gpus = [gpu for gpu in (view.gpus if view else ()) if gpu.state is not GpuState.UNKNOWN and ended_holders(gpu)]
+    pods = gpu_lib.pods_by_uid(situation, (holder.pod_uid for gpu in gpus for holder in gpu.holders))
     for gpu in gpus:
-        for holder in gpu.holders:
-            if holder.live is False and gpu.state is not GpuState.UNKNOWN:
-                cause, known_since = _cause(gpu, holder, pods.get(holder.pod_uid or ""))
-                # The kubelet keeps finished pods' cards on its books until it needs them: that costs nobody anything.
-                if PROCESS in holder.by or cause == TERMINATING:
-                    yield _Held(gpu, holder, cause, known_since)
+        for holder in ended_holders(gpu):
+            pod = pods.get(holder.pod_uid or "")
+            fate = holder_fate(holder, pod)
+            # The kubelet keeps the GPUs of finished pods allocated until it needs them: that does no harm.
+            if has_process(holder) or fate is PodFate.TERMINATING:
+                yield _EndedHold(gpu, holder, fate, _known_since(gpu, holder, fate, pod))
 
 
-def _cause(gpu: GpuView, holder: Holder, pod: PodFact | None) -> tuple[str, float | None]:
-    """Return what became of the pod, and when. A process that is seen only now may be seen to end a moment later."""
-    seen = gpu.since if gpu.state is GpuState.ZOMBIE and PROCESS in holder.by else None
-    if pod is None:
-        return DELETED, seen
-    if pod.finished:
-        return FINISHED, seen
-    return TERMINATING, pod.deletion_at if pod.deletion_at is not None else seen
+def _known_since(gpu: GpuView, holder: Holder, fate: PodFate, pod: PodFact | None) -> float | None:
+    """When the hold is known to have begun. A process seen for the first time may end a moment later."""
+    if fate is PodFate.TERMINATING and pod is not None and pod.deletion_at is not None:
+        return pod.deletion_at
+    return gpu.since if gpu.state is GpuState.ZOMBIE and has_process(holder) else None
 
 
-def _said_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]) -> bool:
-    """Return whether the node has spoken since then: what it said before does not prove that anything remains."""
+def _reported_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]) -> bool:
+    """Whether the node has reported since then: an earlier report does not prove that anything remains."""
     agent = reports.get(gpu.node)
     return agent is None or agent.received_at is None or agent.received_at > since
 
 
-def _finding(held: _Held, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:
-    gpu, holder = held.gpu, held.holder
-    values = cards.card_values(gpu) | {"pod": cards.pod_text(holder), "seconds": now - since}
-    pid = _pid(held, reports.get(gpu.node)) if PROCESS in holder.by else None
+def _finding(hold: _EndedHold, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:
+    gpu, holder, cause = hold.gpu, hold.holder, hold.fate.value
+    values = gpu_lib.card_values(gpu) | {"pod": gpu_lib.pod_text(holder), "seconds": now - since}
+    pid = _pid(hold, reports.get(gpu.node)) if has_process(holder) else None
     if pid is None:
         remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
-        advice = Text(key="gpu-zombie.allocation.advice", values=_where(holder))
+        advice = Text(key="gpu-zombie.allocation.advice", values=_pod_values(holder))
     else:
-        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *cards.memory_notes(gpu))
+        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *gpu_lib.memory_notes(gpu))
         advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
     return Finding(
         rule="gpu-zombie",
         severity=Severity.WARNING,
-        cause=held.cause,
-        labels=cards.card_labels(gpu, holder),
-        headline=Text(key=f"gpu-zombie.{held.cause}", values=values),
-        evidence=(*remains, *cards.owner_notes(holder)),
+        cause=cause,
+        labels=gpu_lib.card_labels(gpu, holder),
+        headline=Text(key=f"gpu-zombie.{cause}", values=values),
+        evidence=(*remains, *gpu_lib.owner_notes(holder)),
         advice=(advice,),
         since=since,
     )
 
 
-def _where(holder: Holder) -> dict[str, str | int | float]:
+def _pod_values(holder: Holder) -> dict[str, str | int | float]:
     return {"pod": holder.pod or holder.pod_uid or "?", "namespace": holder.namespace or "?"}
 
 
-def _pid(held: _Held, agent: AgentFact | None) -> int | None:
-    """Return the process of that pod on that card: others may be on it too."""
-    gpu, snapshot = held.gpu, agent.snapshot if agent else None
-    for process in (snapshot.gpu_processes or ()) if snapshot else ():
-        if process.gpu_uuid == gpu.uuid and process.pod_uid == held.holder.pod_uid:
-            return process.pid
-    return next(iter(gpu.pids), None)
+def _pid(hold: _EndedHold, agent: AgentFact | None) -> int | None:
+    """A process of the ended pod; processes of other pods may be on the GPU too."""
+    processes = processes_of(hold.holder.pod_uid, hold.gpu, agent.snapshot if agent else None)
+    return processes[0].pid if processes else next(iter(hold.gpu.pids), None)
 
 
-RULE = Rule(
-    "gpu-zombie",
-    Limits,
-    CAUSES,
-    detect,
-    suppressed_by=("node-down",),
-    latency={
-        FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
-        DELETED: Latency("finished_after", Delay.POD_GONE),
-        TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
-    },
-)
+RULE = Rule("gpu-zombie", Limits, CAUSES, detect)

@@ -1,12 +1,12 @@
-"""Where the bounds of a plan of cards lie, to the second, and what it says of each holder."""
+"""Exact limits of GPU plans, to the second, and their texts for each holder."""
 
 from __future__ import annotations
 
 import pytest
 
 from monitor.cleanup.model import Kept, PodWrite
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpu_holders import Grip
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpu_holders import GpuHold
 from monitor.cleanup.plan.gpus import _act, plan_gpu
 from monitor.cleanup.policy import Exempt
 from tests.cleanup.builders import names, refused
@@ -18,7 +18,7 @@ from tests.detect.builders_gpu import idle, situation
 @pytest.mark.parametrize(("age", "why"), [(120, None), (121, "view-old"), (-121, "view-old")])
 def test_a_view_is_too_old_to_the_second(age: float, why: str | None) -> None:
     seen = scene(holding(alone()), idle_after=HOUR)
-    found = plan_gpu(Scene(seen.policy, seen.view, seen.pods, seen.snapshots, seen.view.at + age))
+    found = plan_gpu(GpuPlanContext(seen.policy, seen.view, seen.pods, seen.snapshots, seen.view.at + age))
     assert (refused(found), found.at) == (why, seen.view.at + age)
     if found.refused is not None:
         assert found.refused.values == {"seconds": abs(age)}
@@ -64,4 +64,4 @@ def test_by_what_a_protection_is_known() -> None:
 def test_a_hold_of_nothing_cannot_be_acted_on() -> None:
     seen = scene(holding(alone()), idle_after=HOUR)
     with pytest.raises(ValueError, match="gpu-pod/None: neither a process nor a pod"):
-        _act(Grip(seen.view.gpus[0], "idle", NOW, None), seen)
+        _act(GpuHold(seen.view.gpus[0], "idle", NOW, None), seen)

@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from monitor.cleanup.model import PodWrite
-from monitor.cleanup.plan.gpu_context import Scene
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpus import plan_gpu
 from monitor.cleanup.plan.pods import Grounds, plan_pods
 from monitor.cleanup.policy import Caps, Exempt, GpuPolicy, PodPolicy
@@ -188,7 +188,7 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         exempt=Exempt(("vip",), (), ("root",)),
     )
     by_uid = {pod.uid: pod for pod in given_pods}
-    plan = plan_gpu(Scene(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
+    plan = plan_gpu(GpuPlanContext(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
     event(f"{len(plan.items)} holders go")
     for item in plan.items:
         assert not silent

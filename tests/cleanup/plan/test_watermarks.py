@@ -72,7 +72,7 @@ def test_which_marks_hold(when: When, high: float | None, expect: tuple[float | 
 def test_a_run_stops_at_the_mark_that_holds(high: float | None, needed: int) -> None:
     given = snapshot(disk=(disk(used=80),), kubelet=KubeletFact(image_gc_high_ratio=high))
     agent = AgentFact(target="a", node="n1", snapshot=given, received_at=NOW)
-    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]), first_hand=lambda _: agent)
+    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]), fetch_agent=lambda _: agent)
     nothing: Any = None
     gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
     reading = gatherer.reading(ImagePolicy(name="p"), "n1")

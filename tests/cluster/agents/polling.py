@@ -1,4 +1,4 @@
-"""A poller that runs for the length of a test, and what to wait for."""
+"""An AgentPoller that runs during a test, and helpers to wait for its facts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from monitor.cluster.agents.poller import AgentPoller, PollSettings
 from monitor.facts.agents import AgentFact
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent
+
+SOON = 30.0
 
 
 def settings(interval: float = 0.1, limit: float = 0.5, crew: int = 2, token: str | None = None) -> PollSettings:
@@ -27,7 +29,7 @@ def polling(poller: AgentPoller) -> Iterator[AgentPoller]:
         yield poller
     finally:
         poller.stop()
-        wait_until(lambda: not threads(), 2, "every thread has ended")
+        wait_until(lambda: not threads(), SOON, "every thread has ended")
 
 
 def poll(agent: FakeAgent, interval: float = 0.1, limit: float = 0.5) -> AgentPoller:
@@ -40,5 +42,5 @@ def only(poller: AgentPoller) -> AgentFact:
 
 
 def until(poller: AgentPoller, holds: Callable[[AgentFact], object], what: str) -> AgentFact:
-    wait_until(lambda: any(holds(fact) for fact in poller.facts()), 5, what)
+    wait_until(lambda: any(holds(fact) for fact in poller.facts()), SOON, what)
     return only(poller)

@@ -1,4 +1,4 @@
-"""A metrics store on loopback that answers as it is told to, by what is asked."""
+"""A scripted metrics store on loopback."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Labels = dict[str, str]
 
 
 class FakeStore:
-    """Knows agents, each with its target's labels and the time of its scrape. `behave` may take over an answer."""
+    """Store of agents, each with target labels and scrape time. `behave` may replace an answer."""
 
     def __init__(self) -> None:
         self.agents: list[tuple[Labels, NodeSnapshot | None, float]] = []  # None: `up` is 0
-        self.more: dict[str, Any] = {}  # what every answer says beside its data
+        self.more: dict[str, Any] = {}  # further fields of every response
         self.behave: Callable[[str], tuple[int, bytes] | None] = lambda _: None
         self.asked: list[str] = []
         self.headers: list[Mapping[str, str]] = []
         self.url = ""
 
     def scrape(self, snapshot: NodeSnapshot, at: float | None = None, **labels: str) -> None:
-        """Know an agent from now on, with the labels of its target."""
+        """Add an agent, with the labels of its target."""
         target = {"job": "gpuwarden-agent", "instance": f"{snapshot.node}:9835"} | labels
         self.agents = [each for each in self.agents if each[0] != target]
         self.agents.append((target, snapshot, time.time() if at is None else at))
 
     def fail_to_scrape(self, node: str) -> None:
-        """From now on, `up` of this agent is 0, and its series are stale."""
+        """Set `up` of this agent to 0, and make its series stale."""
         self.agents = [(t, None if s and s.node == node else s, at) for t, s, at in self.agents]
 
     def answer(self, query: str) -> tuple[int, bytes]:
-        """Return status and body."""
+        """Status and body of a response."""
         self.asked.append(query)
         taken = self.behave(query)
         if taken is not None:
@@ -75,7 +75,7 @@ class FakeStore:
 
 
 def _renamed(target: Labels, own: Labels) -> Labels:
-    """What a scrape does with labels that the target has too."""
+    """Labels after a scrape, which renames those that the target has too."""
     return {f"exported_{name}" if name in target else name: value for name, value in own.items()}
 
 
@@ -83,7 +83,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is part of the play."""
+        """Ignore clients that disconnect."""
 
 
 @contextlib.contextmanager
@@ -102,7 +102,7 @@ def fake_store() -> Iterator[FakeStore]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
-            """The test says what went wrong."""
+            """Log nothing."""
 
     server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

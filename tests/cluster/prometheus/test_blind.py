@@ -1,4 +1,4 @@
-"""A store that is gone: a thousand agents are out of sight, and that is one finding. A plan asks the agent itself."""
+"""Outage of the metrics store: one finding instead of a thousand. Plans read the agent itself."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def test_a_plan_goes_by_what_the_agent_says_and_each_is_asked_once() -> None:
         return agent(name, images=()) if name == "n1" else AgentFact(target="x", node=name, silent_since=NOW)
 
     nothing: Any = None
-    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), first_hand=ask)
+    cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), fetch_agent=ask)
     gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
     told = gatherer.told
     assert (len(told), list(told), asked) == (3, ["n1", "n2", "n3"], [])
     assert [told["n1"].snapshot, told["n1"].snapshot] == [agent("n1", images=()).snapshot] * 2
     assert (asked, told.get("n9")) == (["n1"], None)
-    assert gatherer.snapshots().keys() == {"n1", "n2"}  # what is due is seen without asking anybody
+    assert gatherer.snapshots().keys() == {"n1", "n2"}  # what is due is determined without reading an agent
     assert asked == ["n1"]
     refused = gatherer.plan(ImagePolicy(name="p"), "n2")
     assert refused.refused is not None

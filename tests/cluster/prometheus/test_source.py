@@ -1,4 +1,4 @@
-"""Node facts out of a store that answers as it is told to: whose they are, how old, and what happens without it."""
+"""Node facts from a scripted metrics store: their nodes, their age, and outages of the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.prometheus import source as prometheus
 from monitor.cluster.prometheus.client import StoreSettings
-from monitor.cluster.prometheus.first_hand import FirstHand
+from monitor.cluster.prometheus.direct import DirectAgentReader
 from monitor.cluster.prometheus.source import PrometheusNodes, PrometheusSettings
 from monitor.cluster.prometheus.targets import DOWN, DROPPED, NEVER, TOO_OLD
 from monitor.cluster.sources import agent_sources
@@ -32,19 +32,19 @@ def store() -> Iterator[FakeStore]:
         yield made
 
 
-class Asking:
-    """A source of node facts that is asked by hand, at times that the test says."""
+class ManualSource:
+    """PrometheusNodes that queries when the test says so, with a manual clock."""
 
     def __init__(self, store: FakeStore, limit: float = 2.0, **more: object) -> None:
         self.clock = time.time()
         self.targets: dict[str, str | None] = {}
-        self.told: list[AgentFact] = []
+        self.notified: list[AgentFact] = []
         settings = PrometheusSettings(StoreSettings(store.url, limit, **more), interval=0.05)  # type: ignore[arg-type]  # settings of several types
-        self.nodes = PrometheusNodes(settings, lambda: self.targets, self.told.append, lambda: self.clock)
+        self.nodes = PrometheusNodes(settings, lambda: self.targets, self.notified.append, lambda: self.clock)
 
-    def look(self, later: float = 1.0) -> dict[str | None, AgentFact]:
+    def query(self, later: float = 1.0) -> dict[str | None, AgentFact]:
         self.clock += later
-        self.nodes.look()
+        self.nodes.query()
         return {fact.node: fact for fact in self.nodes.facts()}
 
 
@@ -57,39 +57,39 @@ def bare(name: str) -> NodeSnapshot:
 
 
 def test_a_scrape_becomes_the_snapshot_with_the_time_of_the_scrape(store: FakeStore) -> None:
-    asking = Asking(store)
+    manual = ManualSource(store)
     snapshot = node("gpu-01")
-    store.scrape(snapshot, asking.clock - 7)
-    fact = asking.look()["gpu-01"]
+    store.scrape(snapshot, manual.clock - 7)
+    fact = manual.query()["gpu-01"]
     assert fact.snapshot is not None
     assert in_any_order(fact.snapshot) == in_any_order(lost(snapshot))
-    assert (fact.target, fact.received_at, fact.silent_since) == ("gpu-01:9835", asking.clock - 8, None)
-    assert asking.told == [fact]
-    assert asking.nodes.source().ok
+    assert (fact.target, fact.received_at, fact.silent_since) == ("gpu-01:9835", manual.clock - 8, None)
+    assert manual.notified == [fact]
+    assert manual.nodes.source().ok
 
 
 def test_only_agents_with_news_are_read_again(store: FakeStore) -> None:
-    asking = Asking(store)
+    manual = ManualSource(store)
     for name in ("gpu-01", "gpu-02"):
-        store.scrape(bare(name), asking.clock)
-    before = asking.look()
+        store.scrape(bare(name), manual.clock)
+    before = manual.query()
     store.asked.clear()
-    asking.told.clear()
-    store.scrape(bare("gpu-02"), asking.clock + 1)
-    after = asking.look()
+    manual.notified.clear()
+    store.scrape(bare("gpu-02"), manual.clock + 1)
+    after = manual.query()
     read = [query for query in store.asked if query.startswith("{")]
     assert len(read) == 1
     assert "gpu-02:9835" in read[0]
     assert "gpu-01:9835" not in read[0]
     assert after["gpu-01"] is before["gpu-01"]
-    assert [fact.node for fact in asking.told] == ["gpu-02"]
+    assert [fact.node for fact in manual.notified] == ["gpu-02"]
 
 
 def test_images_are_asked_for_once_a_minute(store: FakeStore) -> None:
-    asking = Asking(store)
+    manual = ManualSource(store)
     for moment in range(4):
-        store.scrape(node("gpu-01"), asking.clock + moment * 25)
-        fact = asking.look(25)["gpu-01"]
+        store.scrape(node("gpu-01"), manual.clock + moment * 25)
+        fact = manual.query(25)["gpu-01"]
         assert fact.snapshot is not None
         assert fact.snapshot.images
     assert sum("gpuwarden_image_size_bytes" in query for query in store.asked) == 2
@@ -97,10 +97,10 @@ def test_images_are_asked_for_once_a_minute(store: FakeStore) -> None:
 
 
 def test_agents_are_asked_for_some_at_a_time(store: FakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prometheus, "BATCH", 3)
+    monkeypatch.setattr(prometheus, "MAX_BATCH_NODES", 3)
     for number in range(8):
         store.scrape(bare(f"gpu-{number}"))
-    assert len(Asking(store).look()) == 8
+    assert len(ManualSource(store).query()) == 8
     sizes = [query.count(":9835") for query in store.asked if "gpuwarden_gpu_info" in query]
     assert sizes == [3, 3, 2]
 
@@ -112,9 +112,9 @@ def test_less_is_asked_for_when_it_was_too_much(store: FakeStore) -> None:
     store.behave = refuse
     for number in range(8):
         store.scrape(bare(f"gpu-{number}"))
-    asking = Asking(store)
-    assert len(asking.look()) == 8
-    assert asking.nodes.source().ok
+    manual = ManualSource(store)
+    assert len(manual.query()) == 8
+    assert manual.nodes.source().ok
 
 
 TOO_MANY = b'{"status":"error","errorType":"execution","error":"query processing would load too many samples"}'
@@ -122,84 +122,84 @@ TOO_MANY = b'{"status":"error","errorType":"execution","error":"query processing
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_of_two_replicas_the_newer_scrape_counts(store: FakeStore, newer_first: bool) -> None:
-    asking = Asking(store)
+    manual = ManualSource(store)
     old, new = node("gpu-01"), msgspec.structs.replace(node("gpu-01"), boot_id="new", containers=(), mounts=())
-    scrapes = [(old, asking.clock - 20, "a"), (new, asking.clock - 5, "b")]
+    scrapes = [(old, manual.clock - 20, "a"), (new, manual.clock - 5, "b")]
     for snapshot, at, replica in reversed(scrapes) if newer_first else scrapes:
         store.scrape(snapshot, at, prometheus_replica=replica)
-    (fact,) = asking.look().values()
-    assert fact.received_at == asking.clock - 6
+    (fact,) = manual.query().values()
+    assert fact.received_at == manual.clock - 6
     assert in_any_order(fact.snapshot) == in_any_order(lost(new))
 
 
 def test_labels_that_the_target_has_too_are_told_apart(store: FakeStore) -> None:
-    """A scrape by pods renames our own labels, and fills in the target's where ours are empty."""
-    asking = Asking(store)
+    """A scrape renames labels of the agent that the target has too, and adds the target's where they are empty."""
+    manual = ManualSource(store)
     snapshot = node("gpu-01")
-    store.scrape(snapshot, asking.clock, namespace="ops", pod="agent-x", container="agent", node="gpu-01")
-    fact = asking.look()["gpu-01"]
+    store.scrape(snapshot, manual.clock, namespace="ops", pod="agent-x", container="agent", node="gpu-01")
+    fact = manual.query()["gpu-01"]
     assert in_any_order(fact.snapshot) == in_any_order(lost(snapshot))
 
 
 def test_an_agent_that_cannot_be_scraped_is_silent_and_keeps_its_last_word(store: FakeStore) -> None:
-    asking = Asking(store)
-    store.scrape(bare("gpu-01"), asking.clock)
-    before = asking.look()["gpu-01"]
+    manual = ManualSource(store)
+    store.scrape(bare("gpu-01"), manual.clock)
+    before = manual.query()["gpu-01"]
     store.fail_to_scrape("gpu-01")
-    first, second = asking.look()["gpu-01"], asking.look()["gpu-01"]
-    assert (first.error, first.silent_since, first.received_at) == (DOWN, asking.clock - 1, before.received_at)
+    first, second = manual.query()["gpu-01"], manual.query()["gpu-01"]
+    assert (first.error, first.silent_since, first.received_at) == (DOWN, manual.clock - 1, before.received_at)
     assert (second.silent_since, second.failures, second.snapshot) == (first.silent_since, 2, before.snapshot)
     store.agents = []
-    store.scrape(bare("gpu-01"), asking.clock)
-    again = asking.look()["gpu-01"]
+    store.scrape(bare("gpu-01"), manual.clock)
+    again = manual.query()["gpu-01"]
     assert (again.error, again.silent_since, again.failures) == (None, None, 0)
 
 
 def test_an_agent_that_is_no_target_any_more_is_silent_until_the_store_forgets_it(store: FakeStore) -> None:
-    asking = Asking(store)
-    store.scrape(bare("gpu-01"), asking.clock)
-    asking.look()
+    manual = ManualSource(store)
+    store.scrape(bare("gpu-01"), manual.clock)
+    manual.query()
     store.agents = []
-    assert asking.look()["gpu-01"].error == DROPPED
-    assert asking.look(61) == {}  # it is not among those of the last hour
+    assert manual.query()["gpu-01"].error == DROPPED
+    assert manual.query(61) == {}  # not among the agents of the last hour
 
 
 def test_kubernetes_knows_better_who_is_gone_and_where_agents_are(store: FakeStore) -> None:
-    asking = Asking(store)
+    manual = ManualSource(store)
     for name in ("gpu-01", "gpu-02"):
-        store.scrape(bare(name), asking.clock)
-    asking.targets = {"10.0.0.1:9835": "gpu-01", "10.0.0.3:9835": "gpu-03"}
-    found = asking.look()
+        store.scrape(bare(name), manual.clock)
+    manual.targets = {"10.0.0.1:9835": "gpu-01", "10.0.0.3:9835": "gpu-03"}
+    found = manual.query()
     assert found["gpu-01"].target == "10.0.0.1:9835"
     assert found["gpu-02"].target == "gpu-02:9835"
     assert (found["gpu-03"].error, found["gpu-03"].received_at) == (NEVER, None)
     store.agents = []
-    assert asking.look().keys() == {"gpu-01", "gpu-03"}
+    assert manual.query().keys() == {"gpu-01", "gpu-03"}
 
 
 def test_an_agent_that_was_started_again_elsewhere_is_one_agent(store: FakeStore) -> None:
-    asking = Asking(store)
-    store.scrape(bare("gpu-01"), asking.clock, instance="10.0.0.1:9835")
-    asking.look()
+    manual = ManualSource(store)
+    store.scrape(bare("gpu-01"), manual.clock, instance="10.0.0.1:9835")
+    manual.query()
     store.fail_to_scrape("gpu-01")
-    store.scrape(bare("gpu-01"), asking.clock, instance="10.0.0.2:9835")
-    (fact,) = asking.look().values()
+    store.scrape(bare("gpu-01"), manual.clock, instance="10.0.0.2:9835")
+    (fact,) = manual.query().values()
     assert (fact.target, fact.silent_since) == ("10.0.0.2:9835", None)
 
 
 def test_an_agent_of_before_says_so(store: FakeStore) -> None:
     store.scrape(bare("gpu-01"))
     store.behave = lambda query: (200, EMPTY) if query.startswith("timestamp") else None
-    assert Asking(store).look()["gpu-01"].error == TOO_OLD
+    assert ManualSource(store).query()["gpu-01"].error == TOO_OLD
 
 
 EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 
 
 def test_series_that_make_no_snapshot_are_told_of_that_agent_only(store: FakeStore) -> None:
-    asking = Asking(store)
-    store.scrape(bare("gpu-01"), asking.clock)
-    store.scrape(bare("gpu-02"), asking.clock)
+    manual = ManualSource(store)
+    store.scrape(bare("gpu-01"), manual.clock)
+    store.scrape(bare("gpu-02"), manual.clock)
     answer = store.answer
 
     def lossy(query: str) -> tuple[int, bytes] | None:
@@ -211,10 +211,10 @@ def test_series_that_make_no_snapshot_are_told_of_that_agent_only(store: FakeSto
         return status, re.sub(rb'"__name__": "gpuwarden_snapshot[^}]*gpu-01[^}]*', b'"a": "b"', body)
 
     store.behave = lossy
-    found = asking.look()
+    found = manual.query()
     assert "its series make no snapshot" in (found["gpu-01"].error or "")
     assert found["gpu-02"].error is None
-    assert asking.nodes.source().ok
+    assert manual.nodes.source().ok
 
 
 @pytest.mark.parametrize(
@@ -235,97 +235,97 @@ def test_series_that_make_no_snapshot_are_told_of_that_agent_only(store: FakeSto
 def test_a_store_that_does_not_answer_says_why_and_nothing_is_frozen(
     store: FakeStore, status: int, body: bytes, said: str
 ) -> None:
-    asking = Asking(store)
-    store.scrape(bare("gpu-01"), asking.clock)
-    before = asking.look()["gpu-01"]
+    manual = ManualSource(store)
+    store.scrape(bare("gpu-01"), manual.clock)
+    before = manual.query()["gpu-01"]
     store.behave = lambda _: (status, body)
-    fact = asking.look()["gpu-01"]
-    source = asking.nodes.source()
+    fact = manual.query()["gpu-01"]
+    source = manual.nodes.source()
     assert said in (source.why or "")
     assert not source.ok
-    assert source.since == asking.clock
+    assert source.since == manual.clock
     assert (fact.snapshot, fact.received_at) == (before.snapshot, before.received_at)
-    assert (fact.silent_since, fact.error) == (asking.clock, source.why)
-    assert agent_sources(asking.nodes.facts(), source) == (source,)
-    asking.look()
-    assert asking.nodes.source().since == asking.clock - 1
+    assert (fact.silent_since, fact.error) == (manual.clock, source.why)
+    assert agent_sources(manual.nodes.facts(), source) == (source,)
+    manual.query()
+    assert manual.nodes.source().since == manual.clock - 1
     store.behave = lambda _: None
-    assert asking.look()["gpu-01"].silent_since is None
-    assert agent_sources(asking.nodes.facts(), asking.nodes.source())[0].ok
+    assert manual.query()["gpu-01"].silent_since is None
+    assert agent_sources(manual.nodes.facts(), manual.nodes.source())[0].ok
 
 
 def test_what_a_store_could_not_see_itself_is_not_gone(store: FakeStore) -> None:
-    """Thanos answers without those of its stores that are down: that proves nothing about their agents."""
-    asking = Asking(store)
+    """Thanos answers without its stores that are down, which proves nothing about their agents."""
+    manual = ManualSource(store)
     for name in ("gpu-01", "gpu-02"):
-        store.scrape(bare(name), asking.clock)
-    asking.look()
+        store.scrape(bare(name), manual.clock)
+    manual.query()
     store.agents = [each for each in store.agents if each[0]["instance"] == "gpu-02:9835"]
     store.more = {"warnings": ["receive store 10.0.0.9: down"]}
-    store.scrape(bare("gpu-02"), asking.clock + 1)
-    found = asking.look(61)
+    store.scrape(bare("gpu-02"), manual.clock + 1)
+    found = manual.query(61)
     assert found["gpu-01"].error == "receive store 10.0.0.9: down"
     assert found["gpu-02"].error is None
-    assert not asking.nodes.source().ok
-    assert asking.look(61)["gpu-01"].snapshot is not None
+    assert not manual.nodes.source().ok
+    assert manual.query(61)["gpu-01"].snapshot is not None
 
 
 def test_a_store_that_nobody_answers_for_and_one_that_takes_too_long(store: FakeStore) -> None:
-    asking = Asking(store, limit=0.2)
-    store.behave = lambda _: time.sleep(0.5) or None  # type: ignore[func-returns-value]  # None, when it is too late
-    asking.look()
-    assert "does not answer within 0.2 s" in (asking.nodes.source().why or "")
+    manual = ManualSource(store, limit=0.2)
+    store.behave = lambda _: time.sleep(0.5) or None  # type: ignore[func-returns-value]  # None, after the limit
+    manual.query()
+    assert "does not answer within 0.2 s" in (manual.nodes.source().why or "")
     store.url = f"http://127.0.0.1:{free_port()}"
-    nobody = Asking(store)
-    nobody.targets = {"10.0.0.1:9835": "gpu-01"}
-    assert "cannot be reached: Connection refused" in (nobody.look()["gpu-01"].error or "")
+    unreachable = ManualSource(store)
+    unreachable.targets = {"10.0.0.1:9835": "gpu-01"}
+    assert "cannot be reached: Connection refused" in (unreachable.query()["gpu-01"].error or "")
 
 
 def test_who_asks_is_told_and_a_token_is_read_each_time(store: FakeStore) -> None:
     tokens = iter(["first", "second", "third", "fourth", "fifth", "sixth"])
-    asking = Asking(store, token=lambda: next(tokens))
-    asking.look()
+    manual = ManualSource(store, token=lambda: next(tokens))
+    manual.query()
     assert [headers["authorization"] for headers in store.headers] == ["Bearer first", "Bearer second", "Bearer third"]
-    asking = Asking(store, username="reader", password=lambda: "s3cret")
-    asking.look()
+    manual = ManualSource(store, username="reader", password=lambda: "s3cret")
+    manual.query()
     assert store.headers[-1]["authorization"] == "Basic cmVhZGVyOnMzY3JldA=="
-    assert "s3cret" not in repr(asking.nodes._settings)
+    assert "s3cret" not in repr(manual.nodes._settings)
 
     def gone() -> str:
         raise ValueError("cannot read '/run/token': No such file or directory")
 
-    asking = Asking(store, token=gone)
-    asking.look()
+    manual = ManualSource(store, token=gone)
+    manual.query()
     assert (
-        asking.nodes.source().why == "daemon.prometheus.token_file: cannot read '/run/token': No such file or directory"
+        manual.nodes.source().why == "daemon.prometheus.token_file: cannot read '/run/token': No such file or directory"
     )
 
 
 def test_it_asks_again_and_again_until_it_is_stopped(store: FakeStore) -> None:
     store.scrape(bare("gpu-01"))
-    asking = Asking(store)
-    asking.nodes.start()
-    asking.nodes.update_targets()
-    assert [fact.node for fact in asking.nodes.facts()] == ["gpu-01"]
-    wait_until(lambda: len(store.asked) > 8, 5, "it has asked several times")
-    asking.nodes.stop()
-    wait_until(lambda: not threads(), 3, "every thread has ended")
+    manual = ManualSource(store)
+    manual.nodes.start()
+    manual.nodes.update_targets()
+    assert [fact.node for fact in manual.nodes.facts()] == ["gpu-01"]
+    wait_until(lambda: len(store.asked) > 8, 30, "several queries were made")
+    manual.nodes.stop()
+    wait_until(lambda: not threads(), 30, "every thread has ended")
 
 
 def test_an_agent_is_asked_itself_where_it_matters() -> None:
     settings = PollSettings(interval=1, limit=1, crew=1, token=None)
     with FakeAgent(reports("gpu-01")) as agent:
         known = (AgentFact(target=agent.target, node="gpu-01"), AgentFact(target=agent.target, node="gpu-02"))
-        first_hand = FirstHand(settings, lambda: known)
-        told = first_hand.ask("gpu-01")
+        reader = DirectAgentReader(settings, lambda: known)
+        told = reader.read("gpu-01")
         assert told is not None
         assert told.snapshot is not None
         assert told.silent_since is None
-        other = first_hand.ask("gpu-02")
+        other = reader.read("gpu-02")
         assert other is not None
         assert (other.error, other.snapshot) == ("is the agent of another node", None)
         agent.behave = answers(b"[]")
-        odd = first_hand.ask("gpu-01")
+        odd = reader.read("gpu-01")
         assert odd is not None
         assert (odd.error, odd.snapshot) == ("sent no snapshot", None)
-        assert first_hand.ask("gpu-03") is None
+        assert reader.read("gpu-03") is None

@@ -1,4 +1,4 @@
-"""Real stores scrape simulated agents in trouble: what is found through them is what is found by asking the agents."""
+"""Real metrics stores scrape simulated agents: findings equal those of polling the agents directly."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
-from monitor.detect.base import RuleContext
+from monitor.detect.base import Situation
 from monitor.detect.engine import History, detect
-from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
+from monitor.detect.meta.monitor import AFTER, GRACE, Sight, with_own
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
@@ -37,7 +37,7 @@ SOON = {
     "agent_silent": {"silent_after": "4s"},
     "pod_pending": {"waiting": "1s"},
 }
-# Where agents are found by their pods, targets have labels that series of agents have too.
+# With discovery of pods, targets have labels that series of agents have too.
 LIKE_A_POD = {"namespace": "ops", "pod": "gpuwarden-agent-x", "container": "agent", "node": "as-kubernetes-says"}
 EXPECTED = {
     "agent-silent", "disk-full", "gpu-fault", "gpu-idle", "gpu-zombie", "image-oversize", "image-pull", "node-down",
@@ -51,7 +51,7 @@ def _go_wrong(stage: Stage) -> None:
             outage.begin(stage)
     stage.cluster.nodes["gpu01"].cards[0].lost = True
     disk = stage.cluster.nodes["gpu04"].runtime_disk
-    disk.used, disk.growth = 0.92 * disk.size, 0.0  # what moves is not the same at the same moment
+    disk.used, disk.growth = 0.92 * disk.size, 0.0  # a moving value would differ between the sources
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def stores(story: Story, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
         }
 
 
-class Way:
-    """One way to see the cluster, and what the rules find on it."""
+class View:
+    """One configuration of the cluster view, and the findings on it."""
 
     def __init__(self, story: Story, folder: Path, **daemon: Any) -> None:
         written = settings(story, folder, Listen(host="127.0.0.1", port=0), "en")
@@ -86,9 +86,9 @@ class Way:
         self._limits = self.config.daemon.rules.limits()
         self._history = History()
 
-    def __enter__(self) -> Way:
+    def __enter__(self) -> View:
         self.cluster.start()
-        self.cluster.wait_settled(10)
+        self.cluster.wait_settled(30)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -96,7 +96,7 @@ class Way:
 
     def find(self) -> tuple[Finding, ...]:
         world = world_of(self.cluster, self.config.daemon.gpu_resource)
-        found = detect(RULES, self._limits, RuleContext(world, time.time()), self._history)
+        found = detect(RULES, self._limits, Situation(world, time.time()), self._history)
         self._history = found.history
         return found.findings
 
@@ -113,18 +113,18 @@ def through(store: Store) -> dict[str, Any]:
 
 def test_the_findings_are_the_same_through_each_store(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
     with contextlib.ExitStack() as stack:
-        direct = stack.enter_context(Way(story, tmp_path))
-        others = {kind: stack.enter_context(Way(story, tmp_path, **through(stores[kind]))) for kind in KINDS}
+        direct = stack.enter_context(View(story, tmp_path))
+        others = {kind: stack.enter_context(View(story, tmp_path, **through(stores[kind]))) for kind in KINDS}
         differ: dict[str, Any] = {}
 
         def same() -> bool:
             differ.clear()
             wanted, cards = direct.found(), direct.cards()
-            for kind, way in others.items():
-                if found := way.found() ^ wanted:
+            for kind, view in others.items():
+                if found := view.found() ^ wanted:
                     differ[kind] = found
-                elif way.cards() != cards:
-                    differ[kind] = set(way.cards()) ^ set(cards)
+                elif view.cards() != cards:
+                    differ[kind] = set(view.cards()) ^ set(cards)
             differ["missing"] = EXPECTED - {rule for rule, *_ in wanted}
             return not any(differ.values())
 
@@ -135,40 +135,40 @@ def test_the_findings_are_the_same_through_each_store(story: Story, stores: dict
 
 
 def test_a_store_that_is_gone_is_one_trouble(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
-    """The cards become unknown, as those of silent agents do; nobody says that every agent is silent."""
-    with Way(story, tmp_path, **through(stores["prometheus"])) as way:
-        wait_until(lambda: _silent(way) == {"gpu06"}, 30, "the one agent that is silent is found")
-        assert {source.name for source in way.cluster.view.sources} >= {"prometheus", "agents"}
+    """The GPUs become unknown, as with silent agents, but no finding says that every agent is silent."""
+    with View(story, tmp_path, **through(stores["prometheus"])) as view:
+        wait_until(lambda: _silent(view) == {"gpu06"}, 60, "the one agent that is silent is found")
+        assert {source.name for source in view.cluster.view.sources} >= {"prometheus", "agents"}
         stores["prometheus"].kill()
-        wait_until(lambda: {state for *_, state in way.cards()} == {GpuState.UNKNOWN}, 40, "no card is known")
-        assert _silent(way) == {"gpu06"}
-        sources = {source.name: source for source in way.cluster.view.sources}
+        wait_until(lambda: {state for *_, state in view.cards()} == {GpuState.UNKNOWN}, 60, "no GPU is known")
+        assert _silent(view) == {"gpu06"}
+        sources = {source.name: source for source in view.cluster.view.sources}
         assert "agents" not in sources
         assert "cannot be reached: Connection refused" in (sources["prometheus"].why or "")
         since = sources["prometheus"].since
         assert since is not None
-        now = since + max(BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS) + 1
-        sight = MonitorState(since - STARTUP_GRACE_SECONDS, now, way.cluster.view.sources, way.cluster.poller.facts())
-        (own,) = with_monitor_findings((), sight, now)
+        now = since + max(AFTER, GRACE) + 1
+        sight = Sight(since - GRACE, now, view.cluster.view.sources, view.cluster.poller.facts())
+        (own,) = with_own((), sight, now)
         assert (own.rule, own.cause) == ("monitor-blind", "prometheus")
 
 
-def _silent(way: Way) -> set[str]:
-    return {finding.labels["node"] for finding in way.find() if finding.rule == "agent-silent"}
+def _silent(view: View) -> set[str]:
+    return {finding.labels["node"] for finding in view.find() if finding.rule == "agent-silent"}
 
 
 def test_a_plan_is_made_from_what_the_agent_says_itself(story: Story, stores: dict[str, Store], tmp_path: Path) -> None:
-    """A store may be minutes behind: whatever is to be deleted is asked for where it is."""
-    with Way(story, tmp_path, **through(stores["victoria-metrics"])) as way:
-        wait_until(lambda: len(way.cluster.poller.facts()) == NODES, 30, "all agents are known")
-        known = next(fact for fact in way.cluster.poller.facts() if fact.node == "gpu01")
-        told = way.cluster.first_hand("gpu01")
+    """A store may be minutes behind, so deletions are planned from the agent itself."""
+    with View(story, tmp_path, **through(stores["victoria-metrics"])) as view:
+        wait_until(lambda: len(view.cluster.poller.facts()) == NODES, 60, "all agents are known")
+        known = next(fact for fact in view.cluster.poller.facts() if fact.node == "gpu01")
+        told = view.cluster.fetch_agent("gpu01")
         assert told is not None
         assert told.target == known.target
         assert told.snapshot is not None
         assert told.snapshot.at > (known.received_at or 0.0) - 1
-        silent = way.cluster.first_hand("gpu06")
+        silent = view.cluster.fetch_agent("gpu06")
         assert silent is not None
         assert silent.snapshot is None
         assert silent.error
-        assert way.cluster.first_hand("gpu99") is None
+        assert view.cluster.fetch_agent("gpu99") is None

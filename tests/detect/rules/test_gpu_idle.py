@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cluster.view import Memory
+from monitor.cluster.view import ViewMemory
 from monitor.detect.rules.gpu_idle import RULE, Limits
 from monitor.facts import HostFact, LogFact
 from monitor.facts.agents import AgentFact
@@ -50,7 +50,7 @@ class Case:
     name: str
     agent: AgentFact
     expect: tuple[tuple[str, str], ...] = ()
-    idle: Memory = field(default_factory=lambda: idle(1800, 0))
+    idle: ViewMemory = field(default_factory=lambda: idle(1800, 0))
     pod: PodFact = JOB
     memory: Any = None
     limits: Limits = Limits()  # noqa: RUF009  # frozen
@@ -112,7 +112,7 @@ def eight(*idle_for: float) -> Any:
     """A job with eight cards, idle for so long; 0 works."""
     facts = [card(index, utilization_ratio=0.0 if seconds else 0.9) for index, seconds in enumerate(idle_for)]
     known = [idle(seconds, index).cards for index, seconds in enumerate(idle_for) if seconds]
-    memory = Memory(cards={key: value for each in known for key, value in each.items()})
+    memory = ViewMemory(cards={key: value for each in known for key, value in each.items()})
     return situation(agent(*facts, devices=EIGHT), pods=(JOB,), memory=memory)
 
 

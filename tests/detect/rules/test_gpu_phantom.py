@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cluster.view import Memory
+from monitor.cluster.view import ViewMemory
 from monitor.detect.rules.gpu_phantom import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
@@ -16,7 +16,7 @@ from tests.detect.builders_gpu import after_silence, catalog_problems, causes, r
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
 GONE = pod("gone")
-MISSING = Memory(missing={GONE.uid: NOW - 900})
+MISSING = ViewMemory(missing={GONE.uid: NOW - 900})
 REFUSED = pod("refused", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)
 OLD = pod("old", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 3601)
 ELSEWHERE = pod("elsewhere", node="n2", phase="Failed", reason="UnexpectedAdmissionError", created_at=NOW - 60)

@@ -1,4 +1,4 @@
-"""gpu-zombie: who holds a card and is not alive any more."""
+"""gpu-zombie: GPUs held by pods that have ended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cluster.view import Memory
+from monitor.cluster.view import ViewMemory
 from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
@@ -20,13 +20,14 @@ DONE = pod("done", phase="Succeeded")
 LEAVING = pod("leaving", deletion_at=NOW - 600)
 LATE = pod("late", deletion_at=NOW - 599)
 GONE = pod("gone")
-MISSING = Memory(missing={GONE.uid: NOW - 300})
+MISSING = ViewMemory(missing={GONE.uid: NOW - 300})
 LONG = {f"n1/0/{name}": NOW - 60 for name in ("team/done", "uid-gone")}
 SHORT = {key: at + 1 for key, at in LONG.items()}
 
 
-def of(who: Any, **fields: Any) -> Any:
-    return process(pod_uid=who.uid, container_id="c" * 64, **fields)
+def of(owner: Any, **fields: Any) -> Any:
+    """Process of a pod."""
+    return process(pod_uid=owner.uid, container_id="c" * 64, **fields)
 
 
 @dataclass(frozen=True)
@@ -35,25 +36,25 @@ class Case:
     agent: AgentFact
     expect: tuple[str, ...]
     memory: Any = field(default_factory=lambda: LONG)
-    before: Memory = MISSING
+    before: ViewMemory = MISSING
 
 
 CASES = (
     Case("the pod finished a minute ago", agent(card(), processes=(of(DONE),)), ("pod-finished",)),
-    Case("just below", agent(card(), processes=(of(DONE),)), (), memory=SHORT),
+    Case("just below the limit", agent(card(), processes=(of(DONE),)), (), memory=SHORT),
     Case("seen for the first time", agent(card(), processes=(of(DONE),)), (), memory=None),
-    Case("the join saw it already", agent(card(), processes=(of(DONE),)), ("pod-finished",),
+    Case("the view has reported it already", agent(card(), processes=(of(DONE),)), ("pod-finished",),
          memory=None, before=remembered("zombie", 61)),
     Case("the pod was deleted", agent(card(), processes=(of(GONE),)), ("pod-deleted",)),
     Case("terminating for ten minutes", agent(card(), processes=(of(LEAVING),)), ("pod-terminating",)),
     Case("terminating, just below", agent(card(), processes=(of(LATE),)), ()),
     Case("terminating, no process, still allocated", agent(card(), devices=(device(LEAVING),)), ("pod-terminating",)),
-    Case("finished, no process, still allocated: the kubelet frees it when it needs it",
+    Case("finished, no process, still allocated: the kubelet frees it on demand",
          agent(card(), devices=(device(DONE),)), ()),
     Case("a live pod", agent(card(), processes=(of(LIVE),), devices=(device(LIVE),)), ()),
-    Case("also on a card that is faulty", agent(card(row_remaps=RowRemapFact(corrected=0, uncorrected=1, pending=True,
+    Case("on a faulty GPU", agent(card(row_remaps=RowRemapFact(corrected=0, uncorrected=1, pending=True,
          failed=False)), processes=(of(DONE),)), ("pod-finished",)),
-    Case("two pods on a shared card", agent(card(), processes=(of(DONE), of(GONE, pid=101))),
+    Case("two pods on a shared GPU", agent(card(), processes=(of(DONE), of(GONE, pid=101))),
          ("pod-finished", "pod-deleted")),
     Case("garbage in the memory", agent(card(), processes=(of(DONE),)), (), memory={"n1/0/team/done": "x", "y": []}),
 )  # fmt: skip
@@ -92,7 +93,7 @@ FINISHED = situation(agent(card(), processes=(of(DONE),)), pods=PODS)
 HUNG = CollectorFact(name="gpu_processes", outcome="ok", interval_seconds=15, hung_since=NOW - 90)
 HIDDEN = {
     "the agent is silent": situation(agent(card(), processes=(of(DONE),), received_at=NOW - 90), pods=PODS),
-    "Kubernetes cannot be asked": situation(agent(card(), processes=(of(DONE),)), pods=PODS, pods_known=False),
+    "Kubernetes is out of reach": situation(agent(card(), processes=(of(DONE),)), pods=PODS, pods_known=False),
     "processes cannot be read": situation(agent(card(), processes=None, collectors=(HUNG,)), pods=PODS),
 }
 
@@ -113,11 +114,11 @@ def test_words() -> None:
 
 
 def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
-    """An agent that falls silent as a pod ends is believed for a minute: its last word is older than the end."""
+    """An agent that falls silent as a pod ends is trusted for a minute, but its last report is older than the end."""
     heard = agent(card(), processes=(of(DONE),))
     noticed = (heard.received_at or NOW) + 1
     later = noticed + 60
-    view = situation(heard, pods=PODS, now=noticed).world.view  # joined before the agent counts as silent
+    view = situation(heard, pods=PODS, now=noticed).world.view  # built before the agent counts as silent
     early = replace(situation(heard, pods=PODS), now=later)
     early = replace(early, world=replace(early.world, view=view))
     assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []

@@ -1,5 +1,5 @@
-"""A node's snapshot out of the series that its agent exposes, as a metrics store gives them back. Pure.
+"""Rebuilds the snapshot of a node from the series that its agent exposes.
 
-`thing` says how a table of series is written, the tables say which series carries which field, `rebuild` follows them.
-The agent writes the series (`monitor.agent.metrics`); a test renders and rebuilds snapshots, so that both stay in step.
+`thing` defines the form of the tables, the tables map series to fields, and `rebuild` applies them. The agent writes
+the series (`monitor.agent.metrics`); a test renders and rebuilds snapshots, so that both stay consistent.
 """

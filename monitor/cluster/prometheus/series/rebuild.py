@@ -1,4 +1,4 @@
-"""Samples -> NodeSnapshot, by the tables. Series that no table names are passed over, so agents may be newer."""
+"""Rebuilds a NodeSnapshot from samples, by the tables. Unknown series of newer agents are ignored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 Sample = tuple[str, Labels, float]  # name, labels, value
 KNOWN = "gpuwarden_part_known"
 EMPTY: dict[str, Callable[[], Any]] = {"gpu": lambda: {"gpus": []}, "xid": dict, "kubelet": dict}
-# Facts that are one thing and not many, and that no node has without these fields.
+# Single facts that are dropped unless their required fields are known.
 WHOLE = {thing.path: thing.fact for thing in (table_node.HOST, table_storage.ACTIONS)}
 
 FAST: tuple[Thing, ...] = (*table_node.THINGS, *table_storage.THINGS)
@@ -29,12 +29,12 @@ SLOW_FAMILIES = (
 
 
 class SeriesError(Exception):
-    """The series of a node do not make a snapshot. The text says why."""
+    """The series of a node do not make a snapshot."""
 
 
 def rebuild(samples: Iterable[Sample]) -> NodeSnapshot:
-    """Given the samples of one agent, return the snapshot that they were rendered from. Raise SeriesError."""
-    draft = _Draft()
+    """Snapshot from which the samples of one agent were rendered. Raise SeriesError."""
+    draft = _SnapshotDraft()
     try:
         for name, labels, value in samples:
             draft.take(name, labels, value)
@@ -44,27 +44,24 @@ def rebuild(samples: Iterable[Sample]) -> NodeSnapshot:
 
 
 def merge(fast: NodeSnapshot, slow: NodeSnapshot | None) -> NodeSnapshot:
-    """Given a snapshot without its slow parts, and one that has them, return both in one. What is unknown now stays so.
-
-    The parts of the fast one that are known are known to be empty, or not looked at yet.
-    """
+    """Snapshot `fast` with the slow parts of `slow`. Parts that are unknown in `fast` stay unknown."""
     if slow is None:
         return msgspec.structs.replace(fast, **dict.fromkeys(table_storage.SLOW_PARTS))
     parts = {part: getattr(slow, part) for part in table_storage.SLOW_PARTS if getattr(fast, part) is not None}
     return msgspec.structs.replace(fast, **parts)
 
 
-class _Draft:
-    """A snapshot in the making."""
+class _SnapshotDraft:
+    """Snapshot under construction."""
 
     def __init__(self) -> None:
         self._root: Record = {}
         self._known: set[str] = set()
-        # Everything that there are many of: what it is, who has it, under which name, and the records.
+        # Repeated objects: kind, parent, field of the parent, and records.
         self._many: list[tuple[Thing, Record, str, dict[tuple[str, ...], Record]]] = []
 
     def take(self, name: str, labels: Labels, value: float) -> None:
-        """Take one sample."""
+        """Add one sample."""
         if name == KNOWN:
             self._known.add(labels.get("part", ""))
             return
@@ -73,7 +70,7 @@ class _Draft:
             _apply(found, self._record(found.place, labels), labels, value)
 
     def _record(self, place: _Place, labels: Labels) -> Record:
-        """Return the thing that the labels name; it begins to exist."""
+        """Record that the labels identify; it is created if needed."""
         record = self._root
         for name, keys, thing in place:
             records = record.get(name)
@@ -110,7 +107,7 @@ class _Draft:
             raise SeriesError(f"its series make no snapshot: {error}") from None
 
     def _mend(self, root: Record) -> None:
-        """Mend what has no series when it is empty, and drop what lacks something that it always has."""
+        """Add empty parts that have no series, and drop parts without their required fields."""
         if "gpu" in root:
             root["gpu"].setdefault("gpus", [])
         if "host" in root and isinstance(root["host"], dict):
@@ -124,7 +121,7 @@ class _Draft:
             recent.sort(key=lambda event: event["at"])
 
 
-def _apply(rule: _Rule, record: Record, labels: Labels, value: float) -> None:
+def _apply(rule: _FamilyRule, record: Record, labels: Labels, value: float) -> None:
     if rule.last is not None:
         holder = record if rule.way is None else record.setdefault(rule.way, {})
         holder[rule.last.format_map(labels) if rule.spelled else rule.last] = int(value) if rule.truth else value
@@ -138,7 +135,7 @@ def _apply(rule: _Rule, record: Record, labels: Labels, value: float) -> None:
 
 
 def _complete(record: Record, thing: Thing) -> bool:
-    """Finish a record, and return whether it has all that it cannot be without. Half of it would be a wrong one."""
+    """Finish a record, and return whether it has all required fields."""
     for part, fact in thing.parts.items():
         if part in record and not _REQUIRED[fact] <= record[part].keys():
             del record[part]
@@ -155,13 +152,13 @@ def _natural(key: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     return tuple((len(text) if text.isdecimal() else 0, text) for text in key)
 
 
-_Place = tuple[tuple[str, tuple[str, ...], Thing | None], ...]  # a name, the labels that tell many apart, what they are
+_Place = tuple[tuple[str, tuple[str, ...], Thing | None], ...]  # field, labels that identify the object, kind
 _ALWAYS = ("node", "at", "agent_version", "schema", "boot_id", "collectors")
 _BY_PATH = {thing.path: thing for thing in (*FAST, *SLOW)}
 
 
 def _place(path: str) -> _Place:
-    """Given a path as the tables have it, return its steps."""
+    """Steps of a path of the tables."""
     steps = []
     walked = ""
     for step in path.split(".") if path else ():
@@ -175,11 +172,11 @@ def _required(fact: type[Fact]) -> frozenset[str]:
     return frozenset(field.name for field in msgspec.structs.fields(fact) if field.required)
 
 
-class _Rule(NamedTuple):
-    """What to do with a sample of one family: a `Take`, ready for a million of them."""
+class _FamilyRule(NamedTuple):
+    """A `Take` compiled for one family."""
 
     place: _Place
-    way: str | None  # the part of the thing that the value goes into
+    way: str | None  # part of the object that contains the field
     last: str | None  # the field
     spelled: bool  # whether labels are in the name of the field
     truth: bool
@@ -188,20 +185,20 @@ class _Rule(NamedTuple):
     each: tuple[str, str] | None
 
 
-def _rule(path: str, take: Take) -> _Rule:
+def _rule(path: str, take: Take) -> _FamilyRule:
     way, _, last = (take.value or "").rpartition(".")
     words = tuple(take.words.items())
-    return _Rule(_place(path), way or None, last or None, "{" in last, take.truth, words, take.known, take.each)
+    return _FamilyRule(_place(path), way or None, last or None, "{" in last, take.truth, words, take.known, take.each)
 
 
 def _reads(thing: Thing, take: Take) -> frozenset[str]:
-    """Return the labels of a family that mean something."""
+    """Labels of a family that are read."""
     spelled = (name for _, name, _, _ in Formatter().parse(take.value or "") if name)
     told_apart = (label for _, keys, _ in _place(thing.path) for label in keys)
     return frozenset((*told_apart, *thing.named.values(), *take.words.values(), *(take.each or ())[1:], *spelled))
 
 
-# What each family's labels mean something by, and all of these.
+# Labels that are read, by family and in total.
 READS = {KNOWN: frozenset({"part"})} | {
     family: _reads(thing, take) for thing in (*FAST, *SLOW) for family, take in thing.takes.items()
 }

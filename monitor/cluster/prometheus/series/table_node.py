@@ -1,4 +1,4 @@
-"""Which series carry what is known of a node's cards, processes and collectors."""
+"""Series of GPUs, processes and collectors of a node."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DRIVER = Thing(
     GpuInventory,
     {"gpuwarden_gpu_driver_info": words(driver_version="version", cuda_version="cuda_version")},
 )
-CARDS = Thing(
+GPUS = Thing(
     "gpu.gpus[gpu,uuid]",
     GpuFact,
     {
@@ -138,5 +138,5 @@ ALLOCATIONS = Thing(
 )  # fmt: skip
 
 THINGS = (
-    NODE, COLLECTORS, HOST, DRIVER, CARDS, MIGS, PROCESSES, XID_COUNTS, XID_EVENTS, ALLOCATIONS,
+    NODE, COLLECTORS, HOST, DRIVER, GPUS, MIGS, PROCESSES, XID_COUNTS, XID_EVENTS, ALLOCATIONS,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which series carry what is known of a node's containers, disks, images and registries."""
+"""Series of containers, disks, images and registries of a node."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from monitor.facts.workload import ContainerFact, ContainerUsageFact, LogFact, S
 
 
 def _container(record: Record) -> None:
-    """Outside of a pod, the label `container` is the name that the runtime knows it by."""
+    """Outside a pod, the label `container` is the name in the runtime."""
     if "pod_uid" not in record and "pod_name" not in record:
         record.pop("container", None)
 
 
 def _image(record: Record) -> None:
-    """The first name is on every series of an image, the others on their own. One without a name shows a digest."""
+    """The first name is on every series of an image, others have their own; an image without a name has a digest."""
     first = record.pop("first", None)
     others = sorted(record.pop("others", ()))
     record["names"] = ([first] if first is not None and "@" not in first else []) + others
@@ -204,6 +204,6 @@ VOLUMES = Thing(
 )
 
 THINGS = (CONTAINERS, USAGE, SHM, LOGS, DISKS, DISK_IO, MOUNTS, PROBES, ACTIONS)
-# What is many series and changes by the minute at most: it need not be asked for each time.
+# Many series that change at most once a minute are queried less often.
 SLOW_THINGS = (CACHES, IMAGES, RUNTIME_USAGE, VOLUMES, KUBELET, EVICTIONS)
 SLOW_PARTS = ("images", "runtime_usage", "kubelet")

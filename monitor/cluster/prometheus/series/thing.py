@@ -1,4 +1,4 @@
-"""How the tables are written: a kind of thing, where it belongs in a snapshot, and which series carry its fields."""
+"""Form of the tables: a kind of object, its position in a snapshot, and the series of its fields."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 
 from monitor.facts.base import Fact
 
-Record = dict[str, Any]  # a fact in the making: what msgspec makes facts of
+Record = dict[str, Any]  # fields of a fact, before conversion by msgspec
 
 
 @dataclass(frozen=True)
 class Take:
-    """What one series says of a thing.
+    """Mapping of one series to fields of an object.
 
-    `value` is the field that its value goes to; dots lead into a part of the thing, and `{label}` stands for the value
-    of a label. `truth` is for values that mean yes or no. `words` are fields that labels carry; an empty label says
-    nothing. `each` is a field that holds a label of every such series. `known` is a field that is known, if only to be
-    empty, because the series is there.
+    `value` is the field of its value; dots lead into a part of the object, and `{label}` stands for the value of a
+    label. `truth` marks boolean values. `words` maps fields to labels; empty labels are ignored. `each` is a field that
+    collects a label of every such series. `known` is a field that is at least empty if the series exists.
     """
 
     value: str | None = None
@@ -30,10 +29,10 @@ class Take:
 
 @dataclass(frozen=True)
 class Thing:
-    """A kind of thing. `path` is its place in the snapshot: `gpu.gpus[gpu,uuid]` are told apart by two labels.
+    """A kind of object. `path` is its position in the snapshot: two labels identify `gpu.gpus[gpu,uuid]`.
 
-    `named` are the fields that hold those labels. `parts` are its own parts that are facts with fields of their own
-    that they cannot be without. `tidy` is the last touch, where labels and fields do not map one to one.
+    `named` maps fields to those labels. `parts` are nested facts with required fields. `tidy` is applied last, where
+    labels and fields do not map one to one.
     """
 
     path: str
@@ -45,15 +44,15 @@ class Thing:
 
 
 def value(name: str) -> Take:
-    """The value is the field."""
+    """Field from the value."""
     return Take(value=name)
 
 
 def truth(name: str) -> Take:
-    """The value is the field: 1 is yes, 0 is no."""
+    """Boolean field from the value."""
     return Take(value=name, truth=True)
 
 
 def words(**fields: str) -> Take:
-    """Labels are fields."""
+    """Fields from labels."""
     return Take(words=fields)

@@ -1,4 +1,4 @@
-"""Snapshots of every shape, for what has to hold for all of them."""
+"""Hypothesis strategies for snapshots of every shape."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from monitor.facts.actions import ActionsFact
 from monitor.facts.gpu import MigFact, NvlinkFact
 from monitor.facts.node import CollectorFact
 
-# What the store does not give back, because nobody asks for it. A page, a rule or an explanation that begins to read
-# one of these takes it off this list and puts its series into the tables.
+# Fields that are not rebuilt from series, because no code reads them. Code that begins to read one removes it from this
+# list and adds its series to the tables.
 NOT_CARRIED: dict[type[msgspec.Struct], tuple[str, ...]] = {
     NodeSnapshot: ("schema",),
     CollectorFact: ("runs", "failures"),
@@ -49,13 +49,13 @@ NOT_CARRIED: dict[type[msgspec.Struct], tuple[str, ...]] = {
     ShmFact: ("pid",),
     DiskIoFact: ("in_flight",),
     MountFact: ("latency_seconds",),
-    # Cleanup reads these, from the agent itself.
+    # Cleanup reads these from the agent itself.
     ImageFact: ("digests", "created_at"),
     RuntimeUsageFact: ("layers_bytes", "build_cache_reclaimable_bytes"),
     VolumeFact: ("references",),
     ActionsFact: ("done", "failed", "running"),
 }
-# What tells things of a kind apart: no node has two that are alike in this.
+# Fields that identify an object: unique on a node.
 ALIKE: dict[type[msgspec.Struct], tuple[str, ...]] = {
     GpuProcessFact: ("gpu_uuid", "mig_uuid", "pid"),
     XidEvent: ("at",),
@@ -70,7 +70,7 @@ reals = st.floats(0, 1e15, allow_nan=False)
 
 
 def facts(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
-    """Return facts of a kind in every shape that an agent could report, without what is not carried."""
+    """Facts of a kind in every shape that an agent could report, without the fields that are not carried."""
     hints = typing.get_type_hints(kind)
     lost = NOT_CARRIED.get(kind, ())
     fields = {name: _of(hints[name]) for name in kind.__struct_fields__ if name not in lost}
@@ -79,7 +79,7 @@ def facts(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
 
 
 def snapshots(part: str) -> st.SearchStrategy[NodeSnapshot]:
-    """Return snapshots of which one part is known."""
+    """Snapshots with one known part."""
     hint = typing.get_type_hints(NodeSnapshot)[part]
     return st.builds(NodeSnapshot, node=texts, at=reals, agent_version=texts, **{part: _of(hint)})
 
@@ -107,7 +107,7 @@ def _several(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def _says_something(fact: msgspec.Struct) -> bool:
-    """What has a name and nothing else has no series; no agent reports it."""
+    """Whether a fact has more than a name: without values it has no series, and no agent reports it."""
     if isinstance(fact, EccFact | RetiredPagesFact):
         return any(getattr(fact, name) is not None for name in fact.__struct_fields__)
     if isinstance(fact, ContainerUsageFact | EvictionFact | VolumeFact):
@@ -118,13 +118,13 @@ def _says_something(fact: msgspec.Struct) -> bool:
 
 
 def _process(fact: GpuProcessFact) -> GpuProcessFact:
-    """How long a process is in a state matters only where it is in a bad one."""
+    """Make the state bad if its start is set: only then is it reported."""
     state = "D" if fact.state_since is not None else fact.state
     return msgspec.structs.replace(fact, state=state)
 
 
 def _container(fact: ContainerFact) -> ContainerFact:
-    """Containers of pods have a name in them. The sandbox, and it alone, says whose pod it is."""
+    """Containers of pods have a name in the pod. Only the sandbox has the user of the pod."""
     if fact.sandbox:
         return msgspec.structs.replace(fact, image=None, image_id=None, container=None, log_path=None, started_at=None)
     in_pod = fact.pod_uid or fact.pod_name
@@ -136,7 +136,7 @@ def _probe(fact: ProbeFact) -> ProbeFact:
 
 
 def _image(fact: ImageFact) -> ImageFact:
-    """A name with an @ in it is a digest."""
+    """Remove @ from names, which marks a digest."""
     return msgspec.structs.replace(fact, names=tuple(name.replace("@", "_") for name in fact.names[:1]))
 
 

@@ -1,4 +1,4 @@
-"""A snapshot that was rendered, scraped and rebuilt is the snapshot, in all that anybody reads."""
+"""A snapshot that is rendered, scraped and rebuilt is unchanged, except for fields that no code reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import AgentMetrics
+from monitor.agent.metrics import Exposition
 from monitor.cluster.prometheus.series.rebuild import (
     FAST_FAMILIES,
     OWN_LABELS,
@@ -27,8 +27,8 @@ from tests.support.snapshots import AT, full_snapshot
 
 
 def scraped(snapshot: NodeSnapshot) -> list[Sample]:
-    """Return the samples that a scrape of this agent gives. A store keeps no label that is empty."""
-    families = text_string_to_metric_families(AgentMetrics().render(snapshot).decode())
+    """Samples of a scrape of this agent. Stores drop empty labels."""
+    families = text_string_to_metric_families(Exposition().render(snapshot).decode())
     return [
         (sample.name, {name: value for name, value in sample.labels.items() if value}, sample.value)
         for family in families
@@ -37,7 +37,7 @@ def scraped(snapshot: NodeSnapshot) -> list[Sample]:
 
 
 def in_any_order(value: Any) -> Any:
-    """Return a fact as plain values whose order does not matter: series have none."""
+    """Fact as plain values in a canonical order, since series have none."""
     if isinstance(value, msgspec.Struct):
         return in_any_order(msgspec.to_builtins(value))
     if isinstance(value, dict):
@@ -46,7 +46,7 @@ def in_any_order(value: Any) -> Any:
 
 
 def lost(value: Any) -> Any:
-    """Return a fact without what is not carried."""
+    """Fact without the fields that are not carried."""
     if isinstance(value, tuple):
         return tuple(map(lost, value))
     if not isinstance(value, msgspec.Struct):
@@ -91,7 +91,7 @@ def test_cards_come_in_their_order_and_an_image_under_its_first_name() -> None:
         node="n", at=AT, agent_version="1", gpu=GpuInventory(gpus=cards),
         images=(ImageCacheFact(runtime="docker", images=(image,)),),
     )  # fmt: skip
-    samples = sorted(scraped(snapshot), key=lambda sample: str(sample[1]))  # as stores sort them
+    samples = sorted(scraped(snapshot), key=lambda sample: str(sample[1]))  # in the order of stores
     assert rebuild(samples) == snapshot
 
 
@@ -102,7 +102,7 @@ def test_a_container_outside_of_a_pod_is_of_no_pod() -> None:
 
 
 def carried(value: Any) -> Iterator[tuple[type, str]]:
-    """Yield the fields of which a fact, or one in it, holds something."""
+    """Fields with a value of a fact and of its nested facts."""
     if isinstance(value, tuple):
         for each in value:
             yield from carried(each)
@@ -115,7 +115,7 @@ def carried(value: Any) -> Iterator[tuple[type, str]]:
 
 
 def test_the_list_of_what_is_not_carried_is_as_short_as_it_can_be() -> None:
-    """What comes back after all must not be on the list, and what is on it has to exist."""
+    """Fields that are carried must not be on the list, and fields on the list must exist."""
     back = set(carried(rebuild(scraped(full_snapshot()))))
     listed = {(kind, name) for kind, names in NOT_CARRIED.items() for name in names}
     assert not back & listed
@@ -124,7 +124,7 @@ def test_the_list_of_what_is_not_carried_is_as_short_as_it_can_be() -> None:
 
 
 def test_only_series_that_there_are_are_asked_for() -> None:
-    """A family or label that is in a table and that no agent has would be asked for in vain, for ever."""
+    """A family or label of a table that no agent exposes would be queried in vain."""
     samples = scraped(full_snapshot())
     names = {sample[0] for sample in samples}
     more = {"gpuwarden_image_name_info"}  # the full snapshot's image has one name

@@ -1,4 +1,4 @@
-"""One agent asked directly, where all others are known from a metrics store: what is deleted is planned from this."""
+"""Reads one agent directly while facts come from a metrics store: deletions are planned from this."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
 
-class FirstHand:
-    """Asks agents, from any number of threads. `agents` are those that are known."""
+class DirectAgentReader:
+    """Reads snapshots of agents, from any number of threads. `agents` are the known ones."""
 
     def __init__(
         self, settings: PollSettings, agents: Callable[[], tuple[AgentFact, ...]], fetch: Fetch | None = None
@@ -25,11 +25,11 @@ class FirstHand:
         self._decode = msgspec.json.Decoder(NodeSnapshot).decode
 
     def close(self) -> None:
-        """Break off whatever is being asked."""
+        """Break off all requests."""
         self._http.close()
 
-    def ask(self, node: str) -> AgentFact | None:
-        """Given a node, return what its agent says now; None if it has none. One that is silent has no snapshot."""
+    def read(self, node: str) -> AgentFact | None:
+        """Current fact of a node's agent, without a snapshot if it is silent; None if the node has no agent."""
         known = next((fact for fact in self._agents() if fact.node == node), None)
         if known is None:
             return None
@@ -40,7 +40,7 @@ class FirstHand:
             return AgentFact(target=known.target, node=node, silent_since=now, error=str(error), failures=1)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return AgentFact(target=known.target, node=node, silent_since=now, error="sent no snapshot", failures=1)
-        if snapshot.node != node:  # the address has become another's
-            said = "is the agent of another node"
-            return AgentFact(target=known.target, node=node, silent_since=now, error=said, failures=1)
+        if snapshot.node != node:  # the address now belongs to another agent
+            why = "is the agent of another node"
+            return AgentFact(target=known.target, node=node, silent_since=now, error=why, failures=1)
         return AgentFact(target=known.target, node=node, snapshot=snapshot, received_at=time.time())

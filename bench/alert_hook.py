@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.platforms import all_rules, required_fields
 from monitor.facts.kube import PodFact
 from monitor.kube import resources
 from monitor.kube.client import connect
@@ -61,7 +61,7 @@ def hook(kubeconfig: str) -> Iterator[Hook]:
 def _pods(kubeconfig: str) -> Iterator[ObjectStore[PodFact]]:
     """Follow the pods, so that each scrape finds them as they are at that moment."""
     store: ObjectStore[PodFact] = ObjectStore()
-    reflector = Reflector(connect(kubeconfig), resources.pods(to_keep(all_rules())), store)
+    reflector = Reflector(connect(kubeconfig), resources.pods(required_fields(all_rules())), store)
     reflector.start()
     try:
         if not reflector.wait_settled(SETTLE):

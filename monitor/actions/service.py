@@ -36,7 +36,7 @@ from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
 from monitor.kube.pod_writes import WriteResult, WriteState
-from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 
 CREW = 8  # pods that are deleted at the same time
 MOST_PODS, MOST_NODES = 1000, 200
@@ -104,8 +104,8 @@ class Hands:
 class Acts:
     """Shows and does what people ask for. For use from any thread."""
 
-    def __init__(self, cluster: Cluster, hands: Hands, record: Recording, leading: Leading | None = None) -> None:
-        self._leading = leading or Alone()
+    def __init__(self, cluster: Cluster, hands: Hands, record: Recording, leading: LeaderElector | None = None) -> None:
+        self._leading = leading or SingleReplica()
         self._cluster = cluster
         self._hands = hands
         self._record = record
@@ -126,7 +126,7 @@ class Acts:
             planned = self._plan(wanted, person)
             if expect is not None and expect != planned.digest:
                 raise ChangedError(shown(planned, lang, dry_run=True))
-        except (ValueError, RefusedError, ChangedError, NotLeadingError) as error:
+        except (ValueError, RefusedError, ChangedError, NotLeaderError) as error:
             self._record.write(person, peer, wanted.action, wanted.about, "refused", str(error))
             raise
         targets = " ".join(step.target for step in planned.steps)
@@ -194,7 +194,7 @@ class Acts:
             run = self._hands.releasing.release(wanted.node, wanted.gpu, by, keys)
         except ValueError as error:
             return dict.fromkeys(keys, WriteResult(WriteState.REFUSED, "changed", str(error)))
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             return dict.fromkeys(keys, _left(error))
         became = {
             entry.item.id: WriteResult(WriteState(entry.state), entry.outcome or entry.state, entry.message)
@@ -210,7 +210,7 @@ class Acts:
             return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
         try:
             self._leading.check()  # before each: many take their time
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             return _left(error)
         return self._hands.pods.delete(step.pod.namespace, step.pod.name, step.pod.uid)
 
@@ -219,12 +219,12 @@ class Acts:
             return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
         try:
             self._leading.check()
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             return _left(error)
         return self._hands.nodes.cordon(step.target, cordoned=cordoned)
 
 
-def _left(error: NotLeadingError) -> WriteResult:
+def _left(error: NotLeaderError) -> WriteResult:
     return WriteResult(WriteState.LATER, LEASE_LOST, str(error))
 
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 import msgspec
 
 from monitor.facts.cluster import GpuView, Holder, Identity
-from monitor.facts.cluster_facts import FINISHED, NOBODY
+from monitor.facts.cluster_facts import NO_IDENTITY
 from monitor.facts.gpu import GpuProcessFact, PodDeviceFact
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
@@ -71,7 +71,7 @@ class PodLookup:
     def fate(self, pod: PodFact | None, key: str | None, heard_at: float, now: float) -> PodFate:
         """Fate of a pod, or of the missing pod `key`, that a node named at `heard_at`."""
         if pod is not None:
-            if pod.phase in FINISHED:
+            if pod.finished:
                 return PodFate.FINISHED
             overdue = pod.deletion_at is not None and now - pod.deletion_at > self.terminating_grace
             return PodFate.TERMINATING if overdue else PodFate.LIVE
@@ -88,7 +88,7 @@ def holder_fate(holder: Holder, pod: PodFact | None) -> PodFate:
         return PodFate.LIVE if holder.live else PodFate.UNSURE
     if pod is None:
         return PodFate.DELETED
-    return PodFate.FINISHED if pod.phase in FINISHED else PodFate.TERMINATING
+    return PodFate.FINISHED if pod.finished else PodFate.TERMINATING
 
 
 def has_ended(holder: Holder) -> bool:
@@ -181,7 +181,7 @@ def merge_holders(claims: Sequence[GpuClaim], identities: Mapping[str, Identity]
 
 def _holder(claims: list[GpuClaim], identities: Mapping[str, Identity]) -> Holder:
     first = claims[0]
-    identity = identities.get(first.pod_uid or "", NOBODY)
+    identity = identities.get(first.pod_uid or "", NO_IDENTITY)
     pod = namespace = container = None
     for claim in claims:  # of each, the first that is known
         pod = pod or claim.pod_name

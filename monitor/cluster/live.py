@@ -32,8 +32,8 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import NamespaceFact, NodeFact, PodFact
 from monitor.kube.client import KubeApi
-from monitor.kube.informers import KubeWatch
-from monitor.kube.store import Change
+from monitor.kube.informers import KubeInformers
+from monitor.kube.store import ObjectChange
 
 log = logging.getLogger(__name__)
 COALESCE_SECONDS = 0.02  # changes that arrive together are joined together
@@ -68,7 +68,7 @@ class LiveCluster:
         self._settings = settings
         self._no_kubernetes = no_kubernetes
         self.api = api
-        self.kube = KubeWatch(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
+        self.kube = KubeInformers(api, required_fields(settings.rules), on_change=self._kube_changed) if api else None
         self.poller: AgentPoller | PrometheusNodes = (
             AgentPoller(settings.poll, self._targets, on_answer=self._agent_changed)
             if settings.prometheus is None
@@ -194,7 +194,7 @@ class LiveCluster:
             and pod.phase == "Running"
         }
 
-    def _kube_changed(self, resource: str, changes: Sequence[Change[Any]]) -> None:
+    def _kube_changed(self, resource: str, changes: Sequence[ObjectChange[Any]]) -> None:
         if resource in OWNER_RESOURCES:
             self._note_owners(changes)
         if resource not in ("pods", "nodes"):
@@ -210,7 +210,7 @@ class LiveCluster:
         if first:
             self._loop.wake()
 
-    def _note_owners(self, changes: Sequence[Change[Any]]) -> None:
+    def _note_owners(self, changes: Sequence[ObjectChange[Any]]) -> None:
         """Note objects with a new owner. Most changes, such as the progress of a Job, do not affect identities."""
         with self._pending:
             for change in changes:

@@ -22,7 +22,7 @@ from functools import lru_cache
 
 import msgspec
 
-from monitor.kube.decode.pod import Keep
+from monitor.kube.decode.pod import PodFieldFilter
 
 _WITH_KEY = ("label", "annotation", "env")
 _WITHOUT_KEY = ("namespace", "namespace-owner", "owner", "name")
@@ -88,10 +88,10 @@ def check_rule(rule: PlatformRule) -> None:
         parse_selector(text)
 
 
-def required_fields(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_REQUIRED) -> Keep:
+def required_fields(rules: Iterable[PlatformRule], also: Iterable[str] = ALSO_REQUIRED) -> PodFieldFilter:
     """Annotations and environment variables that the rules read from pods."""
     selectors = [parse_selector(text) for rule in rules for text in rule.selectors()]
-    return Keep(
+    return PodFieldFilter(
         annotations=frozenset(also).union(s.key for s in selectors if s.source == "annotation"),
         env=frozenset(s.key for s in selectors if s.source == "env"),
     )

@@ -14,7 +14,6 @@ import msgspec
 from monitor.cluster.holders import MIRROR_HASH
 from monitor.cluster.usage import MICRO_FACTOR, UsageTotals
 from monitor.facts.cluster import Identity, PodView, UsageView
-from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.kube import PodFact
 
 Identify = Callable[[PodFact], Identity]
@@ -176,7 +175,7 @@ class PodIndex:
 
 
 def _unfinished(pod: PodFact) -> bool:
-    return pod.phase not in FINISHED
+    return not pod.finished
 
 
 def _key(pod: PodFact) -> _Key:

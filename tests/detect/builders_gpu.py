@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from monitor.cluster.gpu_state import StateLimits
-from monitor.cluster.node_join import CardMemory
-from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
+from monitor.cluster.node_join import GpuMemory
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs, ViewMemory
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
 from monitor.detect.engine import History, detect
 from monitor.facts.agents import AgentFact
@@ -25,7 +25,7 @@ def situation(
     pods: tuple[PodFact, ...] = (),
     nodes: tuple[NodeFact, ...] | None = None,
     identities: dict[str, Identity] | None = None,
-    memory: Memory | None = None,
+    memory: ViewMemory | None = None,
     pods_known: bool = True,
     now: float = NOW,
 ) -> RuleContext:
@@ -35,8 +35,8 @@ def situation(
         nodes = tuple(node(name, cards_of(agents, name)) for name in sorted({each.node or "" for each in agents}))
     builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
-    around = Surroundings(sources=sources, pods_known=pods_known)
-    view = builder.build(Inputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
+    around = ClusterContext(sources=sources, pods_known=pods_known)
+    view = builder.build(ViewInputs(agents=agents, pods=pods, nodes=nodes, around=around), now)
     return RuleContext(make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
@@ -45,16 +45,16 @@ def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
     return len(found[0].gpus) if found and found[0] is not None else 8
 
 
-def remembered(state: str, seconds: float, index: int = 0, idle: float | None = None, name: str = "n1") -> Memory:
+def remembered(state: str, seconds: float, index: int = 0, idle: float | None = None, name: str = "n1") -> ViewMemory:
     """The join's memory of one card: in a state for so long, idle for so long."""
     idle_since = NOW - idle if idle is not None else None
-    return Memory(cards={f"{name}/{uuid(index, name)}": CardMemory(GpuState(state), NOW - seconds, idle_since)})
+    return ViewMemory(cards={f"{name}/{uuid(index, name)}": GpuMemory(GpuState(state), NOW - seconds, idle_since)})
 
 
-def idle(seconds: float, *indexes: int, name: str = "n1") -> Memory:
+def idle(seconds: float, *indexes: int, name: str = "n1") -> ViewMemory:
     """The join's memory of cards that have done nothing for so long."""
-    known = CardMemory(GpuState.BUSY, NOW - 90_000, NOW - seconds)
-    return Memory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
+    known = GpuMemory(GpuState.BUSY, NOW - 90_000, NOW - seconds)
+    return ViewMemory(cards={f"{name}/{uuid(index, name)}": known for index in indexes})
 
 
 def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, **exceptions: Any) -> RuleResult:

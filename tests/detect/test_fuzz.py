@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import monitor.detect.rules
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
+from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
-from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewInputs
 from monitor.detect.base import Rule, RuleContext
 from monitor.detect.engine import BROKEN, Detection, History, detect
 from monitor.facts.agents import AgentFact
@@ -120,7 +120,7 @@ def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
 @given(st.data())
 def test_any_snapshot(data: st.DataObject) -> None:
     """The view of odd snapshots is made as the daemon makes it."""
-    builder = ViewBuilder(lambda each: identify(each, nobody_known, PLATFORMS, {}))
+    builder = ViewBuilder(lambda each: identify(each, no_owners, PLATFORMS, {}))
     pods = (pod("p", node="n1", gpus=1, uid="uid-1", phase="Running"), data.draw(odd_facts.bent(TRAINING)))
     nodes = (node("n1"), node("n2", ready=None))
 
@@ -128,7 +128,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
         bent = data.draw(odd_facts.bent(full_snapshot()))
         agents = (_agent("n1", bent, now), _agent("n2", data.draw(odd_facts.of(NodeSnapshot)), now))
         agents += data.draw(some(AgentFact, 1))
-        view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
+        view = builder.build(ViewInputs(agents, pods, nodes, ClusterContext(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
         return situation(
             make_cluster_facts(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now

@@ -7,7 +7,7 @@ latency of a rule adds a limit, the interval of a collector, and a delay.
 from __future__ import annotations
 
 from monitor.alert.lifecycle import Timing
-from monitor.cluster.agents.poller import SLOWEST
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS
 from monitor.cluster.gpu_state import StateLimits
 from monitor.detect.base import Delay, Latency, RuleMetadata
 from monitor.detect.lib import growth
@@ -28,7 +28,7 @@ DELAY_SECONDS: dict[Delay | None, float] = {
     Delay.GRACE_PERIOD: GRACE,
     Delay.FAILED_RUN: 60.0,
     Delay.SERVICE_PROBE: PROBE,
-    Delay.AGENT_BACKOFF: SLOWEST * POLL,
+    Delay.AGENT_BACKOFF: MAX_SKIPPED_INTERVALS * POLL,
 }
 # Which of its two trends reports a disk depends on how fast it fills, not on the cause: within four hours or a day.
 # Steady growth takes an hour of fine steps or twelve coarse steps to see, a fall one fine step.

@@ -18,12 +18,12 @@ from monitor.alert.message.compose import Voice, compose
 from monitor.alert.model import Alert, Notification, Parcel
 from monitor.alert.notify import Book, Policy, decide
 from monitor.alert.routes import Route
-from monitor.cluster.agents.poller import SLOWEST, _failed
+from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS, _failed
 from monitor.cluster.identity import identify
-from monitor.cluster.owners import nobody_known
-from monitor.cluster.platforms import all_rules, to_keep
+from monitor.cluster.owners import no_owners
+from monitor.cluster.platforms import all_rules, required_fields
 from monitor.cluster.sources import agent_sources, kube_sources
-from monitor.cluster.view import Changes, Surroundings, ViewBuilder
+from monitor.cluster.view import ClusterContext, ViewBuilder, ViewChanges
 from monitor.config.agent import CollectorsConfig
 from monitor.config.alerts import AlertsConfig
 from monitor.config.daemon import AgentsConfig, DaemonConfig
@@ -59,7 +59,7 @@ POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
 KINDS: dict[str, stream.ObjectKind[Any]] = {
-    "pods": stream.pods(to_keep(PLATFORMS)),
+    "pods": stream.pods(required_fields(PLATFORMS)),
     "nodes": stream.NODES,
     "events": stream.EVENTS,
     "resourcequotas": stream.QUOTAS,
@@ -78,13 +78,13 @@ class Kube:
         for plural in KINDS:
             scene.objects.watch(plural, lambda line, plural=plural: self._lines.append((plural, line)))  # type: ignore[misc]  # of defaults mypy infers nothing
 
-    def follow(self) -> Changes:
+    def follow(self) -> ViewChanges:
         """Take in what was told since, and return what of it concerns the view."""
         pods: dict[str, Any] = {}
         nodes: dict[str, Any] = {}
         if not self._scene.api_up:
             self._down_since = self._down_since or self._scene.clock.now
-            return Changes()
+            return ViewChanges()
         self._down_since = None
         while self._lines:
             plural, line = self._lines.popleft()
@@ -101,7 +101,7 @@ class Kube:
                 nodes[event.fact.name] = fact
         oldest = self._scene.clock.now - EVENTS_KEPT
         self.facts["events"] = {uid: each for uid, each in self.facts["events"].items() if each.last_at >= oldest}
-        return Changes(pods=pods, nodes=nodes)
+        return ViewChanges(pods=pods, nodes=nodes)
 
     def sources(self) -> tuple[SourceFact, ...]:
         """Return how each kind is followed."""
@@ -151,7 +151,7 @@ class Agents:
                 fact = _failed(before, now, "connection refused")
             self._facts[node.name] = fact
             phase = number * POLL / len(self._scene.nodes)
-            moments = min(max(1, fact.failures - 1), SLOWEST)
+            moments = min(max(1, fact.failures - 1), MAX_SKIPPED_INTERVALS)
             self._due[node.name] = now - (now - phase) % POLL + moments * POLL
             news.append(fact)
         return tuple(news)
@@ -196,7 +196,7 @@ class Product:
         self._scene = scene
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
-        self._builder = ViewBuilder(lambda pod: identify(pod, nobody_known, PLATFORMS, {}))
+        self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
         self._history = History()
         self._timings = AlertsConfig().rules.timings()
         self._book = Book()
@@ -231,7 +231,7 @@ class Product:
         kube, news = self._kube.follow(), self._agents.ask()
         agents, sources = self._agents.facts(), self._kube.sources()
         facts = self._kube.facts
-        around = Surroundings(
+        around = ClusterContext(
             queues=tuple(facts["queues.scheduling.volcano.sh"].values()),
             sources=(*kube_sources(sources), *agent_sources(agents)),
             pods_known=self._scene.api_up,
@@ -239,7 +239,7 @@ class Product:
         due = now - self._joined_at >= CYCLE
         self._joined_at = now if due else self._joined_at
         again = frozenset(self._builder.node_names) if due else frozenset()
-        changes = Changes(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
+        changes = ViewChanges(pods=kube.pods, nodes=kube.nodes, agents=news, again=again, around=around)
         view = self._builder.update(changes, now)
         world = make_cluster_facts(
             pods=facts["pods"].values(),

@@ -10,9 +10,8 @@ from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.select import Cover
 from monitor.cluster.holders import zombie_holders
 from monitor.facts.cluster import GpuState, GpuView, Holder
-from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.gpu import GpuProcessFact
-from monitor.facts.kube import PodFact
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
 
 PROTECTIONS = (
     "exempt", "too-young", "busy", "job-busy", "draws-power", "terminating", "container-left", "platform", "unknown",
@@ -81,7 +80,7 @@ def _elsewhere(pod: PodFact, gpus: tuple[GpuView, ...]) -> Cover | None:
 
 def _terminating(pod: PodFact) -> Cover | None:
     """Protects a pod that is already terminating: whatever delays it must not be broken by force."""
-    return Cover("terminating") if pod.deletion_at is not None or pod.phase not in FINISHED else None
+    return Cover("terminating") if pod.deletion_at is not None or not pod.finished else None
 
 
 def idle_pods(context: GpuPlanContext) -> Iterator[GpuHold]:
@@ -135,7 +134,7 @@ def _working(context: GpuPlanContext, gpus: tuple[GpuView, ...]) -> Cover | None
 def _job_works(context: GpuPlanContext, holder: Holder, uid: str) -> Cover | None:
     """Protects a pod while another pod of its job works, may work, or has yet to start: the job needs all of them."""
     for other in context.pods_of_job.get((holder.namespace, holder.job or uid), ()):
-        if other.uid == uid or other.phase in FINISHED:
+        if other.uid == uid or other.phase in TERMINAL_PHASES:
             continue
         gpus = context.gpus_of.get(other.uid, ())
         if other.node is None or other.phase == "Pending" or any(gpu.state is GpuState.BUSY for gpu in gpus):

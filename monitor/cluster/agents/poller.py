@@ -19,8 +19,9 @@ from functools import partial
 import msgspec
 
 from monitor.base.active_clock import TICK_SECONDS, ActiveClock
+from monitor.base.peer_http import PeerTls
 from monitor.base.threads import Periodic, WorkerPool
-from monitor.cluster.agents.client import AgentError, AgentTls, HttpFetch
+from monitor.cluster.agents.client import AgentError, SnapshotClient
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
 
@@ -44,7 +45,7 @@ class PollSettings:
     limit: float
     crew: int
     token: str | None = field(repr=False)
-    tls: AgentTls | None = None
+    tls: PeerTls | None = None
 
 
 @dataclass(eq=False)
@@ -70,7 +71,7 @@ class AgentPoller:
     ) -> None:
         self._settings = settings
         self._targets = targets
-        self._http = HttpFetch(settings.limit, settings.token, settings.tls)
+        self._http = SnapshotClient(settings.limit, settings.token, settings.tls)
         self._fetch = fetch or self._http
         self._on_answer = on_answer
         self._lock = threading.Lock()

@@ -1,31 +1,31 @@
-"""Client of a metrics store with Prometheus' HTTP API, bounded in time and size.
+"""Questions to a metrics store that speaks Prometheus' HTTP API: bounded in time and size, errors in plain words.
 
-It uses no proxy and follows no redirect, because the credentials are for this address alone. Every query is for one
-moment, so that the results of several queries are consistent.
+No proxy is asked and no redirect is followed: the credentials are for this address alone. Every answer is for one
+moment, so that what several questions bring fits together.
 """
 
 from __future__ import annotations
 
-import time
+import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
-import requests
 
+from monitor.base.endpoint import Endpoint
+from monitor.base.http import exchange
 from monitor.cluster.prometheus.query import QuerySeries
 from monitor.probes.tcp import network_error
 
 MAX_BODY_BYTES = 256 * 1024 * 1024
-PIECE_BYTES = 256 * 1024
 MAX_ERROR_CHARS = 300
 NO_PROMETHEUS = "is no Prometheus: {path} gives {what}; daemon.prometheus.url is what comes before /api/v1"
 
 
 class StoreError(Exception):
-    """A query failed. `too_much`: a smaller query may succeed."""
+    """The store's answer could not be had, or not be used. `too_much`: a smaller question may be answered."""
 
     def __init__(self, text: str, too_much: bool = False) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class StoreSettings:
-    """Address and credentials. The token is read for each query: those of Kubernetes expire within the hour."""
+    """Which store, and who asks. The token is read anew for each question: those of Kubernetes change by the hour."""
 
     url: str
     limit: float
@@ -46,7 +46,7 @@ class StoreSettings:
 
 @dataclass(frozen=True)
 class StoreAnswer:
-    """Result of a query. `missing` is the part that a store of several could not answer."""
+    """What the store says. `missing` is what it could not ask itself, where it stands for several."""
 
     series: list[QuerySeries]
     missing: str | None = None
@@ -65,25 +65,17 @@ class _QueryBody(msgspec.Struct, rename={"is_partial": "isPartial"}):
 
 
 class MetricStore:
-    """Queries one store. Used from one thread."""
+    """Asks one store. Used from one thread."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._settings = settings
         self._url = f"{settings.url.rstrip('/')}/api/v1/query"
         self.name = urlsplit(settings.url).netloc
         self._decode = msgspec.json.Decoder(_QueryBody).decode
-        self._session = requests.Session()
-        self._session.trust_env = False
-        self._session.verify = settings.ca_file or True
-        self._session.headers.update({"User-Agent": "gpuwarden"})
-
-    def close(self) -> None:
-        """Keep no connection."""
-        self._session.close()
 
     def query(self, expression: str, at: float) -> StoreAnswer:
-        """Series of an expression at a moment. Raise StoreError."""
-        # Without `nocache` VictoriaMetrics answers for half a minute ago.
+        """Given a question and a moment, return the series. Raise StoreError."""
+        # VictoriaMetrics would answer for half a minute ago; `nocache` says that we mean the moment that we name.
         form = {"query": expression, "time": f"{at:.3f}", "nocache": "1", "timeout": f"{self._settings.limit:g}s"}
         try:
             status, body = self._post(form)
@@ -91,48 +83,37 @@ class MetricStore:
             raise StoreError(self._says(self._unreachable(error))) from error
         answer = self._understood(status, body)
         if answer.is_partial:
-            # The series of one agent may be on several storage nodes: the result may be half of a snapshot.
+            # Series of one agent may be on several of its nodes: what is there may be half of a snapshot.
             raise StoreError(self._says("answers in part: one of its storage nodes does not answer"))
         missing = "; ".join(answer.warnings)[:MAX_ERROR_CHARS] if answer.warnings else None
         return StoreAnswer(answer.data.result if answer.data else [], missing)
 
     def _post(self, form: dict[str, str]) -> tuple[int, bytes]:
-        deadline = time.monotonic() + self._settings.limit
-        with self._session.post(
-            self._url,
-            data=form,
-            headers=self._headers(),
-            auth=self._auth(),
-            timeout=self._settings.limit,
-            allow_redirects=False,
-            stream=True,
-        ) as response:
-            body = bytearray()
-            for piece in response.iter_content(PIECE_BYTES):
-                body += piece
-                if time.monotonic() > deadline:
-                    raise TimeoutError("the answer does not come to an end")
-                if len(body) > MAX_BODY_BYTES:
-                    raise StoreError(self._says(f"answers with more than {MAX_BODY_BYTES >> 20} MiB"), too_much=True)
-            return response.status_code, bytes(body)
+        endpoint = Endpoint(self._url, timeout=self._settings.limit, ca_file=self._settings.ca_file)
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **self._headers()}
+        reply = exchange("POST", endpoint, urlencode(form).encode(), headers, max_bytes=MAX_BODY_BYTES + 1, direct=True)
+        if len(reply.body) > MAX_BODY_BYTES:
+            raise StoreError(self._says(f"answers with more than {MAX_BODY_BYTES >> 20} MiB"), too_much=True)
+        return reply.status, reply.body
 
     def _headers(self) -> dict[str, str]:
         try:
             token = self._settings.token()
         except ValueError as error:  # the token's file is gone
             raise StoreError(f"daemon.prometheus.token_file: {error}") from None
-        return {"Authorization": f"Bearer {token}"} if token else {}
-
-    def _auth(self) -> tuple[str, str] | None:
+        if token:
+            return {"Authorization": f"Bearer {token}"}
         if self._settings.username is None:
-            return None
+            return {}
         try:
-            return self._settings.username, self._settings.password() or ""
+            password = self._settings.password() or ""
         except ValueError as error:
             raise StoreError(f"daemon.prometheus.password_file: {error}") from None
+        login = f"{self._settings.username}:{password}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(login).decode()}"}
 
     def _understood(self, status: int, body: bytes) -> _QueryBody:
-        """Decode a response. Raise StoreError if it is an error, or not from a metrics store."""
+        """Given an answer, return what is in it. Raise StoreError if it is an error, or from somebody else."""
         try:
             answer = self._decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.cluster.holders import PodFate, ended_holders, has_process, holder_fate, processes_of
-from monitor.detect.base import Detected, Rule, Seconds, Situation
+from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -16,6 +16,7 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 CAUSES = (PodFate.FINISHED.value, PodFate.DELETED.value, PodFate.TERMINATING.value)
+FINISHED, DELETED, TERMINATING = CAUSES
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class _EndedHold:
         return f"{gpu_lib.card_key(self.gpu)}/{gpu_lib.pod_text(self.holder)}"
 
 
-def detect(situation: Situation, memory: Any) -> Detected:
+def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find GPUs held by pods that have ended."""
     reports = gpu_lib.reports_of(situation)
     blind = gpu_lib.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
@@ -52,10 +53,10 @@ def detect(situation: Situation, memory: Any) -> Detected:
         limit = limits.terminating_after if hold.fate is PodFate.TERMINATING else limits.finished_after
         if situation.now - since[hold.key] >= limit and _reported_since(hold.gpu, since[hold.key], reports):
             findings.append(_finding(hold, since[hold.key], situation.now, reports))
-    return Detected(findings=tuple(findings), memory=since, blind=blind.scopes)
+    return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _ended_holds(situation: Situation) -> Iterator[_EndedHold]:
+def _ended_holds(situation: RuleContext) -> Iterator[_EndedHold]:
     """Holds of ended pods; live pods that share the GPU are not affected."""
     view = situation.world.view
     gpus = [gpu for gpu in (view.gpus if view else ()) if gpu.state is not GpuState.UNKNOWN and ended_holders(gpu)]
@@ -114,4 +115,15 @@ def _pid(hold: _EndedHold, agent: AgentFact | None) -> int | None:
     return processes[0].pid if processes else next(iter(hold.gpu.pids), None)
 
 
-RULE = Rule("gpu-zombie", Limits, CAUSES, detect)
+RULE = Rule(
+    "gpu-zombie",
+    Limits,
+    CAUSES,
+    detect,
+    suppressed_by=("node-down",),
+    latency={
+        FINISHED: Latency("finished_after", Delay.FIRST_SEEN),
+        DELETED: Latency("finished_after", Delay.POD_GONE),
+        TERMINATING: Latency("terminating_after", Delay.GRACE_PERIOD, collector="pod_devices"),
+    },
+)

@@ -14,9 +14,9 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.root import Config
 from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.detect.engine import History, detect
-from monitor.detect.meta.monitor import AFTER, GRACE, Sight, with_own
+from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
@@ -96,7 +96,7 @@ class View:
 
     def find(self) -> tuple[Finding, ...]:
         world = world_of(self.cluster, self.config.daemon.gpu_resource)
-        found = detect(RULES, self._limits, Situation(world, time.time()), self._history)
+        found = detect(RULES, self._limits, RuleContext(world, time.time()), self._history)
         self._history = found.history
         return found.findings
 
@@ -147,9 +147,9 @@ def test_a_store_that_is_gone_is_one_trouble(story: Story, stores: dict[str, Sto
         assert "cannot be reached: Connection refused" in (sources["prometheus"].why or "")
         since = sources["prometheus"].since
         assert since is not None
-        now = since + max(AFTER, GRACE) + 1
-        sight = Sight(since - GRACE, now, view.cluster.view.sources, view.cluster.poller.facts())
-        (own,) = with_own((), sight, now)
+        now = since + max(BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS) + 1
+        sight = MonitorState(since - STARTUP_GRACE_SECONDS, now, view.cluster.view.sources, view.cluster.poller.facts())
+        (own,) = with_monitor_findings((), sight, now)
         assert (own.rule, own.cause) == ("monitor-blind", "prometheus")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.cluster.prometheus.series.rebuild import (
     FAST_FAMILIES,
     OWN_LABELS,
@@ -28,7 +28,7 @@ from tests.support.snapshots import AT, full_snapshot
 
 def scraped(snapshot: NodeSnapshot) -> list[Sample]:
     """Samples of a scrape of this agent. Stores drop empty labels."""
-    families = text_string_to_metric_families(Exposition().render(snapshot).decode())
+    families = text_string_to_metric_families(AgentMetrics().render(snapshot).decode())
     return [
         (sample.name, {name: value for name, value in sample.labels.items() if value}, sample.value)
         for family in families

@@ -29,7 +29,7 @@ from monitor.agent.settings import AgentSettings
 
 
 @dataclass(frozen=True)
-class Sources:
+class AgentDeps:
     """What collectors are made from: the settings, the runtimes, and what other collectors have read."""
 
     settings: AgentSettings
@@ -43,10 +43,10 @@ class Sources:
         return self.fresh("gpu_processes")
 
 
-Factory = Callable[[Sources], Collector]
+CollectorFactory = Callable[[AgentDeps], Collector]
 
 # In the order in which they start; a collector that uses another's reading names it and waits for its first run.
-COLLECTORS: tuple[tuple[Factory, tuple[str, ...]], ...] = (
+COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
     (lambda s: HostCollector(s.settings.paths), ()),
     (lambda _: GpuCollector(), ()),
     (lambda s: GpuProcessesCollector(s.settings.paths.proc), ()),
@@ -70,7 +70,7 @@ def build_runner(settings: AgentSettings) -> Runner:
     """Given settings, return a runner with every enabled collector, not started yet."""
     workers: dict[str, Worker] = {}
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
-    sources = Sources(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
+    sources = AgentDeps(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
     for factory, after in COLLECTORS:
         collector = factory(sources)
         schedule = settings.collectors[collector.name]

@@ -18,10 +18,10 @@ import msgspec
 from monitor.base.clock import Clock
 from monitor.base.msgspec_types import know_types
 
-Value = str | int | float | bool | None
+JournalValue = str | int | float | bool | None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line. `action` is set on intents, `outcome` on what ended; both carry what belongs to it."""
 
     at: float
@@ -29,10 +29,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: Literal["intend", "done"]
     action: str = ""
     outcome: str = ""
-    what: dict[str, Value] = msgspec.field(default_factory=dict)
+    what: dict[str, JournalValue] = msgspec.field(default_factory=dict)
 
 
-class Journal:
+class ActionJournal:
     """An append-only file, made when it is first written to. Safe to use from several threads."""
 
     def __init__(self, path: str, clock: Clock = time) -> None:
@@ -40,19 +40,19 @@ class Journal:
         self._clock = clock
         self._lock = threading.Lock()
 
-    def intend(self, action: str, what: Mapping[str, Value]) -> str:
+    def intend(self, action: str, what: Mapping[str, JournalValue]) -> str:
         """Given what is about to be done, write that down and return its id. Raise OSError: then do not do it."""
         ident = uuid.uuid4().hex
-        self._append(Line(at=self._clock.time(), id=ident, step="intend", action=action, what=dict(what)))
+        self._append(JournalLine(at=self._clock.time(), id=ident, step="intend", action=action, what=dict(what)))
         return ident
 
-    def done(self, ident: str, outcome: str, what: Mapping[str, Value] | None = None) -> None:
+    def done(self, ident: str, outcome: str, what: Mapping[str, JournalValue] | None = None) -> None:
         """Given the id of an intent, write down how it ended. Raise OSError."""
-        self._append(Line(at=self._clock.time(), id=ident, step="done", outcome=outcome, what=dict(what or {})))
+        self._append(JournalLine(at=self._clock.time(), id=ident, step="done", outcome=outcome, what=dict(what or {})))
 
-    def open(self) -> tuple[Line, ...]:
+    def open(self) -> tuple[JournalLine, ...]:
         """Return the intents without an end, oldest first."""
-        begun: dict[str, Line] = {}
+        begun: dict[str, JournalLine] = {}
         for line in self.lines():
             if line.step == "intend":
                 begun[line.id] = line
@@ -60,9 +60,9 @@ class Journal:
                 begun.pop(line.id, None)
         return tuple(begun.values())
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[JournalLine]:
         """Yield all lines that are whole, oldest first."""
-        decoder = msgspec.json.Decoder(Line)
+        decoder = msgspec.json.Decoder(JournalLine)
         if not os.path.exists(self._path):
             return
         with open(self._path, "rb") as file:
@@ -72,7 +72,7 @@ class Journal:
                 except msgspec.DecodeError:
                     continue  # torn by a power cut, before its writer could act on it
 
-    def _append(self, line: Line) -> None:
+    def _append(self, line: JournalLine) -> None:
         raw = msgspec.json.encode(line) + b"\n"
         with self._lock:
             new = not os.path.exists(self._path)

@@ -10,17 +10,17 @@ import msgspec
 
 import monitor
 from monitor.agent.build import build_runner
-from monitor.agent.server import Actions, AgentServer, SwitchedOff
+from monitor.agent.server import ActionEndpoint, ActionsDisabled, AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.base.msgspec_types import know_types
 from monitor.base.signals import StopSignal
 from monitor.facts import ImageCacheFact, NodeSnapshot
 
 log = logging.getLogger(__name__)
-STATUS_EVERY = 60.0
+STATUS_INTERVAL_SECONDS = 60.0
 
 
-class Reader:
+class NodeReader:
     """The collectors of a node, and what they have read."""
 
     def __init__(self, settings: AgentSettings) -> None:
@@ -58,7 +58,7 @@ class RunningAgent:
 
     def __init__(self, settings: AgentSettings) -> None:
         """Raise OSError if the address cannot be listened on, or what actions need cannot be used."""
-        self._reader = Reader(settings)
+        self._reader = NodeReader(settings)
         self._actions = _make_actions(settings, self._reader)
         self._server = AgentServer(
             settings.listen_host,
@@ -87,13 +87,13 @@ class RunningAgent:
         self._reader.stop()
 
 
-def _make_actions(settings: AgentSettings, reader: Reader) -> Actions:
+def _make_actions(settings: AgentSettings, reader: NodeReader) -> ActionEndpoint:
     """Return who answers to those who want something done. Raise OSError if what has to be kept cannot be."""
     if not settings.actions.enabled:
-        return SwitchedOff()
-    from monitor.agent.actions.build import make_actions  # here: an agent that only reads does not pay for it
+        return ActionsDisabled()
+    from monitor.agent.actions.build import build_actions  # here: an agent that only reads does not pay for it
 
-    return make_actions(settings, reader.images)
+    return build_actions(settings, reader.images)
 
 
 def start(settings: AgentSettings) -> RunningAgent:
@@ -110,7 +110,7 @@ def main(settings: AgentSettings) -> int:
         log.error("cannot start on %s:%s: %s; see agent.listen", settings.listen_host, settings.listen_port, error)
         return 1
     log.info("agent of node %s on %s:%d", settings.node_name, *agent.address)
-    while not stop.wait(STATUS_EVERY):
+    while not stop.wait(STATUS_INTERVAL_SECONDS):
         log.info("%s", status_line(agent.snapshot()))
     agent.stop()
     log.info("stopped")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.agent.collectors import AbsentError, Collector
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from monitor.base.clock import Clock
 from monitor.facts import CollectorFact
 
@@ -42,7 +42,7 @@ class Worker:
     """One collector, its schedule and its thread."""
 
     def __init__(
-        self, collector: Collector, schedule: Schedule, *, after: Sequence[Worker] = (), clock: Clock = time
+        self, collector: Collector, schedule: CollectorSchedule, *, after: Sequence[Worker] = (), clock: Clock = time
     ) -> None:
         self.name = collector.name
         self._collector = collector

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     import ssl
 
 log = logging.getLogger(__name__)
-CLIENT_TIMEOUT = 15.0  # a client that says nothing for so long is dropped
+CLIENT_TIMEOUT_SECONDS = 15.0  # a client that says nothing for so long is dropped
 MAX_CONNECTIONS = 32
-MAX_BODY = 4 * 1024 * 1024  # the names of all images that a large cluster needs
-JSON = "application/json"
-ACTIONS = "/v1/actions"
+MAX_BODY_BYTES = 4 * 1024 * 1024  # the names of all images that a large cluster needs
+JSON_CONTENT_TYPE = "application/json"
+ACTIONS_PATH = "/v1/actions"
 
 
-class Reply(NamedTuple):
+class AgentReply(NamedTuple):
     """What is answered."""
 
     status: HTTPStatus
@@ -47,7 +47,7 @@ class Reply(NamedTuple):
     retry_after: float | None = None
 
 
-class Actions(Protocol):
+class ActionEndpoint(Protocol):
     """Whoever answers below /v1/actions: status, JSON, and after how many seconds to ask again."""
 
     def answer(
@@ -59,7 +59,7 @@ class Actions(Protocol):
     def stop(self) -> None: ...
 
 
-class SwitchedOff:
+class ActionsDisabled:
     """Actions that are not enabled: refused, and counted."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class SwitchedOff:
         """Nothing runs."""
 
 
-class Pages:
+class AgentRoutes:
     """What the server answers, apart from how."""
 
     def __init__(self, snapshot: Callable[[], NodeSnapshot], token: str | None) -> None:
@@ -88,14 +88,16 @@ class Pages:
         self._exposition = Exposition()
         self._encode = msgspec.json.Encoder().encode
 
-    def answer(self, path: str, authorization: str) -> Reply:
+    def answer(self, path: str, authorization: str) -> AgentReply:
         """Given a path and the Authorization header, return status, content type and body."""
         page = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
         if page is None:
-            return Reply(HTTPStatus.NOT_FOUND, JSON, b'{"error":"there are /metrics, /v1/snapshot and /healthz"}')
+            return AgentReply(
+                HTTPStatus.NOT_FOUND, JSON_CONTENT_TYPE, b'{"error":"there are /metrics, /v1/snapshot and /healthz"}'
+            )
         if path != "/healthz" and not self._authorized(authorization):
             text = b'{"error":"send the agent\'s token as Authorization: Bearer"}'
-            return Reply(HTTPStatus.UNAUTHORIZED, JSON, text)
+            return AgentReply(HTTPStatus.UNAUTHORIZED, JSON_CONTENT_TYPE, text)
         return page()
 
     def _authorized(self, authorization: str) -> bool:
@@ -105,27 +107,27 @@ class Pages:
         as_sent = given.strip().encode("latin-1", "replace")  # the server decodes headers as Latin-1
         return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
-    def _metrics(self) -> Reply:
-        return Reply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))
+    def _metrics(self) -> AgentReply:
+        return AgentReply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))
 
-    def _json(self) -> Reply:
-        return Reply(HTTPStatus.OK, JSON, self._encode(self._snapshot()))
+    def _json(self) -> AgentReply:
+        return AgentReply(HTTPStatus.OK, JSON_CONTENT_TYPE, self._encode(self._snapshot()))
 
-    def _health(self) -> Reply:
+    def _health(self) -> AgentReply:
         """The agent is well as long as it answers; a hung driver is the node's trouble and no reason to restart us."""
         hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
-        return Reply(HTTPStatus.OK, JSON, self._encode({"status": "ok", "hung": hung}))
+        return AgentReply(HTTPStatus.OK, JSON_CONTENT_TYPE, self._encode({"status": "ok", "hung": hung}))
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _AgentRequestHandler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
-    timeout = CLIENT_TIMEOUT
+    timeout = CLIENT_TIMEOUT_SECONDS
     server_version = "gpuwarden-agent"
     sys_version = ""
     disable_nagle_algorithm = True
-    server: _Server
+    server: _AgentHttpServer
 
     def do_GET(self) -> None:
         path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
@@ -138,29 +140,31 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if not _is_action(path):
             self.close_connection = True  # what it sent is not read
-            self._reply(Reply(HTTPStatus.METHOD_NOT_ALLOWED, JSON, b'{"error":"this can only be read"}'))
+            self._reply(
+                AgentReply(HTTPStatus.METHOD_NOT_ALLOWED, JSON_CONTENT_TYPE, b'{"error":"this can only be read"}')
+            )
             return
         body = self._body()
         if body is None:
             self.close_connection = True
-            text = f'{{"error":"send a body with its Content-Length, of at most {MAX_BODY} bytes"}}'
-            self._reply(Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JSON, text.encode()))
+            text = f'{{"error":"send a body with its Content-Length, of at most {MAX_BODY_BYTES} bytes"}}'
+            self._reply(AgentReply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JSON_CONTENT_TYPE, text.encode()))
             return
         self._reply(self._act("POST", path, body))
 
-    def _act(self, method: str, path: str, body: bytes) -> Reply:
+    def _act(self, method: str, path: str, body: bytes) -> AgentReply:
         authorization, peer = self.headers.get("Authorization", ""), str(self.client_address[0])
         status, said, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
-        return Reply(status, JSON, said, retry_after)
+        return AgentReply(status, JSON_CONTENT_TYPE, said, retry_after)
 
     def _body(self) -> bytes | None:
         """Return what was sent, or None if it does not say how long that is, or is too long."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length[:12]) > MAX_BODY:
+        if not length.isdecimal() or int(length[:12]) > MAX_BODY_BYTES:
             return None
         return self.rfile.read(int(length))
 
-    def _reply(self, reply: Reply) -> None:
+    def _reply(self, reply: AgentReply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -177,20 +181,22 @@ class _Handler(BaseHTTPRequestHandler):
         log.debug(format, *args)
 
 
-class _Server(ThreadingHTTPServer):
+class _AgentHttpServer(ThreadingHTTPServer):
     """A thread a connection, and a bound on them."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], pages: Pages, actions: Actions, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, address: tuple[str, int], pages: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.pages = pages
         self.actions = actions
         self._tls = tls
         self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__(address, _Handler)
+        super().__init__(address, _AgentRequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         if not self._places.acquire(blocking=False):
@@ -209,7 +215,7 @@ class _Server(ThreadingHTTPServer):
         if self._tls is None:
             super().finish_request(request, client_address)
             return
-        request.settimeout(CLIENT_TIMEOUT)
+        request.settimeout(CLIENT_TIMEOUT_SECONDS)
         with self._tls.wrap_socket(request, server_side=True) as secured:
             super().finish_request(secured, client_address)
 
@@ -227,12 +233,14 @@ class AgentServer:
         port: int,
         token: str | None,
         snapshot: Callable[[], NodeSnapshot],
-        actions: Actions | None = None,
+        actions: ActionEndpoint | None = None,
         tls: TlsSettings | None = None,
     ) -> None:
         """Raise OSError if the address cannot be listened on, or the certificate cannot be used."""
         context = tls_context(tls) if tls else None
-        self._server = _Server((host, port), Pages(snapshot, token), actions or SwitchedOff(), context)
+        self._server = _AgentHttpServer(
+            (host, port), AgentRoutes(snapshot, token), actions or ActionsDisabled(), context
+        )
         self._stopping = False
         self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
 
@@ -274,4 +282,4 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _is_action(path: str) -> bool:
-    return path == ACTIONS or path.startswith(f"{ACTIONS}/")
+    return path == ACTIONS_PATH or path.startswith(f"{ACTIONS_PATH}/")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of the structs below."""
 
 
-class Schedule(Settings, frozen=True, kw_only=True):
+class CollectorSchedule(SettingsStruct, frozen=True, kw_only=True):
     """When a collector runs, and after how many seconds a run counts as hung."""
 
     enabled: bool
@@ -21,7 +21,7 @@ class Schedule(Settings, frozen=True, kw_only=True):
     limit: float
 
 
-class Paths(Settings, frozen=True, kw_only=True):
+class Paths(SettingsStruct, frozen=True, kw_only=True):
     """Where the node is found. In a container these point at the host's directories."""
 
     proc: str
@@ -34,7 +34,7 @@ class Paths(Settings, frozen=True, kw_only=True):
     cri_sockets: tuple[str, ...]
 
 
-class ExpectedMount(Settings, frozen=True, kw_only=True):
+class ExpectedMount(SettingsStruct, frozen=True, kw_only=True):
     """A mount that has to be there. `write_test` writes and removes a small file each time."""
 
     path: str
@@ -42,7 +42,7 @@ class ExpectedMount(Settings, frozen=True, kw_only=True):
     write_test: bool
 
 
-class RegistryTarget(Settings, frozen=True, kw_only=True):
+class RegistryTarget(SettingsStruct, frozen=True, kw_only=True):
     """A registry that this node has to reach."""
 
     url: str
@@ -50,7 +50,7 @@ class RegistryTarget(Settings, frozen=True, kw_only=True):
     verify_tls: bool
 
 
-class TlsSettings(Settings, frozen=True, kw_only=True):
+class TlsSettings(SettingsStruct, frozen=True, kw_only=True):
     """The server's certificate. With a client CA, whoever connects has to have a certificate of it."""
 
     cert_file: str
@@ -58,7 +58,7 @@ class TlsSettings(Settings, frozen=True, kw_only=True):
     client_ca_file: str | None
 
 
-class ActionSettings(Settings, frozen=True, kw_only=True):
+class ActionSettings(SettingsStruct, frozen=True, kw_only=True):
     """Whether the agent does anything but read, and for whom."""
 
     enabled: bool
@@ -72,7 +72,7 @@ class ActionSettings(Settings, frozen=True, kw_only=True):
         return f"ActionSettings(enabled={self.enabled})"
 
 
-class AgentSettings(Settings, frozen=True, kw_only=True):
+class AgentSettings(SettingsStruct, frozen=True, kw_only=True):
     """Everything the agent needs to know."""
 
     node_name: str
@@ -81,7 +81,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     token: str | None
     log_level: str
     paths: Paths
-    collectors: dict[str, Schedule]
+    collectors: dict[str, CollectorSchedule]
     mounts: tuple[ExpectedMount, ...]
     registries: tuple[RegistryTarget, ...]
     probe_timeout: float

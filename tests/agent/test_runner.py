@@ -12,7 +12,7 @@ import pytest
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.runner import Runner, Worker
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from tests.support import wait_until
 from tests.support.clock import FakeClock
 
@@ -56,7 +56,7 @@ def stuck() -> Iterator[Stuck]:
 
 
 def worker(collect: Callable[[], Any], clock: FakeClock, name: str = "disk") -> Worker:
-    schedule = Schedule(enabled=True, interval=INTERVAL, limit=LIMIT)
+    schedule = CollectorSchedule(enabled=True, interval=INTERVAL, limit=LIMIT)
     return Worker(Scripted(collect, name), schedule, clock=clock)
 
 
@@ -211,7 +211,7 @@ def test_a_run_over_its_limit_is_hung_its_reading_goes_stale_and_it_recovers(clo
 
 def test_a_hung_collector_is_not_started_twice_and_the_others_carry_on(stuck: Stuck) -> None:
     rounds = []
-    quick = Schedule(enabled=True, interval=0.01, limit=0.02)
+    quick = CollectorSchedule(enabled=True, interval=0.01, limit=0.02)
     runner = Runner([Worker(stuck, quick), Worker(Scripted(lambda: rounds.append(1), "host"), quick)])
     runner.start()
     try:
@@ -228,7 +228,7 @@ def test_a_hung_collector_is_not_started_twice_and_the_others_carry_on(stuck: St
 
 
 def test_rounds_that_a_hang_swallowed_are_not_made_up_for(stuck: Stuck) -> None:
-    one = Worker(stuck, Schedule(enabled=True, interval=0.2, limit=0.1))
+    one = Worker(stuck, CollectorSchedule(enabled=True, interval=0.2, limit=0.1))
     one.start()
     try:
         time.sleep(1.0)  # five rounds
@@ -247,7 +247,7 @@ def test_a_collector_waits_for_the_first_run_of_those_it_uses() -> None:
         time.sleep(0.1)
         order.append("containers")
 
-    once = Schedule(enabled=True, interval=60, limit=5)
+    once = CollectorSchedule(enabled=True, interval=60, limit=5)
     first = Worker(Scripted(slow, "containers"), once)
     second = Worker(Scripted(lambda: order.append("shm"), "shm"), once, after=[first])
     runner = Runner([second, first])
@@ -261,8 +261,8 @@ def test_a_collector_waits_for_the_first_run_of_those_it_uses() -> None:
 
 def test_a_collector_does_not_wait_for_ever_for_one_that_hangs(stuck: Stuck) -> None:
     ran = threading.Event()
-    first = Worker(stuck, Schedule(enabled=True, interval=60, limit=0.1))
-    second = Worker(Scripted(ran.set, "shm"), Schedule(enabled=True, interval=60, limit=5), after=[first])
+    first = Worker(stuck, CollectorSchedule(enabled=True, interval=60, limit=0.1))
+    second = Worker(Scripted(ran.set, "shm"), CollectorSchedule(enabled=True, interval=60, limit=5), after=[first])
     runner = Runner([first, second])
     runner.start()
     try:
@@ -273,7 +273,7 @@ def test_a_collector_does_not_wait_for_ever_for_one_that_hangs(stuck: Stuck) -> 
 
 def test_a_stopped_runner_runs_nothing_more() -> None:
     runs = []
-    runner = Runner([Worker(Scripted(lambda: runs.append(1)), Schedule(enabled=True, interval=0.01, limit=1))])
+    runner = Runner([Worker(Scripted(lambda: runs.append(1)), CollectorSchedule(enabled=True, interval=0.01, limit=1))])
     runner.start()
     wait_until(lambda: runs, 5, "it ran")
     runner.stop()

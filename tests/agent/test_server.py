@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import requests
 
-from monitor.agent.server import MAX_CONNECTIONS, AgentServer, SwitchedOff
+from monitor.agent.server import MAX_CONNECTIONS, ActionsDisabled, AgentServer
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 from tests.support.snapshots import full_snapshot
@@ -114,7 +114,7 @@ def test_actions_are_refused_unless_they_are_enabled(server: AgentServer, method
 
 
 def test_what_is_asked_of_an_agent_that_does_not_act_is_counted() -> None:
-    off = SwitchedOff()
+    off = ActionsDisabled()
     assert off.fact() == ActionsFact(enabled=False)
     for _ in range(3):
         off.answer("POST", "/v1/actions", "", "127.0.0.1", b"")

@@ -15,14 +15,14 @@ from http import HTTPStatus
 from monitor.base.clock import Clock
 from monitor.facts.actions import ActionRequest
 
-LONGEST = 300.0  # seconds for which a request may be good
-SKEW = 30.0  # seconds by which the clocks of daemon and node may differ
-WINDOW = 60.0
+MAX_VALIDITY_SECONDS = 300.0  # seconds for which a request may be good
+MAX_CLOCK_SKEW_SECONDS = 30.0  # seconds by which the clocks of daemon and node may differ
+WINDOW_SECONDS = 60.0
 MAX_PEERS = 1024  # remembered of those who were refused
-_LONGEST_ID = 100
+_MAX_ID_CHARS = 100
 
 
-class RefusedError(Exception):
+class ActionRefusedError(Exception):
     """A request is refused. `reason` is a word that is counted; the text may be shown to whoever asked."""
 
     def __init__(self, reason: str, status: HTTPStatus, text: str, retry_after: float | None = None) -> None:
@@ -32,7 +32,7 @@ class RefusedError(Exception):
         self.retry_after = retry_after
 
 
-class Budget:
+class SlidingWindowLimit:
     """So many in a minute. Used under a lock."""
 
     def __init__(self, per_minute: int) -> None:
@@ -41,9 +41,9 @@ class Budget:
 
     def wait(self, now: float) -> float | None:
         """Return in how many seconds there is room for another one, or None if there is now."""
-        while self._times and now - self._times[0] >= WINDOW:
+        while self._times and now - self._times[0] >= WINDOW_SECONDS:
             self._times.popleft()
-        return None if len(self._times) < self._most else WINDOW - (now - self._times[0])
+        return None if len(self._times) < self._most else WINDOW_SECONDS - (now - self._times[0])
 
     def spend(self, now: float) -> None:
         self._times.append(now)
@@ -106,7 +106,7 @@ def _append(path: str, text: str) -> None:
         os.close(file)
 
 
-class Gate:
+class ActionAuthenticator:
     """Lets requests in, or raises RefusedError. Used from any thread."""
 
     def __init__(self, token: str, per_minute: int, used: UsedIds, clock: Clock = time) -> None:
@@ -114,8 +114,8 @@ class Gate:
         self._per_minute = per_minute
         self._used = used
         self._clock = clock
-        self._accepted = Budget(per_minute)
-        self._wrong: dict[str, Budget] = {}
+        self._accepted = SlidingWindowLimit(per_minute)
+        self._wrong: dict[str, SlidingWindowLimit] = {}
         self._lock = threading.Lock()
         self._refused: Counter[str] = Counter()
         self.refused_at: float | None = None
@@ -144,23 +144,23 @@ class Gate:
             if wrong is None:
                 if len(self._wrong) >= MAX_PEERS:
                     self._wrong.pop(next(iter(self._wrong)))
-                wrong = self._wrong[peer] = Budget(self._per_minute)
+                wrong = self._wrong[peer] = SlidingWindowLimit(self._per_minute)
             wrong.spend(now)
-        raise RefusedError("token", HTTPStatus.UNAUTHORIZED, "send the action token as Authorization: Bearer")
+        raise ActionRefusedError("token", HTTPStatus.UNAUTHORIZED, "send the action token as Authorization: Bearer")
 
     def admit(self, request: ActionRequest) -> None:
         """Let a request in that is good now and was not seen before, and remember it. Raise OSError too."""
-        if not (request.id.isascii() and request.id.isprintable() and 0 < len(request.id) <= _LONGEST_ID):
-            raise RefusedError("malformed", HTTPStatus.BAD_REQUEST, f"id: 1 to {_LONGEST_ID} ASCII characters")
-        check_times(request, self._clock.time())
+        if not (request.id.isascii() and request.id.isprintable() and 0 < len(request.id) <= _MAX_ID_CHARS):
+            raise ActionRefusedError("malformed", HTTPStatus.BAD_REQUEST, f"id: 1 to {_MAX_ID_CHARS} ASCII characters")
+        check_validity(request, self._clock.time())
         with self._lock:
             if request.id in self._used:
-                raise RefusedError("replayed", HTTPStatus.CONFLICT, f"{request.id} was used before")
+                raise ActionRefusedError("replayed", HTTPStatus.CONFLICT, f"{request.id} was used before")
             now = self._clock.monotonic()
             wait = self._accepted.wait(now)
             if wait is not None:
                 raise _too_many(f"more than {self._per_minute} actions a minute", wait)
-            self._used.add(request.id, request.expires_at + SKEW, self._clock.time())
+            self._used.add(request.id, request.expires_at + MAX_CLOCK_SKEW_SECONDS, self._clock.time())
             self._accepted.spend(now)
 
     def _is_token(self, authorization: str) -> bool:
@@ -169,16 +169,18 @@ class Gate:
         return hmac.compare_digest(as_sent, self._token) and scheme.lower() == "bearer"
 
 
-def check_times(request: ActionRequest, now: float) -> None:
+def check_validity(request: ActionRequest, now: float) -> None:
     """Raise RefusedError if a request is not good at this time, or would be for too long."""
-    if not 0 <= request.expires_at - request.issued_at <= LONGEST:
-        raise RefusedError("malformed", HTTPStatus.BAD_REQUEST, f"expires_at: at most {LONGEST:.0f} s after issued_at")
-    if now > request.expires_at + SKEW:
-        raise RefusedError("expired", HTTPStatus.GONE, f"it expired {now - request.expires_at:.0f} s ago")
-    if now < request.issued_at - SKEW:
+    if not 0 <= request.expires_at - request.issued_at <= MAX_VALIDITY_SECONDS:
+        raise ActionRefusedError(
+            "malformed", HTTPStatus.BAD_REQUEST, f"expires_at: at most {MAX_VALIDITY_SECONDS:.0f} s after issued_at"
+        )
+    if now > request.expires_at + MAX_CLOCK_SKEW_SECONDS:
+        raise ActionRefusedError("expired", HTTPStatus.GONE, f"it expired {now - request.expires_at:.0f} s ago")
+    if now < request.issued_at - MAX_CLOCK_SKEW_SECONDS:
         late = request.issued_at - now
-        raise RefusedError("expired", HTTPStatus.GONE, f"issued {late:.0f} s in the future: set the clocks")
+        raise ActionRefusedError("expired", HTTPStatus.GONE, f"issued {late:.0f} s in the future: set the clocks")
 
 
-def _too_many(text: str, wait: float) -> RefusedError:
-    return RefusedError("too-many", HTTPStatus.TOO_MANY_REQUESTS, text, retry_after=wait)
+def _too_many(text: str, wait: float) -> ActionRefusedError:
+    return ActionRefusedError("too-many", HTTPStatus.TOO_MANY_REQUESTS, text, retry_after=wait)

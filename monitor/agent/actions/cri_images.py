@@ -17,8 +17,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.actions.runtime_images import Hold, Ledger, Record, guarded
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.actions.runtime_images import ContainerdImageRecord, HoldJournal, ImageHold, remove_or_roll_back
 from monitor.agent.runtime.api import EngineError, GoneError, NotServedError
 from monitor.agent.runtime.containerd_native import AlreadyThereError, Containerd
 from monitor.agent.runtime.cri_channel import CriChannel
@@ -27,26 +27,26 @@ from monitor.agent.runtime.proto import cri_pb2 as pb
 from monitor.base.msgspec_types import know_types
 from monitor.facts import ImageFact
 
-_TIMEOUT = 120.0
-_LEASE = timedelta(minutes=15)
-_RETURN = 10.0  # seconds within which CRI has noticed that an image is back
-_MAKING = 10.0  # seconds that making a container may take
-_STALE = 300.0  # a lease that is older was left behind: the kubelet gives up after two minutes
+_TIMEOUT_SECONDS = 120.0
+_LEASE_DURATION = timedelta(minutes=15)
+_RELIST_SECONDS = 10.0  # seconds within which CRI has noticed that an image is back
+_CREATE_SECONDS = 10.0  # seconds that making a container may take
+_STALE_LEASE_SECONDS = 300.0  # a lease that is older was left behind: the kubelet gives up after two minutes
 _WITHOUT_LEASES = "this runtime has no leases: looked before and after"
 
 
-class _ImageConfig(msgspec.Struct):
+class _CriImageConfig(msgspec.Struct):
     labels: dict[str, str] | None = msgspec.field(name="Labels", default=None)
 
 
-class _ImageSpec(msgspec.Struct):
-    config: _ImageConfig | None = None
+class _CriImageSpec(msgspec.Struct):
+    config: _CriImageConfig | None = None
 
 
-class _ImageInfo(msgspec.Struct, rename="camel"):
+class _CriImageInfo(msgspec.Struct, rename="camel"):
     """The JSON in a verbose status of an image."""
 
-    image_spec: _ImageSpec | None = None
+    image_spec: _CriImageSpec | None = None
 
 
 class CriImages:
@@ -61,9 +61,9 @@ class CriImages:
 
     def labels(self, image: ImageFact) -> dict[str, str]:
         request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image.id), verbose=True)
-        reply = self._channel.call("ImageService/ImageStatus", request, pb.ImageStatusResponse, _TIMEOUT)
+        reply = self._channel.call("ImageService/ImageStatus", request, pb.ImageStatusResponse, _TIMEOUT_SECONDS)
         try:
-            spec = msgspec.json.decode(reply.info.get("info", ""), type=_ImageInfo).image_spec
+            spec = msgspec.json.decode(reply.info.get("info", ""), type=_CriImageInfo).image_spec
         except msgspec.MsgspecError as error:
             raise EngineError(f"{self._socket}: does not tell the labels of an image: {error}") from error
         if spec is None or spec.config is None:
@@ -71,8 +71,8 @@ class CriImages:
         return spec.config.labels or {}
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], ledger: HoldJournal
+    ) -> str | ActionRefusal:
         with closing(Containerd(self._socket)) as containerd:
             try:
                 records = _records(containerd.images(), image)
@@ -80,25 +80,25 @@ class CriImages:
                 self._remove(image.id)
                 return in_use() or _WITHOUT_LEASES
             if not records:
-                return Refusal("gone", f"containerd has no record of {image.id}")
+                return ActionRefusal("gone", f"containerd has no record of {image.id}")
             if unlisted := self._unlisted(containerd, records):
                 return unlisted
-            hold = Hold(runtime=self._name, image_id=image.id, guard=guard, records=records)
+            hold = ImageHold(runtime=self._name, image_id=image.id, guard=guard, records=records)
 
-            def take_names() -> Refusal | None:
-                containerd.create_lease(guard, (datetime.now(UTC) + _LEASE).isoformat(timespec="seconds"))
+            def take_names() -> ActionRefusal | None:
+                containerd.create_lease(guard, (datetime.now(UTC) + _LEASE_DURATION).isoformat(timespec="seconds"))
                 containerd.hold(guard, hold.digests)
                 self._remove(image.id)
                 self._settle()
                 return self._being_made(containerd, hold) or self._unlisted(containerd, records) or in_use()
 
-            refusal = guarded(hold, ledger, take_names, self.put_back)
+            refusal = remove_or_roll_back(hold, ledger, take_names, self.put_back)
             if refusal is not None:
                 return refusal
             containerd.delete_lease(guard, collect=True)
         return ""
 
-    def put_back(self, hold: Hold) -> None:
+    def put_back(self, hold: ImageHold) -> None:
         with closing(Containerd(self._socket)) as containerd:
             try:
                 containerd.hold(hold.guard, hold.digests)
@@ -112,7 +112,7 @@ class CriImages:
             self._wait_for(hold.image_id)
             containerd.delete_lease(hold.guard, collect=False)
 
-    def _being_made(self, containerd: Containerd, hold: Hold) -> Refusal | None:
+    def _being_made(self, containerd: Containerd, hold: ImageHold) -> ActionRefusal | None:
         """Wait for the containers that are being made, and return that somebody does not get done with his.
 
         containerd writes one thing after the other, and stands still while it collects garbage: a container whose image
@@ -120,40 +120,42 @@ class CriImages:
         then each of them has a lease, until his container is recorded. A pull has one too, which holds content.
         """
         containerd.hold(hold.guard, hold.digests)
-        deadline = time.monotonic() + _MAKING
-        waiting = set(containerd.leases(since=time.time() - _STALE) - {hold.guard})
+        deadline = time.monotonic() + _CREATE_SECONDS
+        waiting = set(containerd.leases(since=time.time() - _STALE_LEASE_SECONDS) - {hold.guard})
         while waiting := {lease for lease in waiting if _makes_a_container(containerd, lease)}:
             if time.monotonic() > deadline:
-                return Refusal("in-use", f"somebody is making a container for {_MAKING:.0f} s, of what is not known")
+                return ActionRefusal(
+                    "in-use", f"somebody is making a container for {_CREATE_SECONDS:.0f} s, of what is not known"
+                )
             time.sleep(0.05)
         return None
 
-    def _unlisted(self, containerd: Containerd, records: tuple[Record, ...]) -> Refusal | None:
+    def _unlisted(self, containerd: Containerd, records: tuple[ContainerdImageRecord, ...]) -> ActionRefusal | None:
         """Return which container uses the image and is not on CRI's list: being made just now, or not made by CRI.
 
         CRI is asked first: what it finishes after that is on the list that whoever asks next gets.
         """
         containers = self._channel.call(
-            "RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse, _TIMEOUT
+            "RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse, _TIMEOUT_SECONDS
         ).containers
         sandboxes = self._channel.call(
-            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT
+            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT_SECONDS
         ).items
         listed = {one.id for one in containers} | {one.id for one in sandboxes}
         names = {record.name for record in records}
         user = next((one.id for one in containerd.containers() if one.id not in listed and one.image in names), None)
-        return Refusal("in-use", f"container {user}, which CRI does not list, is made of it") if user else None
+        return ActionRefusal("in-use", f"container {user}, which CRI does not list, is made of it") if user else None
 
     def _remove(self, image_id: str) -> None:
         request = pb.RemoveImageRequest(image=pb.ImageSpec(image=image_id))
-        self._channel.call("ImageService/RemoveImage", request, pb.RemoveImageResponse, _TIMEOUT)
+        self._channel.call("ImageService/RemoveImage", request, pb.RemoveImageResponse, _TIMEOUT_SECONDS)
 
     def _wait_for(self, image_id: str) -> None:
         """Return when CRI lists an image. It follows the records by events, a moment later."""
-        deadline = time.monotonic() + _RETURN
+        deadline = time.monotonic() + _RELIST_SECONDS
         while time.monotonic() < deadline:
             reply = self._channel.call(
-                "ImageService/ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, _TIMEOUT
+                "ImageService/ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, _TIMEOUT_SECONDS
             )
             if any(image.id == image_id for image in reply.images):
                 return
@@ -168,12 +170,12 @@ def _makes_a_container(containerd: Containerd, lease: str) -> bool:
         return False
 
 
-def _records(images: tuple[native.Image, ...], image: ImageFact) -> tuple[Record, ...]:
+def _records(images: tuple[native.Image, ...], image: ImageFact) -> tuple[ContainerdImageRecord, ...]:
     """Return the records of an image: those of its names, and others of the same content, which may have just come."""
     names = {image.id, *image.names, *image.digests}
     digests = {one.target.digest for one in images if one.name in names}
     return tuple(
-        Record(
+        ContainerdImageRecord(
             name=one.name,
             media_type=one.target.media_type,
             digest=one.target.digest,
@@ -186,7 +188,7 @@ def _records(images: tuple[native.Image, ...], image: ImageFact) -> tuple[Record
     )
 
 
-def _message(record: Record) -> native.Image:
+def _message(record: ContainerdImageRecord) -> native.Image:
     target = native.Descriptor(
         media_type=record.media_type, digest=record.digest, size=record.size, annotations=record.annotations
     )

@@ -15,23 +15,23 @@ from typing import Any
 
 import msgspec
 
-from monitor.agent.actions.auth import RefusedError, check_times
-from monitor.agent.actions.outcome import Job, Outcome, failed, refused
-from monitor.agent.journal import Journal
+from monitor.agent.actions.auth import ActionRefusedError, check_validity
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
+from monitor.agent.journal import ActionJournal
 from monitor.base.clock import Clock
 from monitor.facts.actions import Action, ActionFact, ActionRequest, ActionState
 
 log = logging.getLogger(__name__)
-REMEMBERED = 200
-MOST_WAITING = 50  # of one kind
-MOST_RESULT_BYTES = 64 << 20  # a scan may be large: the results of older actions are dropped
-INTENT = "action"
+MAX_REMEMBERED_ACTIONS = 200
+MAX_QUEUED_PER_KIND = 50  # of one kind
+MAX_RESULT_BYTES = 64 << 20  # a scan may be large: the results of older actions are dropped
+JOURNAL_ACTION = "action"
 
-Handler = Callable[[Any, Job], Outcome]
+ActionHandler = Callable[[Any, ActionContext], ActionOutcome]
 _Lane = queue.SimpleQueue[Callable[[], object]]
 
 
-class BusyError(Exception):
+class ActionQueueFullError(Exception):
     """Too many actions of one kind are waiting."""
 
 
@@ -39,14 +39,14 @@ class NotStoppableError(Exception):
     """There is no such action that runs and can be stopped."""
 
 
-class Desk:
+class ActionDispatcher:
     """Where actions are done. `handlers` has one for each type of action; `stoppable` those that can be stopped."""
 
     def __init__(
         self,
-        handlers: Mapping[type[Action], Handler],
+        handlers: Mapping[type[Action], ActionHandler],
         stoppable: frozenset[type[Action]],
-        journal: Journal,
+        journal: ActionJournal,
         clock: Clock = time,
     ) -> None:
         """Read what was begun before a restart and never ended. Raise OSError if the journal cannot be read."""
@@ -55,8 +55,8 @@ class Desk:
         self._journal = journal
         self._clock = clock
         self._facts: dict[str, ActionFact] = {}
-        self._jobs: dict[str, Job] = {}
-        self._first: list[Job] = []
+        self._jobs: dict[str, ActionContext] = {}
+        self._first: list[ActionContext] = []
         self._lanes: dict[str, _Lane] = {}
         self._lock = threading.Lock()
         self._done: Counter[str] = Counter()
@@ -66,7 +66,7 @@ class Desk:
     def submit(self, request: ActionRequest) -> ActionFact:
         """Given a request that was let in, return its fact; it is done on another thread."""
         kind = kind_of(request.action)
-        job = Job()
+        job = ActionContext()
         with self._lock:
             lane = self._lane(kind)
             fact = ActionFact(id=request.id, kind=kind, state=ActionState.RUNNING, started_at=self._clock.time())
@@ -79,12 +79,12 @@ class Desk:
         """Raise BusyError if too many actions of this kind are waiting already."""
         kind = kind_of(action)
         with self._lock:
-            if self._lane(kind).qsize() >= MOST_WAITING:
-                raise BusyError(f"{MOST_WAITING} actions of the kind {kind} are waiting")
+            if self._lane(kind).qsize() >= MAX_QUEUED_PER_KIND:
+                raise ActionQueueFullError(f"{MAX_QUEUED_PER_KIND} actions of the kind {kind} are waiting")
 
-    def first(self, task: Callable[[Job], None], *kinds: type[Action]) -> None:
+    def first(self, task: Callable[[ActionContext], None], *kinds: type[Action]) -> None:
         """Have something done before any action of these kinds."""
-        over, job = threading.Event(), Job()
+        over, job = threading.Event(), ActionContext()
 
         def run() -> None:
             try:
@@ -135,7 +135,7 @@ class Desk:
             self._lanes[kind] = lane
         return self._lanes[kind]
 
-    def _do(self, request: ActionRequest, job: Job) -> None:
+    def _do(self, request: ActionRequest, job: ActionContext) -> None:
         outcome = self._outcome(request, job)
         with self._lock:
             fact = self._facts[request.id]
@@ -156,15 +156,15 @@ class Desk:
             )
         log.info("%s %s: %s %s", fact.kind, request.id, outcome.word, outcome.message or "")
 
-    def _outcome(self, request: ActionRequest, job: Job) -> Outcome:
+    def _outcome(self, request: ActionRequest, job: ActionContext) -> ActionOutcome:
         """Do an action, written down before and after. Whatever goes wrong is an outcome."""
         handler = self._handlers.get(type(request.action))
         if handler is None:
             return refused("unsupported", "this agent does no such thing")
         try:
-            check_times(request, self._clock.time())  # it may have waited for long
-            ident = self._journal.intend(INTENT, _written(request))
-        except RefusedError as error:
+            check_validity(request, self._clock.time())  # it may have waited for long
+            ident = self._journal.intend(JOURNAL_ACTION, _written(request))
+        except ActionRefusedError as error:
             return refused(error.reason, str(error))
         except OSError as error:
             return failed("not-journaled", f"nothing was done, because the journal cannot be written: {error}")
@@ -182,7 +182,7 @@ class Desk:
     def _note_interrupted(self) -> None:
         """Report what was begun before a restart as interrupted, and write that down."""
         for line in self._journal.open():
-            if line.action != INTENT:
+            if line.action != JOURNAL_ACTION:
                 continue
             self._journal.done(line.id, "interrupted")
             message = "the agent was stopped while it did this"
@@ -198,7 +198,7 @@ class Desk:
         self._facts.pop(fact.id, None)
         self._facts[fact.id] = fact
         ended = [ident for ident in self._facts if ident not in self._jobs and ident != fact.id]
-        for ident in ended[: max(0, len(self._facts) - REMEMBERED)]:
+        for ident in ended[: max(0, len(self._facts) - MAX_REMEMBERED_ACTIONS)]:
             del self._facts[ident]
         self._drop_results(fact.id)
 
@@ -206,7 +206,7 @@ class Desk:
         """Forget the oldest results if all of them together are too large."""
         sizes = {ident: sum(map(len, fact.result.values())) for ident, fact in self._facts.items() if fact.result}
         for ident, size in tuple(sizes.items()):
-            if sum(sizes.values()) <= MOST_RESULT_BYTES or ident == newest:
+            if sum(sizes.values()) <= MAX_RESULT_BYTES or ident == newest:
                 return
             self._facts[ident] = msgspec.structs.replace(self._facts[ident], result={})
             sizes[ident] -= size

@@ -14,30 +14,30 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from monitor.agent.actions.names import split
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.actions.runtime_images import Hold, Ledger, guarded
+from monitor.agent.actions.names import split_reference
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.actions.runtime_images import HoldJournal, ImageHold, remove_or_roll_back
 from monitor.agent.runtime.api import ConflictError, GoneError
 from monitor.agent.runtime.docker_json import decode
 from monitor.agent.runtime.unix_http import UnixHttp
 from monitor.base.msgspec_types import know_types
 from monitor.facts import ImageFact
 
-_TIMEOUT = 120.0  # removing 60 GB of small files takes its time
+_TIMEOUT_SECONDS = 120.0  # removing 60 GB of small files takes its time
 
 
-class _Config(msgspec.Struct, rename="pascal"):
+class _DockerImageConfig(msgspec.Struct, rename="pascal"):
     labels: dict[str, str] | None = None
 
 
-class _Inspection(msgspec.Struct, rename="pascal"):
+class _ImageInspection(msgspec.Struct, rename="pascal"):
     """/images/{id}/json."""
 
     id: str
-    config: _Config | None = None
+    config: _DockerImageConfig | None = None
 
 
-class _Pruned(msgspec.Struct, rename="pascal"):
+class _BuildPruneReply(msgspec.Struct, rename="pascal"):
     """/build/prune."""
 
     space_reclaimed: int = 0
@@ -51,15 +51,15 @@ class DockerImages:
         self._settle = settle
 
     def labels(self, image: ImageFact) -> dict[str, str]:
-        config = decode(self._send("GET", _path(image.id, "/json")), _Inspection).config
+        config = decode(self._send("GET", _path(image.id, "/json")), _ImageInspection).config
         return (config.labels if config else None) or {}
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
-        hold = Hold(runtime="docker", image_id=image.id, guard=guard, names=image.names)
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], ledger: HoldJournal
+    ) -> str | ActionRefusal:
+        hold = ImageHold(runtime="docker", image_id=image.id, guard=guard, names=image.names)
 
-        def take_names() -> Refusal | None:
+        def take_names() -> ActionRefusal | None:
             for held in _guards(hold):
                 self._tag(image.id, held)
             for name in hold.names:
@@ -68,9 +68,9 @@ class DockerImages:
             self._settle()
             return in_use() or self._remove_rest(image, hold)
 
-        return guarded(hold, ledger, take_names, self.put_back) or ""
+        return remove_or_roll_back(hold, ledger, take_names, self.put_back) or ""
 
-    def put_back(self, hold: Hold) -> None:
+    def put_back(self, hold: ImageHold) -> None:
         if self._id_of(hold.image_id) is None:
             return
         for name in hold.names:
@@ -83,23 +83,23 @@ class DockerImages:
         """Remove build cache that nobody used for so long, and return how many bytes that freed."""
         filters = msgspec.json.encode({"unused-for": [f"{int(unused_seconds)}s"]}).decode()
         query = urlencode({"all": "1", "filters": filters})
-        return decode(self._send("POST", f"/build/prune?{query}"), _Pruned).space_reclaimed
+        return decode(self._send("POST", f"/build/prune?{query}"), _BuildPruneReply).space_reclaimed
 
-    def _remove_rest(self, image: ImageFact, hold: Hold) -> Refusal | None:
+    def _remove_rest(self, image: ImageFact, hold: ImageHold) -> ActionRefusal | None:
         """Remove what still holds the image. The last of it Docker removes only if no container uses the image."""
-        guarded = {split(name)[0] for name in hold.names}
-        rest = [digest for digest in image.digests if split(digest)[0] not in guarded] + list(_guards(hold))
+        guarded = {split_reference(name)[0] for name in hold.names}
+        rest = [digest for digest in image.digests if split_reference(digest)[0] not in guarded] + list(_guards(hold))
         try:
             for name in rest or [image.id]:
                 self._untag(name)
         except ConflictError as error:
-            return Refusal("in-use", str(error))
+            return ActionRefusal("in-use", str(error))
         return None
 
     def _id_of(self, name: str) -> str | None:
         """Given a name or an id, return the id of the image, or None if there is none."""
         try:
-            return decode(self._send("GET", _path(name, "/json")), _Inspection).id
+            return decode(self._send("GET", _path(name, "/json")), _ImageInspection).id
         except GoneError:
             return None
 
@@ -116,14 +116,14 @@ class DockerImages:
 
     def _send(self, method: str, target: str) -> bytes:
         with UnixHttp(self._socket) as http:
-            return http.send(method, target, _TIMEOUT)
+            return http.send(method, target, _TIMEOUT_SECONDS)
 
 
 def _path(name: str, rest: str) -> str:
     return f"/images/{quote(name, safe='/:@')}{rest}"
 
 
-def _guards(hold: Hold) -> tuple[str, ...]:
+def _guards(hold: ImageHold) -> tuple[str, ...]:
     """Return our names for an image: one in each repository in which it has a tag."""
     repositories = dict.fromkeys(name.rpartition(":")[0] for name in hold.names)
     return tuple(f"{repository}:{hold.guard}" for repository in repositories)

@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 
-from monitor.agent.actions.outcome import Outcome, Refusal, done, failed, refused
-from monitor.agent.actions.protect import asks_for_labels, in_use, labels_protect, refusal
-from monitor.agent.actions.runtime_images import Ledger, RuntimeImages
+from monitor.agent.actions.outcome import ActionOutcome, ActionRefusal, done, failed, refused
+from monitor.agent.actions.protect import has_label_pins, in_use_refusal, label_pin_refusal, removal_refusal
+from monitor.agent.actions.runtime_images import HoldJournal, RuntimeImages
 from monitor.agent.runtime import EngineError, NotServedError, Runtime, Runtimes
 from monitor.base.clock import Clock
 from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
@@ -23,10 +23,10 @@ from monitor.facts.actions import PruneBuildCache, RemoveImage
 log = logging.getLogger(__name__)
 
 # How long a runtime may take between looking up the name of an image and having the container that was made of it.
-SETTLE = 2.0
-GUARD = "gpuwarden-"  # how the name begins under which an image is kept meanwhile
+SETTLE_SECONDS = 2.0
+GUARD_PREFIX = "gpuwarden-"  # how the name begins under which an image is kept meanwhile
 
-Remembered = Callable[[], tuple[ImageCacheFact, ...] | None]
+KnownImages = Callable[[], tuple[ImageCacheFact, ...] | None]
 
 
 class ImageActions:
@@ -35,11 +35,11 @@ class ImageActions:
     def __init__(
         self,
         runtimes: Runtimes,
-        remembered: Remembered,
-        ledger: Ledger,
+        remembered: KnownImages,
+        ledger: HoldJournal,
         rootfs: str = "/",
         clock: Clock = time,
-        settle: float = SETTLE,
+        settle: float = SETTLE_SECONDS,
     ) -> None:
         self._runtimes = runtimes
         self._remembered = remembered
@@ -50,7 +50,7 @@ class ImageActions:
         self._left_behind = list(ledger.left_behind())
         self._images: dict[Runtime, RuntimeImages] = {}
 
-    def remove(self, action: RemoveImage) -> Outcome:
+    def remove(self, action: RemoveImage) -> ActionOutcome:
         """Remove an image if nothing speaks against it now."""
         try:
             runtime = self._runtime(action.runtime)
@@ -61,7 +61,7 @@ class ImageActions:
         except EngineError as error:
             return failed("failed", str(error))
 
-    def prune_build_cache(self, action: PruneBuildCache) -> Outcome:
+    def prune_build_cache(self, action: PruneBuildCache) -> ActionOutcome:
         """Remove what builds left behind in Docker; other runtimes build nothing."""
         from monitor.agent.actions.docker_images import DockerImages  # where there is no Docker, it is not paid for
 
@@ -91,24 +91,26 @@ class ImageActions:
             self._ledger.end(ident, "put-back")
             self._left_behind.remove(entry)
 
-    def _remove(self, runtime: Runtime, action: RemoveImage) -> Outcome:
+    def _remove(self, runtime: Runtime, action: RemoveImage) -> ActionOutcome:
         image, containers = _look(runtime, action.image_id)
-        against = refusal(action, image, self._seen(action), containers, self._clock.time())
+        against = removal_refusal(action, image, self._seen(action), containers, self._clock.time())
         if against is not None or image is None:
-            return (against or Refusal("gone", action.image_id)).outcome()
+            return (against or ActionRefusal("gone", action.image_id)).outcome()
         images = self._images_of(runtime)
-        if asks_for_labels(action) and (pinned := labels_protect(images.labels(image), action)):
+        if has_label_pins(action) and (pinned := label_pin_refusal(images.labels(image), action)):
             return pinned.outcome()
         free = self._free_bytes(runtime)
-        said = images.remove(image, f"{GUARD}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger)
-        if isinstance(said, Refusal):
+        said = images.remove(
+            image, f"{GUARD_PREFIX}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger
+        )
+        if isinstance(said, ActionRefusal):
             return said.outcome()
         after = self._free_bytes(runtime)
         freed = max(0, after - free) if free is not None and after is not None else None
         return done("removed", said or None, freed)
 
-    def _used(self, action: RemoveImage, image: ImageFact) -> Refusal | None:
-        return in_use(action, image, self._runtime(action.runtime).containers(), self._clock.time())
+    def _used(self, action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
+        return in_use_refusal(action, image, self._runtime(action.runtime).containers(), self._clock.time())
 
     def _seen(self, action: RemoveImage) -> ImageFact | None:
         caches = self._remembered() or ()

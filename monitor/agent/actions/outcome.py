@@ -11,7 +11,7 @@ from monitor.facts.actions import ActionState
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ActionOutcome:
     """How an action ended. `word` is what programs go by, `message` is for people."""
 
     state: ActionState
@@ -22,34 +22,34 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class ActionRefusal:
     """Why something is left alone."""
 
     word: str
     detail: str
 
-    def outcome(self) -> Outcome:
-        return Outcome(ActionState.REFUSED, self.word, self.detail)
+    def outcome(self) -> ActionOutcome:
+        return ActionOutcome(ActionState.REFUSED, self.word, self.detail)
 
 
 @dataclass(frozen=True)
-class Job:
+class ActionContext:
     """One action at work: where it says how far it is, and sees that it should stop."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     progress: dict[str, int] = field(default_factory=dict)
 
 
-def done(word: str, message: str | None = None, freed_bytes: int | None = None) -> Outcome:
+def done(word: str, message: str | None = None, freed_bytes: int | None = None) -> ActionOutcome:
     """Return that it was done."""
-    return Outcome(ActionState.DONE, word, message, freed_bytes)
+    return ActionOutcome(ActionState.DONE, word, message, freed_bytes)
 
 
-def refused(word: str, message: str) -> Outcome:
+def refused(word: str, message: str) -> ActionOutcome:
     """Return that it was not begun, because something speaks against it."""
-    return Outcome(ActionState.REFUSED, word, message)
+    return ActionOutcome(ActionState.REFUSED, word, message)
 
 
-def failed(word: str, message: str) -> Outcome:
+def failed(word: str, message: str) -> ActionOutcome:
     """Return that it was tried and did not work."""
-    return Outcome(ActionState.FAILED, word, message)
+    return ActionOutcome(ActionState.FAILED, word, message)

@@ -12,15 +12,15 @@ import signal
 import time
 from collections.abc import Callable
 
-from monitor.agent.actions.outcome import Outcome, Refusal, done, failed, refused
+from monitor.agent.actions.outcome import ActionOutcome, ActionRefusal, done, failed, refused
 from monitor.agent.cgroup import read_owner
 from monitor.agent.procfs import read_process
 from monitor.agent.runtime import EngineError, NotServedError, Runtimes
 from monitor.facts import ContainerFact, GpuProcessFact
 from monitor.facts.actions import KillProcess
 
-TICK = 1.0 / os.sysconf("SC_CLK_TCK")
-AFTER_KILL = 10.0  # seconds; what is still there then hangs in the kernel
+TICK_SECONDS = 1.0 / os.sysconf("SC_CLK_TCK")
+KILL_WAIT_SECONDS = 10.0  # seconds; what is still there then hangs in the kernel
 _ALIVE = frozenset({"running", "paused", "created", "unknown"})
 
 
@@ -32,14 +32,14 @@ class ProcessActions:
         proc: str,
         runtimes: Runtimes,
         on_cards: Callable[[], tuple[GpuProcessFact, ...]],
-        after_kill: float = AFTER_KILL,
+        after_kill: float = KILL_WAIT_SECONDS,
     ) -> None:
         self._proc = proc
         self._runtimes = runtimes
         self._on_cards = on_cards
         self._after_kill = after_kill
 
-    def kill(self, action: KillProcess) -> Outcome:
+    def kill(self, action: KillProcess) -> ActionOutcome:
         """End a process, if it is the one that was meant and still belongs to nobody."""
         if not self._sees_our_pids():
             return refused("unknown", "the agent sees other pids than the kernel counts here: run it with hostPID")
@@ -62,27 +62,27 @@ class ProcessActions:
         except OSError:
             return False
 
-    def _refusal(self, action: KillProcess) -> Refusal | None:
+    def _refusal(self, action: KillProcess) -> ActionRefusal | None:
         stat = read_process(self._proc, action.pid)
         if stat is None:
-            return Refusal("gone", f"there is no process {action.pid}")
-        if abs(stat.started_at - action.started_at) > 1.5 * TICK:
-            return Refusal("changed", f"{action.pid} is another process: it began at {stat.started_at:.2f}")
+            return ActionRefusal("gone", f"there is no process {action.pid}")
+        if abs(stat.started_at - action.started_at) > 1.5 * TICK_SECONDS:
+            return ActionRefusal("changed", f"{action.pid} is another process: it began at {stat.started_at:.2f}")
         cards = {fact.gpu_uuid for fact in self._on_cards() if fact.pid == action.pid}
         if action.gpu not in cards:
-            return Refusal("changed", f"{action.pid} ({stat.name}) is not on {action.gpu} any more")
+            return ActionRefusal("changed", f"{action.pid} ({stat.name}) is not on {action.gpu} any more")
         return self._owned(action.pid)
 
-    def _owned(self, pid: int) -> Refusal | None:
+    def _owned(self, pid: int) -> ActionRefusal | None:
         """Return of which living container or pod a process is. That it cannot be told is a reason too."""
         owner = read_owner(self._proc, pid)
         if owner is None:
-            return Refusal("unknown", f"it cannot be read to whom {pid} belongs")
+            return ActionRefusal("unknown", f"it cannot be read to whom {pid} belongs")
         if owner.container_id is None and owner.pod_uid is None:
             return None
         for container in self._containers():
             if container.state in _ALIVE and (container.id == owner.container_id or _is_of(container, owner.pod_uid)):
-                return Refusal("in-use", f"{pid} belongs to container {container.name or container.id}")
+                return ActionRefusal("in-use", f"{pid} belongs to container {container.name or container.id}")
         return None
 
     def _containers(self) -> list[ContainerFact]:
@@ -94,7 +94,7 @@ class ProcessActions:
                 continue
         return found
 
-    def _end(self, handle: int, action: KillProcess) -> Outcome:
+    def _end(self, handle: int, action: KillProcess) -> ActionOutcome:
         for number, patience in ((signal.SIGTERM, action.grace_seconds), (signal.SIGKILL, self._after_kill)):
             try:
                 signal.pidfd_send_signal(handle, number)

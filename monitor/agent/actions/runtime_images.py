@@ -7,15 +7,15 @@ from typing import Protocol
 
 import msgspec
 
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.journal import Journal
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.journal import ActionJournal
 from monitor.base.msgspec_types import know_types
 from monitor.facts import ImageFact
 
-HOLD = "hold-image"  # how the journal calls it
+HOLD_ACTION = "hold-image"  # how the journal calls it
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerdImageRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One of containerd's records of an image, as it has to be made again."""
 
     name: str
@@ -26,7 +26,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
+class ImageHold(msgspec.Struct, frozen=True, kw_only=True):
     """An image whose names are being removed, with all that it takes to put them back.
 
     `guard` is what holds the image meanwhile: a tag in Docker, a lease in containerd.
@@ -36,7 +36,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     image_id: str
     guard: str
     names: tuple[str, ...] = ()
-    records: tuple[Record, ...] = ()
+    records: tuple[ContainerdImageRecord, ...] = ()
 
     @property
     def digests(self) -> frozenset[str]:
@@ -52,45 +52,45 @@ class RuntimeImages(Protocol):
         ...
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], ledger: HoldJournal
+    ) -> str | ActionRefusal:
         """Remove an image, all its names. Return what is worth saying about it, or of whom it turned out to be used."""
         ...
 
-    def put_back(self, hold: Hold) -> None:
+    def put_back(self, hold: ImageHold) -> None:
         """Put back the names of an image, as far as that is still to be done."""
         ...
 
 
-class Ledger:
+class HoldJournal:
     """What is held, on the disk: an agent that dies in the middle puts the names back when it is started again."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: ActionJournal) -> None:
         self._journal = journal
 
-    def begin(self, hold: Hold) -> str:
+    def begin(self, hold: ImageHold) -> str:
         """Write down what is about to be held, and return by which id to end it. Raise OSError."""
-        return self._journal.intend(HOLD, {"hold": msgspec.json.encode(hold).decode()})
+        return self._journal.intend(HOLD_ACTION, {"hold": msgspec.json.encode(hold).decode()})
 
     def end(self, ident: str, outcome: str) -> None:
         """Write down that nothing is held any more."""
         self._journal.done(ident, outcome)
 
-    def left_behind(self) -> tuple[tuple[str, Hold], ...]:
+    def left_behind(self) -> tuple[tuple[str, ImageHold], ...]:
         """Return what an agent that died was holding, with the id of each."""
         return tuple(
-            (line.id, msgspec.json.decode(str(line.what["hold"]), type=Hold))
+            (line.id, msgspec.json.decode(str(line.what["hold"]), type=ImageHold))
             for line in self._journal.open()
-            if line.action == HOLD
+            if line.action == HOLD_ACTION
         )
 
 
-def guarded(
-    hold: Hold,
-    ledger: Ledger,
-    take_names: Callable[[], Refusal | None],
-    put_back: Callable[[Hold], None],
-) -> Refusal | None:
+def remove_or_roll_back(
+    hold: ImageHold,
+    ledger: HoldJournal,
+    take_names: Callable[[], ActionRefusal | None],
+    put_back: Callable[[ImageHold], None],
+) -> ActionRefusal | None:
     """Do what takes the names of an image, and undo it if that fails or somebody turns out to need the image."""
     ident = ledger.begin(hold)
     try:

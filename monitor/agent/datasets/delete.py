@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.tally import Errors
-from monitor.agent.datasets.tree import Directory, Tree, exists
+from monitor.agent.datasets.tally import PathErrors
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
-_CHUNK = 256
+_CHUNK_ITEMS = 256
 # What unlink says of a directory: Linux the first, POSIX the second.
 _IS_DIRECTORY = (errno.EISDIR, errno.EPERM)
 # What rmdir says when something is left in there, which was reported when it could not be deleted.
@@ -24,17 +24,17 @@ _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 @dataclass
-class Deleted:
+class DeletionResult:
     """How far a deletion came. `finished` when nothing is left."""
 
     entries: int = 0
     finished: bool = False
     stopped: bool = False
-    errors: Errors = field(default_factory=Errors)
+    errors: PathErrors = field(default_factory=PathErrors)
 
 
 @dataclass
-class _Level:
+class _PendingDirectory:
     """A directory that is being emptied, and the directories in it that are still to be."""
 
     directory: Directory
@@ -44,13 +44,15 @@ class _Level:
 class Deletion:
     """One deletion of what has a name in a directory. `run` it once."""
 
-    def __init__(self, tree: Tree, stop: threading.Event, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, tree: DirectoryTree, stop: threading.Event, progress: Callable[[int], None] | None = None
+    ) -> None:
         self._tree = tree
         self._stop = stop
         self._progress = progress
-        self._done = Deleted()
+        self._done = DeletionResult()
 
-    def run(self, parent: Directory, name: str) -> Deleted:
+    def run(self, parent: Directory, name: str) -> DeletionResult:
         """Delete it, a directory with all that is in it. What is not there is deleted already."""
         if not self._unlink(parent, name):
             self._delete_directories(parent, name)
@@ -61,7 +63,7 @@ class Deletion:
 
     def _delete_directories(self, parent: Directory, name: str) -> None:
         """Work down and up again on a list of levels: trees are deeper than the interpreter may recurse."""
-        levels: list[_Level] = []
+        levels: list[_PendingDirectory] = []
         self._enter(parent, name, levels)
         while levels and not self._stop.is_set():
             level = levels[-1]
@@ -71,11 +73,11 @@ class Deletion:
                 levels.pop()
                 self._remove(level.directory)
 
-    def _enter(self, parent: Directory, name: str, levels: list[_Level]) -> None:
+    def _enter(self, parent: Directory, name: str, levels: list[_PendingDirectory]) -> None:
         """Open a directory, delete the files in it, and put it in line with the directories in it."""
         try:
             directory = self._tree.enter(parent, name)[0]
-            levels.append(_Level(directory, self._empty(directory)))
+            levels.append(_PendingDirectory(directory, self._empty(directory)))
         except FileNotFoundError:
             return
         except OSError as error:
@@ -88,7 +90,7 @@ class Deletion:
         inner: list[str] = []
         with self._tree.at(directory) as descriptor, os.scandir(descriptor) as entries:
             while not self._stop.is_set():
-                chunk = list(itertools.islice(entries, _CHUNK))
+                chunk = list(itertools.islice(entries, _CHUNK_ITEMS))
                 inner += [
                     entry.name
                     for entry in chunk
@@ -96,7 +98,7 @@ class Deletion:
                 ]
                 if self._progress is not None:
                     self._progress(self._done.entries)
-                if len(chunk) < _CHUNK:
+                if len(chunk) < _CHUNK_ITEMS:
                     break
         return inner
 

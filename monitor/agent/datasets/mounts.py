@@ -13,42 +13,42 @@ from typing import NamedTuple
 from monitor.agent.mountinfo import Mount
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
-_FDINFO_SIZE = 4096
+_FDINFO_BYTES = 4096
 
 
-class Place(NamedTuple):
+class FsLocation(NamedTuple):
     """A path inside a filesystem. `filesystem` is its device number, or for a network one also its server."""
 
     filesystem: bytes
     path: bytes
 
 
-class SeenMount(NamedTuple):
+class MountEntry(NamedTuple):
     """One line of a mountinfo. `id` is what /proc/<pid>/fdinfo calls it."""
 
     id: int
     options: frozenset[bytes]
     mount: Mount
 
-    def places(self, path: bytes) -> Iterator[Place]:
+    def places(self, path: bytes) -> Iterator[FsLocation]:
         """Given a path relative to the mount point, yield the places that it may be.
 
         A directory of an export can be mounted by itself: its device number need not be that of the whole export,
         but the server's name for it is the same.
         """
         mount = self.mount
-        yield Place(mount.number, join(mount.root, path))
+        yield FsLocation(mount.number, join_path(mount.root, path))
         server, colon, exported = mount.source.partition(b":/")
         if mount.is_network and colon:
-            yield Place(server, join(b"/" + exported, join(mount.root, path)))
+            yield FsLocation(server, join_path(b"/" + exported, join_path(mount.root, path)))
 
 
-def join(base: bytes, path: bytes) -> bytes:
+def join_path(base: bytes, path: bytes) -> bytes:
     """Given an absolute path and one relative to it, return both as one, without a slash at its end."""
     return b"/" + b"/".join(part for part in (base.strip(b"/"), path.strip(b"/")) if part)
 
 
-def parse(raw: bytes) -> Iterator[SeenMount]:
+def parse_mountinfo(raw: bytes) -> Iterator[MountEntry]:
     """Given a mountinfo, yield all of it. Skip lines that are no mount."""
     for line in raw.split(b"\n"):
         head, _, tail = line.partition(b" - ")
@@ -58,13 +58,13 @@ def parse(raw: bytes) -> Iterator[SeenMount]:
         options = frozenset(fields[5].split(b",")) | frozenset(rest[2].split(b",") if len(rest) > 2 else ())
         root, point, source = (_unescape(field) for field in (fields[3], fields[4], rest[1]))
         mount = Mount(fields[2], root, point, rest[0], source, b"ro" in options)
-        yield SeenMount(int(fields[0]), options, mount)
+        yield MountEntry(int(fields[0]), options, mount)
 
 
-def read(path: str) -> tuple[SeenMount, ...]:
+def read_mountinfo(path: str) -> tuple[MountEntry, ...]:
     """Given the path of a mountinfo, return its mounts. Raise OSError."""
     with open(path, "rb") as file:
-        return tuple(parse(file.read()))
+        return tuple(parse_mountinfo(file.read()))
 
 
 def mount_id(proc: str, descriptor: int) -> int:
@@ -75,7 +75,7 @@ def mount_id(proc: str, descriptor: int) -> int:
     """
     file = os.open(f"{proc}/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return parse_mount_id(os.read(file, _FDINFO_SIZE))
+        return parse_mount_id(os.read(file, _FDINFO_BYTES))
     finally:
         os.close(file)
 
@@ -89,7 +89,7 @@ def parse_mount_id(raw: bytes) -> int:
     return int(ident[0])
 
 
-def by_id(mounts: Iterable[SeenMount], ident: int) -> SeenMount | None:
+def find_mount(mounts: Iterable[MountEntry], ident: int) -> MountEntry | None:
     """Return the mount with that id, or None."""
     return next((mount for mount in mounts if mount.id == ident), None)
 

@@ -7,10 +7,10 @@ import time
 
 from monitor.base.clock import Clock
 
-_AT_ONCE_SECONDS = 0.1
+_BURST_SECONDS = 0.1
 
 
-class Pace:
+class ScanRateLimiter:
     """Lets `per_second` entries through, shared by all threads; None lets all through."""
 
     def __init__(self, per_second: float | None, stop: threading.Event, clock: Clock = time) -> None:
@@ -28,6 +28,6 @@ class Pace:
         with self._lock:
             now = self._clock.monotonic()
             # What was not used in the last moment is lost: a pause must not be followed by a burst.
-            self._free_at = max(self._free_at, now - _AT_ONCE_SECONDS) + entries / self._per_second
+            self._free_at = max(self._free_at, now - _BURST_SECONDS) + entries / self._per_second
             wait = self._free_at - now
         return not self._stop.wait(max(0.0, wait))

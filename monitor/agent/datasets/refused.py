@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """The word for each refusal; whoever shows it to a person has the sentence."""
 
     NOT_A_ROOT = "not-a-root"  # not among the allow-listed roots
@@ -27,10 +27,10 @@ class Reason(StrEnum):
     FAILED = "failed"  # the system says no
 
 
-class RefusedError(Exception):
+class DatasetRefusedError(Exception):
     """Nothing was changed. `reason` is for programs, the text for a log."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: RefusalReason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail

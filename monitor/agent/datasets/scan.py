@@ -17,26 +17,26 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.tally import KEEP, Links, Tally
-from monitor.agent.datasets.tree import Directory, Tree, exists
+from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.tally import KEEP_FILE, HardLinks, UnitTotals
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
-_CHUNK = 256
-_LOOK_SECONDS = 0.1
-_MOSTLY_WAITING = 0.5
+_CHUNK_ITEMS = 256
+_POLL_SECONDS = 0.1
+_BUSY_RATIO = 0.5
 _STOP_SECONDS = 2.0
 # Swapped for something else between being listed and being opened.
 _REPLACED = (errno.ENOTDIR, errno.ELOOP)
 
 
 @dataclass(eq=False)
-class Unit:
+class ScanUnit:
     """One unit to be read: a name in a directory. `stat` is that of the unit itself, once it was seen."""
 
     parent: Directory
     name: str
     is_dir: bool
-    tally: Tally = field(default_factory=Tally)
+    tally: UnitTotals = field(default_factory=UnitTotals)
     stat: os.stat_result | None = None
     unread: int = 1  # directories of it that were found and not yet read
 
@@ -46,41 +46,43 @@ class Unit:
 
 
 @dataclass
-class _Found:
+class _PendingDirectories:
     """Directories that were found in one and wait to be read."""
 
-    unit: Unit
+    unit: ScanUnit
     parent: Directory
     names: list[str]
 
 
-class Scan:
+class UnitScan:
     """One scan of some units. `run` it once."""
 
-    def __init__(self, tree: Tree, pace: Pace, stop: threading.Event, threads: int = 8) -> None:
+    def __init__(self, tree: DirectoryTree, pace: ScanRateLimiter, stop: threading.Event, threads: int = 8) -> None:
         self._tree = tree
         self._pace = pace
         self._stop = stop
         self._threads = threads
-        self._links = Links()
+        self._links = HardLinks()
         self._changed = threading.Condition()
-        self._found: list[_Found] = []
+        self._found: list[_PendingDirectories] = []
         self._reading = 0
         self._over = threading.Event()  # nothing is left, or a thread broke
-        self._workers: list[_Worker] = []
+        self._workers: list[_ScanWorker] = []
 
-    def run(self, units: Iterable[Unit], progress: Callable[[int], None] | None = None) -> None:
+    def run(self, units: Iterable[ScanUnit], progress: Callable[[int], None] | None = None) -> None:
         """Given units, fill in what they add up to. Those that `stop` kept from being read whole have `unread` left.
 
         `progress` is told, by the calling thread, how many entries were seen. Raise what a thread raised.
         """
-        self._found = [_Found(unit, unit.parent, [unit.name]) for unit in units][::-1]  # the last one is taken first
+        self._found = [_PendingDirectories(unit, unit.parent, [unit.name]) for unit in units][
+            ::-1
+        ]  # the last one is taken first
         if not self._found:
             return
         try:
             self._add_worker()
-            seen = _Load(time.monotonic(), 0.0)
-            while not self._over.wait(_LOOK_SECONDS) and not self._stop.is_set():
+            seen = _CpuSample(time.monotonic(), 0.0)
+            while not self._over.wait(_POLL_SECONDS) and not self._stop.is_set():
                 if progress is not None:
                     progress(self.entries)
                 seen = self._add_worker_if_they_wait(seen)
@@ -113,19 +115,19 @@ class Scan:
             worker.thread.join(max(0.0, deadline - time.monotonic()))
 
     def _add_worker(self) -> None:
-        worker = _Worker(self)
+        worker = _ScanWorker(self)
         self._tree.join()
         worker.thread.start()
         self._workers.append(worker)
 
-    def _add_worker_if_they_wait(self, before: _Load) -> _Load:
-        now = _Load(time.monotonic(), sum(_active_seconds(worker.thread) for worker in self._workers))
+    def _add_worker_if_they_wait(self, before: _CpuSample) -> _CpuSample:
+        now = _CpuSample(time.monotonic(), sum(_active_seconds(worker.thread) for worker in self._workers))
         active = (now.active - before.active) / (now.at - before.at)
-        if active < _MOSTLY_WAITING and not self._pace.limits and len(self._workers) < self._threads:
+        if active < _BUSY_RATIO and not self._pace.limits and len(self._workers) < self._threads:
             self._add_worker()
         return now
 
-    def next(self) -> tuple[Unit, Directory, str] | None:
+    def next(self) -> tuple[ScanUnit, Directory, str] | None:
         """Return what to read next, waiting for it. Return None at the end."""
         with self._changed:
             while not self._found and not self._over.is_set():
@@ -139,10 +141,10 @@ class Scan:
                 self._found.pop()
             return last.unit, last.parent, name
 
-    def read(self, unit: Unit, parent: Directory, name: str) -> Tally:
+    def read(self, unit: ScanUnit, parent: Directory, name: str) -> UnitTotals:
         """Read one directory (or the file that is the unit), and put in line the directories that are in it."""
-        tally = Tally()
-        found: _Found | None = None
+        tally = UnitTotals()
+        found: _PendingDirectories | None = None
         whole = True
         try:
             if unit.is_dir:
@@ -168,35 +170,37 @@ class Scan:
             self.end()
         return tally
 
-    def _read_directory(self, unit: Unit, parent: Directory, name: str, tally: Tally) -> tuple[_Found, bool]:
+    def _read_directory(
+        self, unit: ScanUnit, parent: Directory, name: str, tally: UnitTotals
+    ) -> tuple[_PendingDirectories, bool]:
         directory, status = self._tree.enter(parent, name)
         if parent is unit.parent:
             unit.stat = status
         tally.add_directory(status)
-        found = _Found(unit, directory, [])
+        found = _PendingDirectories(unit, directory, [])
         whole = False
         with self._tree.at(directory) as descriptor, os.scandir(descriptor) as entries:
             going_on = True
             while going_on and not whole:
-                chunk = list(itertools.islice(entries, _CHUNK))
+                chunk = list(itertools.islice(entries, _CHUNK_ITEMS))
                 found.names += tally.add(chunk, directory, self._links)
-                whole = len(chunk) < _CHUNK
+                whole = len(chunk) < _CHUNK_ITEMS
                 going_on = self._pace.take(len(chunk) or 1)
         if not found.names:
             self._tree.release(directory)
         return found, whole
 
-    def _read_file(self, unit: Unit, tally: Tally) -> None:
+    def _read_file(self, unit: ScanUnit, tally: UnitTotals) -> None:
         with self._tree.at(unit.parent) as descriptor:
             unit.stat = os.stat(unit.name, dir_fd=descriptor, follow_symlinks=False)
             if not stat.S_ISREG(unit.stat.st_mode):
                 raise OSError(errno.ENOTDIR, "not a file")
-            tally.pinned = exists(KEEP, descriptor)
+            tally.pinned = exists(KEEP_FILE, descriptor)
         tally.add_file(unit.stat, self._links)
 
 
 @dataclass(frozen=True)
-class _Load:
+class _CpuSample:
     """How many seconds threads were active until a moment."""
 
     at: float
@@ -216,10 +220,10 @@ def _active_seconds(thread: threading.Thread) -> float:
     return (int(ran) + int(was_ready)) / 1e9
 
 
-class _Worker:
+class _ScanWorker:
     """One thread of a scan."""
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: UnitScan) -> None:
         self._scan = scan
         self.entries = 0
         self.error: Exception | None = None

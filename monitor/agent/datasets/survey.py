@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.agent.datasets.mounts import Place, join
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.roots import Root
-from monitor.agent.datasets.scan import Scan, Unit
-from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.mounts import FsLocation, join_path
+from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.roots import DatasetRoot
+from monitor.agent.datasets.scan import ScanUnit, UnitScan
+from monitor.agent.datasets.tree import DirectoryTree
 from monitor.agent.datasets.units import find_units
 from monitor.base.clock import Clock
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact, path_bytes, path_text
 
 # Given places, say by whom each of them is used; a place that is not in the answer is not used.
-InUse = Callable[[Sequence[Place]], Mapping[Place, tuple[UseFact, ...]]]
+FindUses = Callable[[Sequence[FsLocation]], Mapping[FsLocation, tuple[UseFact, ...]]]
 
 
 @dataclass(frozen=True)
-class How:
+class ScanOptions:
     """How a root is looked at: how fast, by how many threads at most, with whose names, and until when."""
 
     owners: Mapping[int, str]
@@ -35,13 +35,13 @@ class How:
     clock: Clock = time
 
 
-def survey(root: Root, pattern: str, kind: Kind, in_use: InUse, how: How) -> ScanFact:
+def scan_root(root: DatasetRoot, pattern: str, kind: Kind, in_use: FindUses, how: ScanOptions) -> ScanFact:
     """Given an open root and a pattern relative to it, return what is there. Raise ValueError for a bad pattern."""
     started_at = how.clock.time()
-    pace = Pace(how.entries_per_second, how.stop, how.clock)
-    with Tree(root) as tree:
+    pace = ScanRateLimiter(how.entries_per_second, how.stop, how.clock)
+    with DirectoryTree(root) as tree:
         found = find_units(tree, pattern, kind, pace)
-        scan = Scan(tree, pace, how.stop, how.threads)
+        scan = UnitScan(tree, pace, how.stop, how.threads)
         scan.run(found.units, how.progress)
     facts = []
     for unit in found.units:
@@ -64,7 +64,7 @@ def survey(root: Root, pattern: str, kind: Kind, in_use: InUse, how: How) -> Sca
     )
 
 
-def unit_fact(root: Root, unit: Unit, stat: os.stat_result, owners: Mapping[int, str]) -> UnitFact:
+def unit_fact(root: DatasetRoot, unit: ScanUnit, stat: os.stat_result, owners: Mapping[int, str]) -> UnitFact:
     """Given a unit that was read and its own stat, return it as a fact."""
     tally = unit.tally
     return UnitFact(
@@ -87,14 +87,14 @@ def unit_fact(root: Root, unit: Unit, stat: os.stat_result, owners: Mapping[int,
     )
 
 
-def used_by(places: Sequence[Place], users: Mapping[Place, tuple[UseFact, ...]]) -> tuple[UseFact, ...]:
+def uses_at(places: Sequence[FsLocation], users: Mapping[FsLocation, tuple[UseFact, ...]]) -> tuple[UseFact, ...]:
     """Given the places that one unit may be and who uses which place, return who uses the unit."""
     return tuple(dict.fromkeys(use for place in places for use in users.get(place, ())))
 
 
-def places_of(root: Root, path: bytes) -> tuple[Place, ...]:
+def locations_of(root: DatasetRoot, path: bytes) -> tuple[FsLocation, ...]:
     """Given a path relative to a root, return where that lies in its filesystem."""
-    return tuple(Place(place.filesystem, join(place.path, path)) for place in root.places)
+    return tuple(FsLocation(place.filesystem, join_path(place.path, path)) for place in root.places)
 
 
 def read_owners(rootfs: str = "") -> dict[int, str]:
@@ -111,10 +111,10 @@ def read_owners(rootfs: str = "") -> dict[int, str]:
     return names
 
 
-def _with_users(root: Root, facts: Sequence[UnitFact], in_use: InUse) -> tuple[UnitFact, ...]:
-    places = [places_of(root, path_bytes(fact.path)) for fact in facts]
+def _with_users(root: DatasetRoot, facts: Sequence[UnitFact], in_use: FindUses) -> tuple[UnitFact, ...]:
+    places = [locations_of(root, path_bytes(fact.path)) for fact in facts]
     users = in_use([place for several in places for place in several]) if facts else {}
     return tuple(
-        msgspec.structs.replace(fact, in_use_by=used_by(several, users))
+        msgspec.structs.replace(fact, in_use_by=uses_at(several, users))
         for fact, several in zip(facts, places, strict=True)
     )

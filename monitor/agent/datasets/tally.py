@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from monitor.agent.datasets.tree import Directory
 from monitor.facts.datasets import path_text
 
-KEEP = ".keep"
+KEEP_FILE = ".keep"
 MAX_ERRORS = 8
-_MAX_PATH = 500  # trees can be deeper than anybody wants to read
-_BLOCK = 512  # what st_blocks counts in, whatever the filesystem's block size
+_MAX_PATH_CHARS = 500  # trees can be deeper than anybody wants to read
+_STAT_BLOCK_BYTES = 512  # what st_blocks counts in, whatever the filesystem's block size
 
 
-class Links:
+class HardLinks:
     """Files with several names, so that each counts once. A file is forgotten when all its names were seen."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Links:
             return left is None
 
 
-class Errors:
+class PathErrors:
     """How often something failed, and the first few words about it."""
 
     def __init__(self) -> None:
@@ -43,15 +43,15 @@ class Errors:
         self.count += 1
         if len(self.first) < MAX_ERRORS:
             text = path_text(os.fsencode(path))
-            shown = text if len(text) <= _MAX_PATH else "…" + text[-_MAX_PATH:]
+            shown = text if len(text) <= _MAX_PATH_CHARS else "…" + text[-_MAX_PATH_CHARS:]
             self.first.append(f"{shown}: {error.strerror or error}")
 
-    def merge(self, other: Errors) -> None:
+    def merge(self, other: PathErrors) -> None:
         self.count += other.count
         self.first += other.first[: MAX_ERRORS - len(self.first)]
 
 
-class Tally:
+class UnitTotals:
     """Sums and maxima. One thread fills one; `merge` puts them together."""
 
     __slots__ = ("allocated", "apparent", "atime", "ctime", "entries", "errors", "files", "mtime", "pinned")
@@ -61,20 +61,20 @@ class Tally:
         self.atime: float | None = None
         self.mtime = self.ctime = 0.0
         self.pinned = False
-        self.errors = Errors()
+        self.errors = PathErrors()
 
     def add_directory(self, stat: os.stat_result) -> None:
         self.entries += 1
-        self.allocated += stat.st_blocks * _BLOCK
+        self.allocated += stat.st_blocks * _STAT_BLOCK_BYTES
         self.apparent += stat.st_size
         self.mtime = max(self.mtime, stat.st_mtime)
         self.ctime = max(self.ctime, stat.st_ctime)
 
-    def add_file(self, stat: os.stat_result, links: Links) -> None:
+    def add_file(self, stat: os.stat_result, links: HardLinks) -> None:
         self._add_times((stat,))
         self._add_sizes((stat,), links)
 
-    def add(self, entries: Iterable[os.DirEntry[str]], where: Directory, links: Links) -> list[str]:
+    def add(self, entries: Iterable[os.DirEntry[str]], where: Directory, links: HardLinks) -> list[str]:
         """Given entries of a directory, count all but the directories among them, and return the names of these."""
         directories = []
         stats = []
@@ -88,14 +88,14 @@ class Tally:
                 continue  # gone by now: it never counted
             except OSError as error:
                 self.errors.add(where.below(entry.name), error)
-            if entry.name == KEEP:
+            if entry.name == KEEP_FILE:
                 self.pinned = True
         if stats:
             self._add_times(stats)
             self._add_sizes(stats, links)
         return directories
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: UnitTotals) -> None:
         self.allocated += other.allocated
         self.apparent += other.apparent
         self.files += other.files
@@ -118,7 +118,7 @@ class Tally:
                 ctime = stat.st_ctime
         self.atime, self.mtime, self.ctime = atime, mtime, ctime
 
-    def _add_sizes(self, stats: Iterable[os.stat_result], links: Links) -> None:
+    def _add_sizes(self, stats: Iterable[os.stat_result], links: HardLinks) -> None:
         files = blocks = apparent = 0
         for stat in stats:
             files += 1
@@ -128,5 +128,5 @@ class Tally:
             apparent += stat.st_size
         self.files += files
         self.entries += files
-        self.allocated += blocks * _BLOCK
+        self.allocated += blocks * _STAT_BLOCK_BYTES
         self.apparent += apparent

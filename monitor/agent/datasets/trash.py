@@ -11,18 +11,18 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 
-from monitor.agent.datasets.check import Planned, check_unchanged, enter_parent, split, users_of
+from monitor.agent.datasets.check import PlannedUnit, check_unchanged, enter_parent, split_path, uses_of
 from monitor.agent.datasets.delete import Deletion
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Root
-from monitor.agent.datasets.survey import InUse, unit_fact
-from monitor.agent.datasets.trash_store import PURGING, UNIT, Store, identity, put_back, rename
-from monitor.agent.datasets.tree import Directory, Tree, exists
-from monitor.agent.datasets.units import TRASH
-from monitor.agent.journal import Journal, Line, Value
+from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.roots import DatasetRoot
+from monitor.agent.datasets.survey import FindUses, unit_fact
+from monitor.agent.datasets.trash_store import PURGING, UNIT, TrashStore, identity, put_back, rename
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
+from monitor.agent.datasets.units import TRASH_DIRECTORY
+from monitor.agent.journal import ActionJournal, JournalLine, JournalValue
 from monitor.facts.datasets import PurgeFact, TrashFact, UnitFact
 
-TRASHING, RESTORING, PURGE = "dataset.trash", "dataset.restore", "dataset.purge"
+TRASH_ACTION, RESTORE_ACTION, PURGE_ACTION = "dataset.trash", "dataset.restore", "dataset.purge"
 
 
 class Trash:
@@ -30,9 +30,9 @@ class Trash:
 
     def __init__(
         self,
-        root: Root,
-        journal: Journal,
-        in_use: InUse,
+        root: DatasetRoot,
+        journal: ActionJournal,
+        in_use: FindUses,
         owners: Mapping[int, str],
         stop: threading.Event | None = None,
     ) -> None:
@@ -42,11 +42,11 @@ class Trash:
         self._owners = owners
         self._stop = stop or threading.Event()
 
-    def put(self, planned: Planned, policy: str, now: float) -> TrashFact:
+    def put(self, planned: PlannedUnit, policy: str, now: float) -> TrashFact:
         """Given a unit as a plan has it, move it into the trash. Raise RefusedError: then it is where it was."""
         if self._root.read_only:
-            raise RefusedError(Reason.READ_ONLY, f"{self._root.text} is mounted read-only")
-        with Tree(self._root) as tree:
+            raise DatasetRefusedError(RefusalReason.READ_ONLY, f"{self._root.text} is mounted read-only")
+        with DirectoryTree(self._root) as tree:
             parent = enter_parent(tree, planned.path)
             unit, status = check_unchanged(tree, self._root, parent, planned, self._in_use, self._stop)
             entry = _entry(unit_fact(self._root, unit, status, self._owners), policy, now)
@@ -56,35 +56,35 @@ class Trash:
     def entries(self) -> tuple[TrashFact, ...]:
         """Return what is in the trash; an entry that cannot be read is left out. Raise RefusedError if it is unsafe."""
         found = []
-        with Tree(self._root) as tree:
-            store = Store(tree)
+        with DirectoryTree(self._root) as tree:
+            store = TrashStore(tree)
             try:
                 idents = store.idents()
-            except RefusedError as refusal:
-                if refusal.reason == Reason.NOT_IN_TRASH:
+            except DatasetRefusedError as refusal:
+                if refusal.reason == RefusalReason.NOT_IN_TRASH:
                     return ()
                 raise
             for ident in idents:
                 try:
                     found.append(store.load(store.home(ident)))
-                except RefusedError:
+                except DatasetRefusedError:
                     continue
         return tuple(found)
 
     def restore(self, ident: str) -> TrashFact:
         """Given an id, put that unit back where it was. Raise RefusedError: then it is still in the trash."""
-        with Tree(self._root) as tree:
-            store = Store(tree)
+        with DirectoryTree(self._root) as tree:
+            store = TrashStore(tree)
             home = store.home(ident)
             entry = store.load(home)
             if entry.state != "trashed":
-                reason = Reason.PURGING if entry.state == "purging" else Reason.NOT_IN_TRASH
-                raise RefusedError(reason, f"{ident} cannot be restored: it is {entry.state}")
+                reason = RefusalReason.PURGING if entry.state == "purging" else RefusalReason.NOT_IN_TRASH
+                raise DatasetRefusedError(reason, f"{ident} cannot be restored: it is {entry.state}")
             parent = enter_parent(tree, entry.path)
-            intent = self._journal.intend(RESTORING, _about(entry))
+            intent = self._journal.intend(RESTORE_ACTION, _about(entry))
             try:
                 self._move_out(tree, home, parent, entry)
-            except RefusedError as refusal:
+            except DatasetRefusedError as refusal:
                 self._journal.done(intent, "refused", {"error": str(refusal)})
                 raise
             self._journal.done(intent, "restored")
@@ -95,59 +95,59 @@ class Trash:
 
         What was stopped, or killed, goes on when this is called again.
         """
-        with Tree(self._root) as tree:
-            store = Store(tree)
+        with DirectoryTree(self._root) as tree:
+            store = TrashStore(tree)
             home = store.home(ident)
             entry = store.load(home)
             if entry.trashed_at > older_than:
-                raise RefusedError(Reason.TOO_YOUNG, f"{ident} was trashed at {entry.trashed_at:.0f}")
-            intent = self._journal.intend(PURGE, _about(entry))
+                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, f"{ident} was trashed at {entry.trashed_at:.0f}")
+            intent = self._journal.intend(PURGE_ACTION, _about(entry))
             return self._delete(tree, home, intent, progress)
 
-    def recover(self) -> tuple[Line, ...]:
+    def recover(self) -> tuple[JournalLine, ...]:
         """Bring to an end what was begun on this root and never ended, as after a kill -9. Return what that was."""
         begun = tuple(line for line in self._journal.open() if line.what.get("root") == self._root.text)
         for line in begun:
-            with Tree(self._root) as tree:
+            with DirectoryTree(self._root) as tree:
                 try:
                     self._recover(tree, line)
-                except RefusedError as refusal:
+                except DatasetRefusedError as refusal:
                     self._journal.done(line.id, "refused", {"error": str(refusal)})
         return begun
 
-    def _recover(self, tree: Tree, line: Line) -> None:
-        store, ident = Store(tree), str(line.what.get("trash"))
+    def _recover(self, tree: DirectoryTree, line: JournalLine) -> None:
+        store, ident = TrashStore(tree), str(line.what.get("trash"))
         try:
             home = store.home(ident)
-        except RefusedError as refusal:
-            if refusal.reason != Reason.NOT_IN_TRASH:
+        except DatasetRefusedError as refusal:
+            if refusal.reason != RefusalReason.NOT_IN_TRASH:
                 raise
-            self._journal.done(line.id, "not-moved" if line.action == TRASHING else "gone")
+            self._journal.done(line.id, "not-moved" if line.action == TRASH_ACTION else "gone")
             return
         with tree.at(home) as descriptor:
             moved, deleting = exists(UNIT, descriptor), exists(PURGING, descriptor)
-        if line.action == PURGE:
+        if line.action == PURGE_ACTION:
             self._delete(tree, home, line.id, None)
-        elif line.action == TRASHING and moved:
+        elif line.action == TRASH_ACTION and moved:
             self._settle_move(tree, ident, line.id)
         elif not moved and not deleting:
             store.drop(home)
-            self._journal.done(line.id, "not-moved" if line.action == TRASHING else "restored")
+            self._journal.done(line.id, "not-moved" if line.action == TRASH_ACTION else "restored")
         else:
             self._journal.done(line.id, "not-restored")
 
-    def _move_in(self, tree: Tree, parent: Directory, entry: TrashFact) -> None:
-        store = Store(tree)
+    def _move_in(self, tree: DirectoryTree, parent: Directory, entry: TrashFact) -> None:
+        store = TrashStore(tree)
         try:
             store.prepare()
-            intent = self._journal.intend(TRASHING, _about(entry))
+            intent = self._journal.intend(TRASH_ACTION, _about(entry))
         except OSError as error:
             raise _failed(entry.path, error) from error
         try:
             home = store.add(entry)
             try:
                 with tree.at(parent) as source, tree.at(home) as target:
-                    rename(source, split(entry.path)[-1], target, UNIT)
+                    rename(source, split_path(entry.path)[-1], target, UNIT)
             except OSError:
                 store.drop(home)
                 raise
@@ -156,9 +156,9 @@ class Trash:
             raise _failed(entry.path, error) from error
         self._settle_move(tree, entry.id, intent)
 
-    def _settle_move(self, tree: Tree, ident: str, intent: str) -> None:
+    def _settle_move(self, tree: DirectoryTree, ident: str, intent: str) -> None:
         """Look at what was moved, now that it is out of reach, and put it back if it should not have been."""
-        store = Store(tree)
+        store = TrashStore(tree)
         home = store.home(ident)
         entry = store.load(home)
         refusal = self._why_not(tree, home, entry)
@@ -167,40 +167,48 @@ class Trash:
             return
         try:
             self._move_out(tree, home, enter_parent(tree, entry.path), entry)
-        except RefusedError as stuck:
+        except DatasetRefusedError as stuck:
             self._journal.done(intent, "trashed", {"error": f"{refusal}; cannot be put back: {stuck}"})
-            raise RefusedError(refusal.reason, f"{refusal.detail}; it is in the trash as {ident}: {stuck}") from stuck
+            raise DatasetRefusedError(
+                refusal.reason, f"{refusal.detail}; it is in the trash as {ident}: {stuck}"
+            ) from stuck
         self._journal.done(intent, "put-back", {"error": str(refusal)})
         raise refusal
 
-    def _why_not(self, tree: Tree, home: Directory, entry: TrashFact) -> RefusedError | None:
+    def _why_not(self, tree: DirectoryTree, home: Directory, entry: TrashFact) -> DatasetRefusedError | None:
         with tree.at(home) as descriptor:
             found = identity(UNIT, descriptor)
         if found != (self._root.device, entry.inode):
-            return RefusedError(Reason.CHANGED, f"{entry.path} was replaced while it was moved")
-        users = users_of(self._root, f"{TRASH}/{entry.id}/{UNIT}".encode(), self._in_use)
+            return DatasetRefusedError(RefusalReason.CHANGED, f"{entry.path} was replaced while it was moved")
+        users = uses_of(self._root, f"{TRASH_DIRECTORY}/{entry.id}/{UNIT}".encode(), self._in_use)
         if users:
-            return RefusedError(Reason.IN_USE, f"{entry.path} came into use while it was moved: {users[0]}")
+            return DatasetRefusedError(
+                RefusalReason.IN_USE, f"{entry.path} came into use while it was moved: {users[0]}"
+            )
         return None
 
-    def _move_out(self, tree: Tree, home: Directory, parent: Directory, entry: TrashFact) -> None:
+    def _move_out(self, tree: DirectoryTree, home: Directory, parent: Directory, entry: TrashFact) -> None:
         try:
             with tree.at(home) as source, tree.at(parent) as target:
-                put_back(source, UNIT, target, split(entry.path)[-1])
-            Store(tree).drop(home)
+                put_back(source, UNIT, target, split_path(entry.path)[-1])
+            TrashStore(tree).drop(home)
         except FileExistsError as error:
-            raise RefusedError(Reason.EXISTS, f"{entry.path} is there again: move that away first") from error
+            raise DatasetRefusedError(
+                RefusalReason.EXISTS, f"{entry.path} is there again: move that away first"
+            ) from error
         except OSError as error:
             raise _failed(entry.path, error) from error
 
-    def _delete(self, tree: Tree, home: Directory, intent: str, progress: Callable[[int], None] | None) -> PurgeFact:
+    def _delete(
+        self, tree: DirectoryTree, home: Directory, intent: str, progress: Callable[[int], None] | None
+    ) -> PurgeFact:
         try:
             with tree.at(home) as descriptor:
                 if exists(UNIT, descriptor):
                     rename(descriptor, UNIT, descriptor, PURGING)
             done = Deletion(tree, self._stop, progress).run(home, PURGING)
             if done.finished:
-                Store(tree).drop(home)
+                TrashStore(tree).drop(home)
         except OSError as error:
             self._journal.done(intent, "failed", {"error": str(error)})
             raise _failed(home.name, error) from error
@@ -234,7 +242,7 @@ def _entry(unit: UnitFact, policy: str, now: float) -> TrashFact:
     )
 
 
-def _about(entry: TrashFact) -> dict[str, Value]:
+def _about(entry: TrashFact) -> dict[str, JournalValue]:
     return {
         "root": entry.root,
         "path": entry.path,
@@ -246,5 +254,5 @@ def _about(entry: TrashFact) -> dict[str, Value]:
     }
 
 
-def _failed(what: str, error: OSError) -> RefusedError:
-    return RefusedError(Reason.FAILED, f"{what}: {error.strerror or error}")
+def _failed(what: str, error: OSError) -> DatasetRefusedError:
+    return DatasetRefusedError(RefusalReason.FAILED, f"{what}: {error.strerror or error}")

@@ -13,40 +13,42 @@ import stat
 
 import msgspec
 
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.tree import Directory, Tree, exists
-from monitor.agent.datasets.units import TRASH
+from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
+from monitor.agent.datasets.units import TRASH_DIRECTORY
 from monitor.facts.datasets import TrashFact
 
 UNIT, PURGING = "unit", "purging"
 _META, _META_NEW = "meta.json", "meta.json.new"
-_MAX_META = 1 << 20
-_IDENT = re.compile(r"[0-9a-f]{32}")
+_MAX_META_BYTES = 1 << 20
+_ENTRY_ID = re.compile(r"[0-9a-f]{32}")
 
 
-class Store:
+class TrashStore:
     """The trash of one root, held by the descriptors of a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: DirectoryTree) -> None:
         self._tree = tree
 
     def open(self) -> Directory:
         """Return the directory of the trash. Raise RefusedError if it is missing, a link, or not ours alone."""
         try:
-            directory, status = self._tree.enter(self._tree.top, TRASH)
+            directory, status = self._tree.enter(self._tree.top, TRASH_DIRECTORY)
         except FileNotFoundError as error:
-            raise RefusedError(Reason.NOT_IN_TRASH, "there is no trash here yet") from error
+            raise DatasetRefusedError(RefusalReason.NOT_IN_TRASH, "there is no trash here yet") from error
         except OSError as error:
-            raise RefusedError(Reason.UNSAFE_TRASH, f"{TRASH}: {error.strerror}") from error
+            raise DatasetRefusedError(RefusalReason.UNSAFE_TRASH, f"{TRASH_DIRECTORY}: {error.strerror}") from error
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
-            raise RefusedError(Reason.UNSAFE_TRASH, f"{TRASH} must belong to user {os.geteuid()} with mode 0700")
+            raise DatasetRefusedError(
+                RefusalReason.UNSAFE_TRASH, f"{TRASH_DIRECTORY} must belong to user {os.geteuid()} with mode 0700"
+            )
         return directory
 
     def prepare(self) -> Directory:
         """Return the directory of the trash, made if need be. Raise RefusedError as `open` does, or OSError."""
         with self._tree.at(self._tree.top) as top:
             try:
-                os.mkdir(TRASH, 0o700, dir_fd=top)
+                os.mkdir(TRASH_DIRECTORY, 0o700, dir_fd=top)
                 sync(top)
             except FileExistsError:
                 pass  # `open` looks at what it is
@@ -78,18 +80,18 @@ class Store:
     def idents(self) -> list[str]:
         """Return the ids of what is in the trash. Raise RefusedError as `open` does."""
         with self._tree.at(self.open()) as descriptor:
-            return sorted(name for name in os.listdir(descriptor) if _IDENT.fullmatch(name))
+            return sorted(name for name in os.listdir(descriptor) if _ENTRY_ID.fullmatch(name))
 
     def home(self, ident: str) -> Directory:
         """Given an id, return the directory of that entry. Raise RefusedError if there is none."""
-        if not _IDENT.fullmatch(ident):
-            raise RefusedError(Reason.NOT_IN_TRASH, f"not the id of an entry: {ident!r}")
+        if not _ENTRY_ID.fullmatch(ident):
+            raise DatasetRefusedError(RefusalReason.NOT_IN_TRASH, f"not the id of an entry: {ident!r}")
         try:
             return self._tree.enter(self.open(), ident)[0]
         except FileNotFoundError as error:
-            raise RefusedError(Reason.NOT_IN_TRASH, f"{ident} is not in the trash") from error
+            raise DatasetRefusedError(RefusalReason.NOT_IN_TRASH, f"{ident} is not in the trash") from error
         except OSError as error:
-            raise RefusedError(Reason.UNSAFE_TRASH, f"{ident}: {error.strerror}") from error
+            raise DatasetRefusedError(RefusalReason.UNSAFE_TRASH, f"{ident}: {error.strerror}") from error
 
     def load(self, home: Directory) -> TrashFact:
         """Given an entry's directory, return the entry as it is now. Raise RefusedError if it does not say."""
@@ -97,12 +99,12 @@ class Store:
             with self._tree.at(home) as descriptor:
                 file = os.open(_META, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
                 with open(file, "rb") as meta:
-                    entry = msgspec.json.decode(meta.read(_MAX_META), type=TrashFact)
+                    entry = msgspec.json.decode(meta.read(_MAX_META_BYTES), type=TrashFact)
                 state = "trashed" if exists(UNIT, descriptor) else "empty"
                 if exists(PURGING, descriptor):
                     state = "purging"
         except (OSError, msgspec.DecodeError) as error:
-            raise RefusedError(Reason.UNREADABLE, f"{home.name}: {error}") from error
+            raise DatasetRefusedError(RefusalReason.UNREADABLE, f"{home.name}: {error}") from error
         return msgspec.structs.replace(entry, state=state)
 
     def drop(self, home: Directory) -> None:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from monitor.agent.datasets.mounts import mount_id
-from monitor.agent.datasets.roots import DIRECTORY, Root
+from monitor.agent.datasets.roots import OPEN_DIRECTORY_FLAGS, DatasetRoot
 
-OPEN_AT_MOST = 192
+MAX_OPEN_DIRECTORIES = 192
 
 
-class ChangedError(OSError):
+class DirectoryReplacedError(OSError):
     """A directory is no longer the one that was looked at before."""
 
 
@@ -54,10 +54,10 @@ class Directory:
         return f"{path}/{name}" if path else name
 
 
-class Tree:
+class DirectoryTree:
     """The directories below one root. Safe to use from several threads; the last one to `leave` closes it."""
 
-    def __init__(self, root: Root, open_at_most: int = OPEN_AT_MOST) -> None:
+    def __init__(self, root: DatasetRoot, open_at_most: int = MAX_OPEN_DIRECTORIES) -> None:
         self._device = root.device
         self._mount = root.mount
         self._proc = root.proc
@@ -69,7 +69,7 @@ class Tree:
         # A copy: a thread that hangs on a dead NAS may come back after the root was closed.
         self.top.descriptor = os.dup(root.descriptor)
 
-    def __enter__(self) -> Tree:
+    def __enter__(self) -> DirectoryTree:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +104,7 @@ class Tree:
     def enter(self, parent: Directory, name: str) -> tuple[Directory, os.stat_result]:
         """Given a name in a directory, return the directory of that name. Raise OSError, OtherMountError among them."""
         with self.at(parent) as outer:
-            descriptor = os.open(name, DIRECTORY, dir_fd=outer)
+            descriptor = os.open(name, OPEN_DIRECTORY_FLAGS, dir_fd=outer)
         try:
             stat = os.fstat(descriptor)
             if stat.st_dev != self._device or mount_id(self._proc, descriptor) != self._mount:
@@ -138,17 +138,17 @@ class Tree:
         elif directory in self._open:
             self._open.move_to_end(directory)
         if directory.descriptor is None:
-            raise ChangedError(errno.EBADF, "the tree is closed")
+            raise DirectoryReplacedError(errno.EBADF, "the tree is closed")
         return directory.descriptor
 
     def _open_again(self, directory: Directory) -> None:
         if directory.parent is None or directory.parent.descriptor is None:
-            raise ChangedError(errno.EBADF, "the tree is closed")
-        descriptor = os.open(directory.name, DIRECTORY, dir_fd=directory.parent.descriptor)
+            raise DirectoryReplacedError(errno.EBADF, "the tree is closed")
+        descriptor = os.open(directory.name, OPEN_DIRECTORY_FLAGS, dir_fd=directory.parent.descriptor)
         stat = os.fstat(descriptor)
         if (stat.st_dev, stat.st_ino) != (self._device, directory.inode):
             os.close(descriptor)
-            raise ChangedError(errno.ESTALE, "it was replaced meanwhile")
+            raise DirectoryReplacedError(errno.ESTALE, "it was replaced meanwhile")
         directory.descriptor = descriptor
         self._keep(directory)
 

@@ -7,41 +7,43 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.scan import Unit
-from monitor.agent.datasets.tally import Errors
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.scan import ScanUnit
+from monitor.agent.datasets.tally import PathErrors
+from monitor.agent.datasets.tree import Directory, DirectoryTree
 from monitor.facts.datasets import Kind
 
-TRASH = ".gpuwarden-trash"
+TRASH_DIRECTORY = ".gpuwarden-trash"
 MAX_UNITS = 100_000
 
 
 @dataclass
-class Found:
+class UnitListing:
     """The units that were found, how many more there are than can be held, and what could not be looked at."""
 
-    units: list[Unit] = field(default_factory=list)
+    units: list[ScanUnit] = field(default_factory=list)
     left_out: int = 0
     entries: int = 0
     stopped: bool = False
-    errors: Errors = field(default_factory=Errors)
+    errors: PathErrors = field(default_factory=PathErrors)
 
 
-def find_units(tree: Tree, pattern: str, kind: Kind, pace: Pace, max_units: int = MAX_UNITS) -> Found:
+def find_units(
+    tree: DirectoryTree, pattern: str, kind: Kind, pace: ScanRateLimiter, max_units: int = MAX_UNITS
+) -> UnitListing:
     """Given a pattern relative to the root, return the units of that kind that it names.
 
     As in a shell, a star does not stand for a name that begins with a dot. Raise ValueError for a pattern that is none.
     """
     *outer, last = _levels(pattern)
-    found = Found()
+    found = UnitListing()
     level = [tree.top]
     for matches in outer:
         level = [inner for directory in level for inner in _enter_matching(tree, directory, matches, pace, found)]
     for directory in level:
         for name in _names(tree, directory, last, kind, pace, found):
             if len(found.units) < max_units:
-                found.units.append(Unit(directory, name, kind == "dir"))
+                found.units.append(ScanUnit(directory, name, kind == "dir"))
             else:
                 found.left_out += 1
     return found
@@ -56,7 +58,7 @@ def _levels(pattern: str) -> list[re.Pattern[str]]:
 
 
 def _enter_matching(
-    tree: Tree, directory: Directory, matches: re.Pattern[str], pace: Pace, found: Found
+    tree: DirectoryTree, directory: Directory, matches: re.Pattern[str], pace: ScanRateLimiter, found: UnitListing
 ) -> list[Directory]:
     inner = []
     for name in _names(tree, directory, matches, "dir", pace, found):
@@ -70,7 +72,12 @@ def _enter_matching(
 
 
 def _names(
-    tree: Tree, directory: Directory, matches: re.Pattern[str], kind: Kind, pace: Pace, found: Found
+    tree: DirectoryTree,
+    directory: Directory,
+    matches: re.Pattern[str],
+    kind: Kind,
+    pace: ScanRateLimiter,
+    found: UnitListing,
 ) -> list[str]:
     """Return the names of that kind in a directory, sorted, so that two scans agree on what is over the cap."""
     if found.stopped:
@@ -93,4 +100,4 @@ def _is(entry: os.DirEntry[str], kind: Kind) -> bool:
 
 
 def _is_trash(directory: Directory, name: str) -> bool:
-    return directory.parent is None and name == TRASH
+    return directory.parent is None and name == TRASH_DIRECTORY

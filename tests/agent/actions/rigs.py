@@ -15,8 +15,8 @@ import docker.errors
 import grpc
 
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.actions.runtime_images import Ledger
-from monitor.agent.journal import Journal
+from monitor.agent.actions.runtime_images import HoldJournal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
 from tests.support.engines import ContainerdEngine, DockerEngine, make_containerd, make_docker
@@ -62,7 +62,7 @@ class Rig(ABC):
             ]
             return (ImageCacheFact(runtime=cache.runtime, images=tuple(images)),)
 
-        ledger = Ledger(Journal(str(self.journal)))
+        ledger = HoldJournal(ActionJournal(str(self.journal)))
         return ImageActions(self.runtimes, remembered, ledger, settle=settle)
 
     def used_bytes(self) -> int:

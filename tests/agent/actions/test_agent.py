@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import requests
 
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.main import start
 from monitor.config.root import Config
 from monitor.facts.actions import ActionFact, ActionState, KillProcess, RemoveImage
@@ -45,7 +45,7 @@ def test_an_agent_is_asked_to_act(docker_engine: DockerEngine, tmp_path: Path) -
             "remove-image/local-only": 1, "remove-image/too-young": 1, "remove-image/removed": 1,
             "remove-image/gone": 1, "kill-process/gone": 1,
         }  # fmt: skip
-        assert Journal(str(tmp_path / "state" / "actions.journal")).open() == ()
+        assert ActionJournal(str(tmp_path / "state" / "actions.journal")).open() == ()
     finally:
         agent.stop()
 

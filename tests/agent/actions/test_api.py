@@ -13,11 +13,11 @@ import pytest
 import requests
 
 from monitor.agent.actions.api import ActionApi
-from monitor.agent.actions.auth import Gate, UsedIds
-from monitor.agent.actions.dispatcher import BusyError, Desk, Handler
-from monitor.agent.actions.outcome import Job, Outcome, done
-from monitor.agent.journal import Journal
-from monitor.agent.server import MAX_BODY, AgentServer
+from monitor.agent.actions.auth import ActionAuthenticator, UsedIds
+from monitor.agent.actions.dispatcher import ActionDispatcher, ActionHandler, ActionQueueFullError
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, done
+from monitor.agent.journal import ActionJournal
+from monitor.agent.server import MAX_BODY_BYTES, AgentServer
 from monitor.detect.rules.actions_refused import RULE
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import Action, ActionFact, ActionState, PruneBuildCache, ScanDatasets
@@ -37,9 +37,9 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.did: list[Action] = []
-        handlers: dict[type[Action], Handler] = {PruneBuildCache: self._do, ScanDatasets: self._scan}
-        desk = Desk(handlers, frozenset({ScanDatasets}), Journal(str(folder / "journal")))
-        self.api = ActionApi(Gate(TOKEN, PER_MINUTE, UsedIds(str(folder / "used"), time.time())), desk)
+        handlers: dict[type[Action], ActionHandler] = {PruneBuildCache: self._do, ScanDatasets: self._scan}
+        desk = ActionDispatcher(handlers, frozenset({ScanDatasets}), ActionJournal(str(folder / "journal")))
+        self.api = ActionApi(ActionAuthenticator(TOKEN, PER_MINUTE, UsedIds(str(folder / "used"), time.time())), desk)
         self.server = AgentServer("127.0.0.1", 0, READING, self.snapshot, self.api)
         self.server.start()
         host, port = self.server.address
@@ -48,11 +48,11 @@ class Node:
     def snapshot(self) -> NodeSnapshot:
         return msgspec.structs.replace(full_snapshot(), at=time.time(), actions=self.api.fact())
 
-    def _do(self, action: Action, _job: Job) -> Outcome:
+    def _do(self, action: Action, _job: ActionContext) -> ActionOutcome:
         self.did.append(action)
         return done("removed", freed_bytes=5)
 
-    def _scan(self, action: Action, job: Job) -> Outcome:
+    def _scan(self, action: Action, job: ActionContext) -> ActionOutcome:
         self.did.append(action)
         job.stop.wait(10)
         return done("stopped")
@@ -193,7 +193,7 @@ def test_paths_that_do_not_exist(node: Node) -> None:
 
 
 def test_a_body_without_end_is_not_read(node: Node) -> None:
-    headers = BEARER | {"Content-Length": str(MAX_BODY + 1)}
+    headers = BEARER | {"Content-Length": str(MAX_BODY_BYTES + 1)}
     assert node.post(b"", headers).status_code == 413
     chunks = iter([b"{}"])
     assert requests.post(node.url, chunks, headers=BEARER, timeout=5).status_code == 413
@@ -203,12 +203,12 @@ def test_a_body_without_end_is_not_read(node: Node) -> None:
 def test_an_action_for_which_there_is_no_room_may_come_again_under_its_id(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_desk: Desk, _action: Action) -> None:
-        raise BusyError("too many are waiting")
+    def full(_desk: ActionDispatcher, _action: Action) -> None:
+        raise ActionQueueFullError("too many are waiting")
 
     body = msgspec.json.encode(request())
     with monkeypatch.context() as patched:
-        patched.setattr(Desk, "check_room", full)
+        patched.setattr(ActionDispatcher, "check_room", full)
         reply = node.post(body)
     assert (reply.status_code, reply.headers["Retry-After"]) == (429, "60")
     assert node.post(body).status_code == 202

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from monitor.agent.actions.auth import MAX_PEERS, Gate, RefusedError, UsedIds
+from monitor.agent.actions.auth import MAX_PEERS, ActionAuthenticator, ActionRefusedError, UsedIds
 from monitor.facts.actions import ActionRequest, PruneBuildCache
 from tests.support.clock import FakeClock
 
@@ -22,8 +22,8 @@ def request(clock: FakeClock, ident: str = "a1", **more: Any) -> ActionRequest:
     return ActionRequest(**(given | {"id": ident, "action": action} | more))
 
 
-def gate(folder: Path, clock: FakeClock, per_minute: int = 3) -> Gate:
-    return Gate(TOKEN, per_minute, UsedIds(str(folder / "used"), clock.time()), clock)
+def gate(folder: Path, clock: FakeClock, per_minute: int = 3) -> ActionAuthenticator:
+    return ActionAuthenticator(TOKEN, per_minute, UsedIds(str(folder / "used"), clock.time()), clock)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def gate(folder: Path, clock: FakeClock, per_minute: int = 3) -> Gate:
     ["", "Bearer", "Bearer ", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xe9"],
 )
 def test_a_wrong_token(tmp_path: Path, authorization: str) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ActionRefusedError) as refused:
         gate(tmp_path, FakeClock()).identify(authorization, "10.0.0.1")
     assert (refused.value.reason, refused.value.status) == ("token", HTTPStatus.UNAUTHORIZED)
     assert TOKEN not in str(refused.value)
@@ -46,10 +46,10 @@ def test_an_address_that_guesses_has_to_wait_and_no_other(tmp_path: Path) -> Non
     clock = FakeClock()
     door = gate(tmp_path, clock)
     for _ in range(3):
-        with pytest.raises(RefusedError, match="Bearer"):
+        with pytest.raises(ActionRefusedError, match="Bearer"):
             door.identify("Bearer x", "10.0.0.1")
     for authorization in ("Bearer x", BEARER):  # whether it has guessed right by now is not told either
-        with pytest.raises(RefusedError, match="too many wrong tokens") as refused:
+        with pytest.raises(ActionRefusedError, match="too many wrong tokens") as refused:
             door.identify(authorization, "10.0.0.1")
         assert (refused.value.reason, refused.value.retry_after) == ("too-many", 60.0)
     door.identify(BEARER, "10.0.0.2")
@@ -60,7 +60,7 @@ def test_an_address_that_guesses_has_to_wait_and_no_other(tmp_path: Path) -> Non
 def test_addresses_that_guess_are_not_remembered_without_end(tmp_path: Path) -> None:
     door = gate(tmp_path, FakeClock())
     for number in range(MAX_PEERS + 50):
-        with pytest.raises(RefusedError):
+        with pytest.raises(ActionRefusedError):
             door.identify("Bearer x", str(number))
     assert len(door._wrong) == MAX_PEERS
 
@@ -87,7 +87,7 @@ def test_when_a_request_is_good(tmp_path: Path, name: str, more: dict[str, Any],
     if reason is None:
         gate(tmp_path, clock).admit(asked)
         return
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ActionRefusedError) as refused:
         gate(tmp_path, clock).admit(asked)
     assert refused.value.reason == reason
 
@@ -97,7 +97,7 @@ def test_a_request_is_good_once_also_after_a_restart(tmp_path: Path) -> None:
     asked = request(clock)
     gate(tmp_path, clock).admit(asked)
     for door in (gate(tmp_path, clock), gate(tmp_path, clock)):
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(ActionRefusedError) as refused:
             door.admit(asked)
         assert (refused.value.reason, refused.value.status) == ("replayed", HTTPStatus.CONFLICT)
 
@@ -136,7 +136,7 @@ def test_too_many(tmp_path: Path) -> None:
     for number in range(3):
         door.admit(request(clock, f"a{number}"))
         clock.advance(10)
-    with pytest.raises(RefusedError, match="more than 3 actions a minute") as refused:
+    with pytest.raises(ActionRefusedError, match="more than 3 actions a minute") as refused:
         door.admit(request(clock, "a4"))
     assert (refused.value.reason, refused.value.status) == ("too-many", HTTPStatus.TOO_MANY_REQUESTS)
     assert refused.value.retry_after == 30.0

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 
 from monitor.agent.actions.datasets import DatasetActions
-from monitor.agent.actions.outcome import Job, Outcome
-from monitor.agent.datasets.mounts import Place
-from monitor.agent.datasets.survey import InUse
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome
+from monitor.agent.datasets.mounts import FsLocation
+from monitor.agent.datasets.survey import FindUses
 from monitor.agent.datasets.trash import Trash
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact, UnitFact, UseFact
 from tests.support.filesystems import node_paths
@@ -40,54 +40,54 @@ def actions(root: Path) -> DatasetActions:
     return made(root, nobody)
 
 
-def made(root: Path, in_use: InUse) -> DatasetActions:
-    return DatasetActions((str(root),), node_paths(), Journal(str(root.parent / "journal")), in_use)
+def made(root: Path, in_use: FindUses) -> DatasetActions:
+    return DatasetActions((str(root),), node_paths(), ActionJournal(str(root.parent / "journal")), in_use)
 
 
-def nobody(_places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+def nobody(_places: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
     return {}
 
 
-def somebody(places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+def somebody(places: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
     return dict.fromkeys(places, (UseFact(how="open", pid=7),))
 
 
-def result(outcome: Outcome, name: str, kind: type[T]) -> T:
+def result(outcome: ActionOutcome, name: str, kind: type[T]) -> T:
     assert outcome.state is ActionState.DONE, outcome
     return msgspec.json.decode(outcome.result[name], type=kind)
 
 
-def scan(actions: DatasetActions, root: Path, job: Job | None = None) -> dict[str, UnitFact]:
-    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), job or Job())
+def scan(actions: DatasetActions, root: Path, job: ActionContext | None = None) -> dict[str, UnitFact]:
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), job or ActionContext())
     return {unit.path: unit for unit in result(outcome, "scan", ScanFact).units}
 
 
-def trash(actions: DatasetActions, unit: UnitFact, newest: float | None = None) -> Outcome:
+def trash(actions: DatasetActions, unit: UnitFact, newest: float | None = None) -> ActionOutcome:
     times = (unit.newest_atime or 0.0, unit.newest_mtime, unit.newest_ctime)
     asked = TrashUnit(
         root=unit.root, path=unit.path, device=unit.device, inode=unit.inode,
         newest=max(times) if newest is None else newest, policy="p",
     )  # fmt: skip
-    return actions.trash(asked, Job())
+    return actions.trash(asked, ActionContext())
 
 
 def test_from_scan_to_purge(actions: DatasetActions, root: Path) -> None:
-    job = Job()
+    job = ActionContext()
     units = scan(actions, root, job)
     assert sorted(units) == [f"{user}/datasets/d{number}" for user in ("li", "zhang") for number in range(2)]
     assert job.progress["entries"] >= 8
     first = result(trash(actions, units["zhang/datasets/d0"]), "trash", TrashFact)
     assert not (root / "zhang/datasets/d0").exists()
-    again = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), Job())
+    again = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), ActionContext())
     assert [entry.id for entry in result(again, "trash", tuple[TrashFact, ...])] == [first.id]
-    restored = actions.restore(RestoreUnit(root=str(root), trash_id=first.id), Job())
+    restored = actions.restore(RestoreUnit(root=str(root), trash_id=first.id), ActionContext())
     assert (restored.word, (root / "zhang/datasets/d0/data").stat().st_size) == ("restored", SIZE)
     units = scan(actions, root)
     for name in ("zhang/datasets/d0", "li/datasets/d1"):
         assert trash(actions, units[name]).word == "trashed"
-    young = actions.purge(PurgeTrash(root=str(root), older_than_seconds=3600.0), Job())
+    young = actions.purge(PurgeTrash(root=str(root), older_than_seconds=3600.0), ActionContext())
     assert (young.word, young.freed_bytes, young.result["purges"]) == ("purged", 0, msgspec.Raw(b"[]"))
-    job = Job()
+    job = ActionContext()
     purged = actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), job)
     assert (purged.state, purged.word) == (ActionState.DONE, "purged")
     assert (purged.freed_bytes or 0) >= 2 * SIZE
@@ -97,7 +97,7 @@ def test_from_scan_to_purge(actions: DatasetActions, root: Path) -> None:
 
 
 def test_files_are_units_if_asked_for(actions: DatasetActions, root: Path) -> None:
-    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*/*", files=True), Job())
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*/*", files=True), ActionContext())
     units = result(outcome, "scan", ScanFact).units
     assert {(unit.kind, unit.apparent_bytes) for unit in units} == {("file", SIZE)}
     assert len(units) == 4
@@ -124,35 +124,35 @@ def test_what_is_not_as_planned_stays(actions: DatasetActions, root: Path) -> No
 def test_only_roots_that_are_allowed(actions: DatasetActions, root: Path, name: str, path: str, word: str) -> None:
     elsewhere = os.path.normpath(root / path)
     outcomes = [
-        actions.scan(ScanDatasets(root=elsewhere, pattern="*"), Job()),
-        actions.trash(TrashUnit(root=elsewhere, path="x", device=1, inode=1, newest=0.0, policy="p"), Job()),
-        actions.restore(RestoreUnit(root=elsewhere, trash_id="a" * 32), Job()),
-        actions.purge(PurgeTrash(root=elsewhere, older_than_seconds=0.0), Job()),
+        actions.scan(ScanDatasets(root=elsewhere, pattern="*"), ActionContext()),
+        actions.trash(TrashUnit(root=elsewhere, path="x", device=1, inode=1, newest=0.0, policy="p"), ActionContext()),
+        actions.restore(RestoreUnit(root=elsewhere, trash_id="a" * 32), ActionContext()),
+        actions.purge(PurgeTrash(root=elsewhere, older_than_seconds=0.0), ActionContext()),
     ]
     assert [(one.state, one.word) for one in outcomes] == [(ActionState.REFUSED, word)] * 4
 
 
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "a//b", "**"])
 def test_a_pattern_that_leads_out(actions: DatasetActions, root: Path, pattern: str) -> None:
-    outcome = actions.scan(ScanDatasets(root=str(root), pattern=pattern), Job())
+    outcome = actions.scan(ScanDatasets(root=str(root), pattern=pattern), ActionContext())
     assert (outcome.state, outcome.word) == (ActionState.REFUSED, "malformed")
 
 
 def test_what_is_not_in_the_trash(actions: DatasetActions, root: Path) -> None:
     for ident in ("a" * 32, "../../etc"):
-        assert actions.restore(RestoreUnit(root=str(root), trash_id=ident), Job()).word == "not-in-trash"
+        assert actions.restore(RestoreUnit(root=str(root), trash_id=ident), ActionContext()).word == "not-in-trash"
 
 
 def test_stopping(actions: DatasetActions, root: Path) -> None:
     trash(actions, scan(actions, root)["li/datasets/d0"])
-    job = Job()
+    job = ActionContext()
     job.stop.set()
     looked = actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), job)
     assert (looked.state, looked.word) == (ActionState.DONE, "stopped")
     assert result(looked, "scan", ScanFact).stopped
     purged = actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), job)
     assert (purged.word, purged.freed_bytes) == ("stopped", 0)
-    assert actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), Job()).word == "purged"
+    assert actions.purge(PurgeTrash(root=str(root), older_than_seconds=0.0), ActionContext()).word == "purged"
 
 
 def test_what_was_begun_is_brought_to_an_end(
@@ -170,16 +170,18 @@ def test_what_was_begun_is_brought_to_an_end(
         patched.setattr(Trash, "_settle_move", dies)
         with pytest.raises(DiedError):
             trash(actions, unit)
-    journal = Journal(str(root.parent / "journal"))
+    journal = ActionJournal(str(root.parent / "journal"))
     assert len(journal.open()) == 1
-    actions.recover(Job())
+    actions.recover(ActionContext())
     assert journal.open() == ()
     (entry,) = result(
-        actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), Job()), "trash", tuple[TrashFact, ...]
+        actions.scan(ScanDatasets(root=str(root), pattern="*/datasets/*"), ActionContext()),
+        "trash",
+        tuple[TrashFact, ...],
     )
     assert (entry.path, entry.state) == ("zhang/datasets/d1", "trashed")
 
 
 def test_a_root_that_is_not_there_is_no_reason_not_to_start(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    made(tmp_path / "none", nobody).recover(Job())
+    made(tmp_path / "none", nobody).recover(ActionContext())
     assert "is not brought to an end" in caplog.text

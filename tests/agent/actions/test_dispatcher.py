@@ -11,9 +11,16 @@ import msgspec
 import pytest
 
 from monitor.agent.actions import dispatcher as desk_module
-from monitor.agent.actions.dispatcher import MOST_WAITING, REMEMBERED, BusyError, Desk, Handler, NotStoppableError
-from monitor.agent.actions.outcome import Job, Outcome, done, refused
-from monitor.agent.journal import Journal
+from monitor.agent.actions.dispatcher import (
+    MAX_QUEUED_PER_KIND,
+    MAX_REMEMBERED_ACTIONS,
+    ActionDispatcher,
+    ActionHandler,
+    ActionQueueFullError,
+    NotStoppableError,
+)
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, done, refused
+from monitor.agent.journal import ActionJournal
 from monitor.facts.actions import Action, ActionFact, ActionState, KillProcess, PruneBuildCache, ScanDatasets
 from tests.agent.actions.requests_made import request
 from tests.support import wait_until
@@ -32,7 +39,7 @@ class Works:
         self.most_at_once = 0
         self.release = threading.Event()
 
-    def __call__(self, action: Action, job: Job) -> Outcome:
+    def __call__(self, action: Action, job: ActionContext) -> ActionOutcome:
         self.began.append(action)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -49,24 +56,28 @@ def works() -> Works:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(str(tmp_path / "journal"))
+def journal(tmp_path: Path) -> ActionJournal:
+    return ActionJournal(str(tmp_path / "journal"))
 
 
-def desk(journal: Journal, handler: Handler, clock: FakeClock | None = None) -> Desk:
-    handlers: dict[type[Action], Handler] = dict.fromkeys((PruneBuildCache, KillProcess, ScanDatasets), handler)
+def desk(journal: ActionJournal, handler: ActionHandler, clock: FakeClock | None = None) -> ActionDispatcher:
+    handlers: dict[type[Action], ActionHandler] = dict.fromkeys((PruneBuildCache, KillProcess, ScanDatasets), handler)
     stoppable = frozenset({ScanDatasets})
-    return Desk(handlers, stoppable, journal, clock) if clock else Desk(handlers, stoppable, journal)
+    return (
+        ActionDispatcher(handlers, stoppable, journal, clock)
+        if clock
+        else ActionDispatcher(handlers, stoppable, journal)
+    )
 
 
-def ended(desk: Desk, ident: str) -> ActionFact:
+def ended(desk: ActionDispatcher, ident: str) -> ActionFact:
     wait_until(lambda: (fact := desk.fact(ident)) and fact.state is not ActionState.RUNNING, 5, f"{ident} ended")
     fact = desk.fact(ident)
     assert fact is not None
     return fact
 
 
-def test_an_action_from_beginning_to_end(works: Works, journal: Journal) -> None:
+def test_an_action_from_beginning_to_end(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     asked = request()
     first = table.submit(asked)
@@ -88,7 +99,7 @@ def test_an_action_from_beginning_to_end(works: Works, journal: Journal) -> None
     }  # fmt: skip
 
 
-def test_one_at_a_time_of_a_kind_and_kinds_beside_each_other(works: Works, journal: Journal) -> None:
+def test_one_at_a_time_of_a_kind_and_kinds_beside_each_other(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     asked = [request() for _ in range(5)] + [request(KILL)]
     for one in asked:
@@ -101,7 +112,7 @@ def test_one_at_a_time_of_a_kind_and_kinds_beside_each_other(works: Works, journ
     assert table.counts()[0] == {"prune-build-cache/removed": 5, "kill-process/removed": 1}
 
 
-def test_only_what_can_be_stopped_is(works: Works, journal: Journal) -> None:
+def test_only_what_can_be_stopped_is(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     scan, prune = request(SCAN), request()
     for one in (scan, prune):
@@ -115,7 +126,7 @@ def test_only_what_can_be_stopped_is(works: Works, journal: Journal) -> None:
     assert ended(table, prune.id).outcome == "removed"
 
 
-def test_what_was_interrupted_is_told_after_a_restart(works: Works, journal: Journal) -> None:
+def test_what_was_interrupted_is_told_after_a_restart(works: Works, journal: ActionJournal) -> None:
     asked = request()
     desk(journal, works).submit(asked)
     wait_until(lambda: works.began, 5, "it began")
@@ -127,8 +138,8 @@ def test_what_was_interrupted_is_told_after_a_restart(works: Works, journal: Jou
     works.release.set()
 
 
-def test_a_handler_that_breaks_is_an_outcome(journal: Journal) -> None:
-    def breaks(_action: Action, _job: Job) -> Outcome:
+def test_a_handler_that_breaks_is_an_outcome(journal: ActionJournal) -> None:
+    def breaks(_action: Action, _job: ActionContext) -> ActionOutcome:
         raise RuntimeError("oops")
 
     table = desk(journal, breaks)
@@ -140,13 +151,13 @@ def test_a_handler_that_breaks_is_an_outcome(journal: Journal) -> None:
 
 
 def test_what_cannot_be_written_down_is_not_done(works: Works, tmp_path: Path) -> None:
-    table = desk(Journal(str(tmp_path / "no" / "journal")), works)
+    table = desk(ActionJournal(str(tmp_path / "no" / "journal")), works)
     table.submit(asked := request())
     fact = ended(table, asked.id)
     assert (fact.state, fact.outcome, works.began) == (ActionState.FAILED, "not-journaled", [])
 
 
-def test_one_that_waited_for_too_long_is_not_done(works: Works, journal: Journal) -> None:
+def test_one_that_waited_for_too_long_is_not_done(works: Works, journal: ActionJournal) -> None:
     clock = FakeClock(time.time())
     table = desk(journal, works, clock)
     first, second = request(), request()
@@ -160,28 +171,28 @@ def test_one_that_waited_for_too_long_is_not_done(works: Works, journal: Journal
     assert (fact.state, fact.outcome, len(works.began)) == (ActionState.REFUSED, "expired", 1)
 
 
-def test_more_than_can_wait_is_refused(works: Works, journal: Journal) -> None:
+def test_more_than_can_wait_is_refused(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     table.submit(request())
     wait_until(lambda: works.began, 5, "the first began")
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_QUEUED_PER_KIND):
         table.check_room(request().action)
         table.submit(request())
-    with pytest.raises(BusyError):
+    with pytest.raises(ActionQueueFullError):
         table.check_room(request().action)
     table.check_room(KILL)
     works.release.set()
 
 
-def test_an_action_that_nobody_does(works: Works, journal: Journal) -> None:
-    table = Desk({}, frozenset(), journal)
+def test_an_action_that_nobody_does(works: Works, journal: ActionJournal) -> None:
+    table = ActionDispatcher({}, frozenset(), journal)
     table.submit(asked := request())
     assert ended(table, asked.id).outcome == "unsupported"
 
 
-def test_only_the_last_are_remembered(journal: Journal) -> None:
+def test_only_the_last_are_remembered(journal: ActionJournal) -> None:
     table = desk(journal, lambda _action, _job: done("done"))
-    asked = [request() for _ in range(REMEMBERED + 5)]
+    asked = [request() for _ in range(MAX_REMEMBERED_ACTIONS + 5)]
     for number, one in enumerate(asked):
         table.submit(one)
         if number % 40 == 0:  # no more than may wait
@@ -192,12 +203,14 @@ def test_only_the_last_are_remembered(journal: Journal) -> None:
     assert None not in known[5:]
 
 
-def test_results_are_remembered_as_long_as_there_is_room(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk_module, "MOST_RESULT_BYTES", 250)
+def test_results_are_remembered_as_long_as_there_is_room(
+    journal: ActionJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_module, "MAX_RESULT_BYTES", 250)
     sizes = iter((100, 100, 100, 300, 0, 10))
     table = desk(
         journal,
-        lambda _action, _job: Outcome(
+        lambda _action, _job: ActionOutcome(
             ActionState.DONE, "done", result={"scan": msgspec.Raw(b"1" * size)} if (size := next(sizes)) else {}
         ),
     )
@@ -218,11 +231,11 @@ def test_results_are_remembered_as_long_as_there_is_room(journal: Journal, monke
     ]
 
 
-def test_what_comes_first_is_done_before_any_action_of_its_kinds(works: Works, journal: Journal) -> None:
+def test_what_comes_first_is_done_before_any_action_of_its_kinds(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     begun, release = threading.Event(), threading.Event()
 
-    def task(_job: Job) -> None:
+    def task(_job: ActionContext) -> None:
         begun.set()
         release.wait(10)
         raise RuntimeError("oops")
@@ -238,7 +251,7 @@ def test_what_comes_first_is_done_before_any_action_of_its_kinds(works: Works, j
     assert [ended(table, one.id).outcome for one in asked] == ["removed"] * 3
 
 
-def test_what_comes_first_is_stopped_with_the_rest(works: Works, journal: Journal) -> None:
+def test_what_comes_first_is_stopped_with_the_rest(works: Works, journal: ActionJournal) -> None:
     table = desk(journal, works)
     stopped = threading.Event()
     table.first(lambda job: stopped.set() if job.stop.wait(10) else None, KillProcess)
@@ -246,7 +259,7 @@ def test_what_comes_first_is_stopped_with_the_rest(works: Works, journal: Journa
     assert stopped.wait(5)
 
 
-def test_a_refusal_counts_as_what_was_done(journal: Journal) -> None:
+def test_a_refusal_counts_as_what_was_done(journal: ActionJournal) -> None:
     table = desk(journal, lambda _action, _job: refused("in-use", "somebody has it"))
     table.submit(asked := request())
     fact = ended(table, asked.id)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.agent.actions.names import all_keys, is_sandbox, keys, labelled, pinned_by, split
+from monitor.agent.actions.names import (
+    all_reference_keys,
+    is_sandbox_image,
+    matching_label_pin,
+    matching_pin,
+    reference_keys,
+    split_reference,
+)
 
 ID = "a" * 64
 DIGEST = f"sha256:{'d' * 64}"
@@ -33,8 +40,8 @@ DIGEST = f"sha256:{'d' * 64}"
     ],
 )
 def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
-    assert bool(keys(one) & keys(other)) is same
-    assert bool(keys(other) & all_keys(["x:1", one])) is same
+    assert bool(reference_keys(one) & reference_keys(other)) is same
+    assert bool(reference_keys(other) & all_reference_keys(["x:1", one])) is same
 
 
 @pytest.mark.parametrize(
@@ -46,7 +53,7 @@ def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
     ],
 )
 def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | None]) -> None:
-    assert split(name) == expect
+    assert split_reference(name) == expect
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | Non
     ],
 )
 def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
-    assert pinned_by(names, ("no/such", pin)) == (pin if held else None)
+    assert matching_pin(names, ("no/such", pin)) == (pin if held else None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +89,7 @@ def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
     ],
 )
 def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
-    assert labelled(labels, (pin,)) == (pin if held else None)
+    assert matching_label_pin(labels, (pin,)) == (pin if held else None)
 
 
 @pytest.mark.parametrize(
@@ -97,4 +104,4 @@ def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
     ],
 )
 def test_images_of_sandboxes(name: str, expect: bool) -> None:
-    assert is_sandbox(name) is expect
+    assert is_sandbox_image(name) is expect

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.agent.actions.protect import refusal
+from monitor.agent.actions.protect import removal_refusal
 from monitor.facts import ContainerFact, ImageFact
 from monitor.facts.actions import RemoveImage
 
@@ -92,5 +92,5 @@ def test_what_protects(
     containers: tuple[ContainerFact, ...],
     word: str | None,
 ) -> None:
-    against = refusal(action, found, known, containers, NOW)
+    against = removal_refusal(action, found, known, containers, NOW)
     assert (against.word if against else None) == word

@@ -13,7 +13,7 @@ from monitor.agent.collectors.gpu import COUNTERS_SECONDS, GpuCollector, add_mis
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.gpu.nvml import NvmlError, Unreadable
 from monitor.agent.runner import Worker
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from monitor.facts import GpuFact, GpuInventory
 from tests.nvml import InProcessNvml
 from tests.support import wait_until
@@ -162,7 +162,7 @@ def running(*workers: Worker) -> Iterator[None]:
 
 
 def test_a_hang_in_the_driver_holds_up_only_who_is_in_it(nvml: InProcessNvml) -> None:
-    schedule = Schedule(enabled=True, interval=0.02, limit=0.2)
+    schedule = CollectorSchedule(enabled=True, interval=0.02, limit=0.2)
     gpu = Worker(GpuCollector(), schedule)
     processes = Worker(GpuProcessesCollector("/proc"), schedule)
     with running(gpu, processes):

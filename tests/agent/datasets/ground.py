@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from monitor.agent.datasets.check import Planned
-from monitor.agent.datasets.mounts import Place
-from monitor.agent.datasets.roots import Roots
-from monitor.agent.datasets.survey import How, survey
+from monitor.agent.datasets.check import PlannedUnit
+from monitor.agent.datasets.mounts import FsLocation
+from monitor.agent.datasets.roots import DatasetRoots
+from monitor.agent.datasets.survey import ScanOptions, scan_root
 from monitor.agent.datasets.trash import Trash
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact
 from tests.support import need
 
@@ -27,7 +27,7 @@ NOW = 1_800_000_000.0
 OWNERS = {os.getuid(): "zhang"}
 
 
-def nobody(_: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+def nobody(_: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
     """Say that nothing is used."""
     return {}
 
@@ -47,12 +47,12 @@ class Ground:
         return self.base / "canary"
 
     @property
-    def journal(self) -> Journal:
-        return Journal(str(self.base / "journal"))
+    def journal(self) -> ActionJournal:
+        return ActionJournal(str(self.base / "journal"))
 
     @property
-    def roots(self) -> Roots:
-        return Roots([str(self.root)])
+    def roots(self) -> DatasetRoots:
+        return DatasetRoots([str(self.root)])
 
     def unit(self, name: str = "a", user: str = "zhang") -> Path:
         return self.root / user / "datasets" / name
@@ -62,9 +62,9 @@ class Ground:
         fill(unit)
         return unit
 
-    def scan(self, pattern: str = "*/datasets/*", kind: Kind = "dir", how: How | None = None) -> ScanFact:
+    def scan(self, pattern: str = "*/datasets/*", kind: Kind = "dir", how: ScanOptions | None = None) -> ScanFact:
         with self.roots.open(str(self.root)) as root:
-            return survey(root, pattern, kind, nobody, how or How(owners=OWNERS))
+            return scan_root(root, pattern, kind, nobody, how or ScanOptions(owners=OWNERS))
 
     def scanned(self, path: str = "zhang/datasets/a", kind: Kind = "dir") -> UnitFact:
         return next(unit for unit in self.scan(kind=kind).units if unit.path == path)
@@ -75,9 +75,9 @@ class Ground:
             yield Trash(root, self.journal, in_use, OWNERS, **more)
 
 
-def planned(unit: UnitFact) -> Planned:
+def planned(unit: UnitFact) -> PlannedUnit:
     newest = max(unit.newest_mtime, unit.newest_ctime, unit.newest_atime or 0.0)
-    return Planned(unit.path, unit.device, unit.inode, newest)
+    return PlannedUnit(unit.path, unit.device, unit.inode, newest)
 
 
 def fill(directory: Path) -> None:

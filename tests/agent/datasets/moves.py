@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from monitor.agent.datasets.check import Planned
-from monitor.agent.datasets.refused import Reason, RefusedError
+from monitor.agent.datasets.check import PlannedUnit
+from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
 from monitor.facts.datasets import TrashFact
 from tests.agent.datasets.ground import NOW, Ground, planned
 
@@ -16,13 +16,13 @@ LATER = NOW + 1
 TRASH = ".gpuwarden-trash"
 
 
-def put(ground: Ground, plan: Planned | None = None, in_use: Any = None) -> TrashFact:
+def put(ground: Ground, plan: PlannedUnit | None = None, in_use: Any = None) -> TrashFact:
     with ground.trash(**({"in_use": in_use} if in_use else {})) as trash:
         return trash.put(plan or planned(ground.scanned()), "old-datasets", NOW)
 
 
-def refused(act: Callable[[], object]) -> Reason:
-    with pytest.raises(RefusedError) as caught:
+def refused(act: Callable[[], object]) -> RefusalReason:
+    with pytest.raises(DatasetRefusedError) as caught:
         act()
     return caught.value.reason
 

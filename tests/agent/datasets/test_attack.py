@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.refused import RefusedError
-from monitor.agent.datasets.survey import How, survey
+from monitor.agent.datasets.refused import DatasetRefusedError
+from monitor.agent.datasets.survey import ScanOptions, scan_root
 from monitor.agent.datasets.trash import Trash
 from tests.agent.datasets.ground import NOW, OWNERS, Ground, fill, fingerprint, memory_ground, nobody, planned
 
@@ -80,7 +80,7 @@ def make_user(ground: Ground, number: int) -> None:
 def act(ground: Ground, did: Counter[str]) -> None:
     """Plan, trash, and then restore or purge, whatever the attackers leave of it."""
     with ground.roots.open(str(ground.root)) as root:
-        scan = survey(root, "*/datasets/*", "dir", nobody, How(owners=OWNERS))
+        scan = scan_root(root, "*/datasets/*", "dir", nobody, ScanOptions(owners=OWNERS))
         trash = Trash(root, ground.journal, nobody, OWNERS)
         assert all(unit.apparent_bytes < 1 << 40 for unit in scan.units), "the canary was counted"
         for unit in scan.units:
@@ -90,10 +90,10 @@ def act(ground: Ground, did: Counter[str]) -> None:
                 if random.random() < 0.3:
                     trash.restore(entry.id)
                     did["restored"] += 1
-            except RefusedError as refusal:
+            except DatasetRefusedError as refusal:
                 did[refusal.reason] += 1
         for entry in trash.entries():
-            with contextlib.suppress(RefusedError):
+            with contextlib.suppress(DatasetRefusedError):
                 did["purged"] += trash.purge(entry.id, NOW).finished
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from monitor.agent.datasets.delete import Deleted, Deletion
-from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.delete import Deletion, DeletionResult
+from monitor.agent.datasets.tree import DirectoryTree
 from tests.agent.datasets.ground import Ground, in_mount_namespace, make_deep, memory_ground
 from tests.support import need
 
 
-def delete(ground: Ground, name: str, stop: threading.Event | None = None, **more: Any) -> Deleted:
-    with ground.roots.open(str(ground.root)) as root, Tree(root) as tree:
+def delete(ground: Ground, name: str, stop: threading.Event | None = None, **more: Any) -> DeletionResult:
+    with ground.roots.open(str(ground.root)) as root, DirectoryTree(root) as tree:
         return Deletion(tree, stop or threading.Event(), **more).run(tree.top, name)
 
 
@@ -185,7 +185,7 @@ def test_a_directory_that_is_swapped_for_a_link(ground: Ground, monkeypatch: pyt
 
 def test_an_evicted_directory_that_was_replaced_is_not_entered(ground: Ground) -> None:
     ground.make_unit()
-    with ground.roots.open(str(ground.root)) as root, Tree(root, open_at_most=1) as tree:
+    with ground.roots.open(str(ground.root)) as root, DirectoryTree(root, open_at_most=1) as tree:
         outer = tree.enter(tree.top, "zhang")[0]
         inner = tree.enter(outer, "datasets")[0]
         tree.enter(tree.top, "zhang")  # the last one allowed: the others are closed
@@ -198,7 +198,7 @@ def test_an_evicted_directory_that_was_replaced_is_not_entered(ground: Ground) -
 
 def test_a_path_is_shown_from_the_root(ground: Ground) -> None:
     ground.make_unit()
-    with ground.roots.open(str(ground.root)) as root, Tree(root) as tree:
+    with ground.roots.open(str(ground.root)) as root, DirectoryTree(root) as tree:
         inner = tree.enter(tree.enter(tree.top, "zhang")[0], "datasets")[0]
         assert (tree.top.path(), inner.path(), inner.below("a")) == ("", "zhang/datasets", "zhang/datasets/a")
         assert Path(inner.below("a")).name == "a"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.datasets.mounts import Place
-from monitor.agent.datasets.survey import places_of
+from monitor.agent.datasets.mounts import FsLocation
+from monitor.agent.datasets.survey import locations_of
 from monitor.facts.datasets import UseFact
 from tests.agent.children import child
 from tests.agent.datasets.ground import Ground
@@ -44,7 +44,7 @@ os.closerange(3, 100)
 def uses(ground: Ground, path: str = "zhang/datasets/a", in_use: InUse | None = None) -> set[UseFact]:
     """Return who uses a unit, but for processes of this machine that may not be looked at."""
     with ground.roots.open(str(ground.root)) as root:
-        places = places_of(root, os.fsencode(path))
+        places = locations_of(root, os.fsencode(path))
     found = (in_use or InUse())(places)
     return {use for place in places for use in found.get(place, ()) if use.how != "unknown" or use.pid is None}
 
@@ -204,7 +204,7 @@ def proc(tmp_path: Path) -> Path:
     return made
 
 
-PLACE = Place(b"8:1", b"/zhang/datasets/a")
+PLACE = FsLocation(b"8:1", b"/zhang/datasets/a")
 
 
 def test_a_process_that_cannot_be_read_uses_everything(proc: Path, tmp_path: Path) -> None:
@@ -243,8 +243,8 @@ def test_a_share_that_is_mounted_in_part(proc: Path, tmp_path: Path) -> None:
         "41 30 0:61 / /data rw,relatime shared:3 - nfs4 nas:/export/zhang rw,vers=4.2\n"
     )
     (base / "maps").write_text("7f00-7f01 r--p 0 00:3d 99    /data/datasets/a/f\n")
-    place = Place(b"nas", b"/export/zhang/datasets/a")
-    other = Place(b"nas", b"/export/li/datasets/a")
+    place = FsLocation(b"nas", b"/export/zhang/datasets/a")
+    other = FsLocation(b"nas", b"/export/li/datasets/a")
     assert InUse(str(proc), str(tmp_path / "sys"))([place, other]) == {place: (UseFact(how="map", pid=7),)}
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.mounts import SeenMount, mount_id, parse
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.mounts import MountEntry, mount_id, parse_mountinfo
+from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.roots import DatasetRoots
 from monitor.agent.mountinfo import Mount
 from tests.agent.datasets.ground import Ground, in_mount_namespace
 
 
-def refusal(roots: Roots, path: Path) -> Reason:
-    with pytest.raises(RefusedError) as caught, roots.open(str(path)):
+def refusal(roots: DatasetRoots, path: Path) -> RefusalReason:
+    with pytest.raises(DatasetRefusedError) as caught, roots.open(str(path)):
         pass
     return caught.value.reason
 
@@ -39,45 +39,45 @@ def test_its_place_is_that_of_its_filesystem(ground: Ground) -> None:
 
 
 def test_others_are_refused(ground: Ground) -> None:
-    assert refusal(ground.roots, ground.canary) == Reason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / "zhang") == Reason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / ".." / "canary") == Reason.NOT_A_ROOT
+    assert refusal(ground.roots, ground.canary) == RefusalReason.NOT_A_ROOT
+    assert refusal(ground.roots, ground.root / "zhang") == RefusalReason.NOT_A_ROOT
+    assert refusal(ground.roots, ground.root / ".." / "canary") == RefusalReason.NOT_A_ROOT
 
 
 def test_a_root_that_is_a_link_is_refused(ground: Ground) -> None:
     link = ground.base / "link"
     link.symlink_to(ground.canary)
-    assert refusal(Roots([str(link)]), link) == Reason.SYMLINK
+    assert refusal(DatasetRoots([str(link)]), link) == RefusalReason.SYMLINK
 
 
 def test_a_root_below_a_link_is_refused(ground: Ground) -> None:
     link = ground.base / "link"
     link.symlink_to(ground.canary)
     path = link / "datasets"
-    assert refusal(Roots([str(path)]), path) == Reason.SYMLINK
+    assert refusal(DatasetRoots([str(path)]), path) == RefusalReason.SYMLINK
 
 
 def test_a_root_that_is_missing_or_a_file(ground: Ground) -> None:
     missing, file = ground.base / "missing", ground.base / "file"
     file.write_text("")
-    assert refusal(Roots([str(missing)]), missing) == Reason.GONE
-    assert refusal(Roots([str(file)]), file) == Reason.SYMLINK
+    assert refusal(DatasetRoots([str(missing)]), missing) == RefusalReason.GONE
+    assert refusal(DatasetRoots([str(file)]), file) == RefusalReason.SYMLINK
 
 
 @pytest.mark.parametrize("path", ["", "/", "share", "/mnt/../etc", "/mnt//share", "/mnt/share/", "/mnt/./x", "/a\0b"])
 def test_paths_that_are_no_root(path: str) -> None:
     with pytest.raises(ValueError, match="absolute path below"):
-        Roots([path])
+        DatasetRoots([path])
 
 
 def test_roots_do_not_lie_in_each_other() -> None:
     with pytest.raises(ValueError, match="inside another"):
-        Roots(["/mnt/share/zhang", "/mnt/share"])
-    Roots(["/mnt/share", "/mnt/share2"])
+        DatasetRoots(["/mnt/share/zhang", "/mnt/share"])
+    DatasetRoots(["/mnt/share", "/mnt/share2"])
 
 
 def test_the_node_seen_from_a_container(ground: Ground) -> None:
-    with Roots(["/share"], rootfs=str(ground.base)).open("/share") as root:
+    with DatasetRoots(["/share"], rootfs=str(ground.base)).open("/share") as root:
         assert root.text == "/share"
         assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
 
@@ -108,7 +108,7 @@ def test_a_server_decides_about_atime(ground: Ground, tmp_path: Path) -> None:
         ident = root.mount
     line = f"{ident} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
     (proc / "self/mountinfo").write_text(line)
-    with Roots([str(ground.root)], proc=str(proc)).open(str(ground.root)) as root:
+    with DatasetRoots([str(ground.root)], proc=str(proc)).open(str(ground.root)) as root:
         assert root.atime_usable is None
         assert (b"nas", f"/export/data{ground.root}".encode()) in root.places
 
@@ -120,13 +120,13 @@ def test_mountinfo_lines() -> None:
         b"\n"
         b"41 35 0:52 / /data ro,relatime - nfs4 nas:/export ro,vers=4.2\n"
     )
-    assert list(parse(raw)) == [
-        SeenMount(
+    assert list(parse_mountinfo(raw)) == [
+        MountEntry(
             36,
             frozenset((b"rw", b"noatime", b"errors=continue")),
             Mount(b"98:0", b"/mnt1", b"/mnt2 x", b"ext3", b"/dev/root", False),
         ),
-        SeenMount(
+        MountEntry(
             41,
             frozenset((b"ro", b"relatime", b"vers=4.2")),
             Mount(b"0:52", b"/", b"/data", b"nfs4", b"nas:/export", True),

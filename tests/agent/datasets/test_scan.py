@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from monitor.agent.datasets import scan as scan_module
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.roots import Roots
-from monitor.agent.datasets.scan import Scan, Unit
-from monitor.agent.datasets.survey import How, read_owners, survey
-from monitor.agent.datasets.tally import Tally
-from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.roots import DatasetRoots
+from monitor.agent.datasets.scan import ScanUnit, UnitScan
+from monitor.agent.datasets.survey import ScanOptions, read_owners, scan_root
+from monitor.agent.datasets.tally import UnitTotals
+from monitor.agent.datasets.tree import DirectoryTree
 from monitor.agent.datasets.units import find_units
 from monitor.facts.datasets import Kind, UseFact, path_bytes
 from tests.agent.datasets.ground import OWNERS, Ground, in_mount_namespace, make_deep
@@ -160,11 +160,11 @@ def test_many_threads_agree_with_one(ground: Ground, monkeypatch: pytest.MonkeyP
         make_deep(unit, 30)
         for number in range(600):
             (unit / f"in/{number}").touch()
-    one = ground.scan(how=How(owners=OWNERS, threads=1)).units
-    monkeypatch.setattr(scan_module, "_MOSTLY_WAITING", float("inf"))
-    monkeypatch.setattr(scan_module, "_LOOK_SECONDS", 0.001)
+    one = ground.scan(how=ScanOptions(owners=OWNERS, threads=1)).units
+    monkeypatch.setattr(scan_module, "_BUSY_RATIO", float("inf"))
+    monkeypatch.setattr(scan_module, "_POLL_SECONDS", 0.001)
     seen: list[int] = []
-    how = How(owners=OWNERS, threads=6, progress=lambda _: seen.append(threading.active_count()))
+    how = ScanOptions(owners=OWNERS, threads=6, progress=lambda _: seen.append(threading.active_count()))
     assert ground.scan(how=how).units == one
     assert max(seen) > 3, "threads were added"
 
@@ -181,7 +181,7 @@ def test_the_budget_is_kept(ground: Ground) -> None:
             return False
 
     clock, stop = FakeClock(), Impatient()
-    pace = Pace(100, stop, clock)
+    pace = ScanRateLimiter(100, stop, clock)
     for _ in range(50):
         assert pace.take(10)
     assert stop.waited == pytest.approx(5, abs=0.2)
@@ -204,7 +204,7 @@ def test_a_budget_slows_a_real_scan_and_stop_ends_it(ground: Ground) -> None:
         if len(entries) == 3:
             stop.set()
 
-    fact = ground.scan(how=How(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
+    fact = ground.scan(how=ScanOptions(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
     assert fact.stopped
     assert fact.units == (), "half a unit is no unit"
     assert fact.finished_at - fact.started_at < 5
@@ -215,7 +215,7 @@ def test_stopped_before_it_began(ground: Ground) -> None:
     ground.make_unit()
     stop = threading.Event()
     stop.set()
-    fact = ground.scan(how=How(owners=OWNERS, stop=stop))
+    fact = ground.scan(how=ScanOptions(owners=OWNERS, stop=stop))
     assert (fact.stopped, fact.units) == (True, ())
 
 
@@ -223,12 +223,12 @@ def test_a_dead_server_does_not_keep_a_stopped_scan(tmp_path: Path) -> None:
     stop = threading.Event()
     with stalling_mount(tmp_path) as nas:
         point = str(nas.point)
-        with Roots([point]).open(point) as root, Tree(root) as tree:
-            unit = Unit(tree.top, "data", is_dir=False)
+        with DatasetRoots([point]).open(point) as root, DirectoryTree(root) as tree:
+            unit = ScanUnit(tree.top, "data", is_dir=False)
             nas.hang()
             threading.Timer(0.3, stop.set).start()
             began = time.monotonic()
-            Scan(tree, Pace(None, stop), stop).run([unit])
+            UnitScan(tree, ScanRateLimiter(None, stop), stop).run([unit])
             assert time.monotonic() - began < 4
             assert unit.unread, "it was not read"
             assert scanning(), "its thread was left behind"
@@ -243,8 +243,8 @@ def scanning() -> list[str]:
 def test_units_over_the_cap_are_counted(ground: Ground) -> None:
     for name in "abcde":
         ground.make_unit(name)
-    with ground.roots.open(str(ground.root)) as root, Tree(root) as tree:
-        found = find_units(tree, "*/datasets/*", "dir", Pace(None, threading.Event()), max_units=3)
+    with ground.roots.open(str(ground.root)) as root, DirectoryTree(root) as tree:
+        found = find_units(tree, "*/datasets/*", "dir", ScanRateLimiter(None, threading.Event()), max_units=3)
     assert ([unit.name for unit in found.units], found.left_out) == (["a", "b", "c"], 2)
 
 
@@ -253,12 +253,12 @@ def test_users_are_told_by_unit(ground: Ground) -> None:
     ground.make_unit("b")
     use = UseFact(how="cwd", pid=7)
     with ground.roots.open(str(ground.root)) as root:
-        fact = survey(
+        fact = scan_root(
             root,
             "*/datasets/*",
             "dir",
             lambda places: {place: (use,) for place in places if place.path.endswith(b"/b")},
-            How(owners={}),
+            ScanOptions(owners={}),
         )
     assert [(unit.path, unit.in_use_by) for unit in fact.units] == [
         ("zhang/datasets/a", ()),
@@ -290,7 +290,7 @@ def test_what_cannot_be_read_is_told(ground: Ground, monkeypatch: pytest.MonkeyP
 
 def test_a_bug_in_a_thread_ends_the_scan(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     ground.make_unit()
-    monkeypatch.setattr(Tally, "add", lambda *_: 1 / 0)
+    monkeypatch.setattr(UnitTotals, "add", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         ground.scan()
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.check import Planned
+from monitor.agent.datasets.check import PlannedUnit
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.datasets.mounts import Place
-from monitor.agent.datasets.refused import Reason
+from monitor.agent.datasets.mounts import FsLocation
+from monitor.agent.datasets.refused import RefusalReason
 from monitor.facts.datasets import UseFact, path_text
 from tests.agent.children import child
 from tests.agent.datasets.ground import NOW, Ground, fingerprint, planned
@@ -57,7 +57,7 @@ def test_gone_for_good(ground: Ground) -> None:
     with ground.trash() as trash:
         done = trash.purge(entry.id, LATER)
         assert (done.finished, done.deleted, done.failures) == (True, 6, 0)
-        assert refused(lambda: trash.purge(entry.id, LATER)) == Reason.NOT_IN_TRASH
+        assert refused(lambda: trash.purge(entry.id, LATER)) == RefusalReason.NOT_IN_TRASH
     assert os.listdir(ground.root / TRASH) == []
     assert ground.unit("b").exists()
     assert outcomes(ground)[-2:] == ["dataset.purge", "purged"]
@@ -114,17 +114,17 @@ def parent_gone(unit: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (newer, Reason.CHANGED),
-        (read, Reason.CHANGED),
-        (pin, Reason.PINNED),
-        (other, Reason.CHANGED),
-        (link, Reason.CHANGED),
-        (gone, Reason.GONE),
-        (parent_link, Reason.SYMLINK),
-        (parent_gone, Reason.PARENT_GONE),
+        (newer, RefusalReason.CHANGED),
+        (read, RefusalReason.CHANGED),
+        (pin, RefusalReason.PINNED),
+        (other, RefusalReason.CHANGED),
+        (link, RefusalReason.CHANGED),
+        (gone, RefusalReason.GONE),
+        (parent_link, RefusalReason.SYMLINK),
+        (parent_gone, RefusalReason.PARENT_GONE),
     ],
 )
-def test_not_what_the_plan_saw(ground: Ground, change: Callable[[Path], None], reason: Reason) -> None:
+def test_not_what_the_plan_saw(ground: Ground, change: Callable[[Path], None], reason: RefusalReason) -> None:
     unit = ground.make_unit()
     plan = planned(ground.scanned())
     change(unit)
@@ -140,15 +140,15 @@ def test_not_what_the_plan_saw(ground: Ground, change: Callable[[Path], None], r
      ".gpuwarden-trash", ".gpuwarden-trash/x"],
 )  # fmt: skip
 def test_paths_that_are_no_unit(ground: Ground, path: str) -> None:
-    plan = Planned(path, ground.canary.stat().st_dev, ground.canary.stat().st_ino, NOW)
-    assert refused(lambda: put(ground, plan)) == Reason.BAD_PATH
+    plan = PlannedUnit(path, ground.canary.stat().st_dev, ground.canary.stat().st_ino, NOW)
+    assert refused(lambda: put(ground, plan)) == RefusalReason.BAD_PATH
 
 
 def test_a_real_process_in_it(ground: Ground) -> None:
     unit = ground.make_unit()
     plan = planned(ground.scanned())
     with child(f"os.chdir({str(unit)!r})"):
-        assert refused(lambda: put(ground, plan, InUse())) == Reason.IN_USE
+        assert refused(lambda: put(ground, plan, InUse())) == RefusalReason.IN_USE
     assert unit.exists()
 
 
@@ -157,11 +157,11 @@ def test_it_comes_into_use_while_it_is_moved(ground: Ground) -> None:
     before = fingerprint(ground.root / "zhang")
     plan = planned(ground.scanned())
 
-    def in_use(places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    def in_use(places: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
         """Nobody before the move; then the process that opened it just before."""
         return {place: (UseFact(how="open", pid=7),) for place in places if b".gpuwarden-trash" in place.path}
 
-    assert refused(lambda: put(ground, plan, in_use)) == Reason.IN_USE
+    assert refused(lambda: put(ground, plan, in_use)) == RefusalReason.IN_USE
     assert unit.exists()
     after = fingerprint(ground.root / "zhang")
     assert {name: what[:3] for name, what in after.items()} == {name: what[:3] for name, what in before.items()}
@@ -172,7 +172,7 @@ def test_it_comes_into_use_while_it_is_moved(ground: Ground) -> None:
 def test_when_use_cannot_be_told_it_is_in_use(ground: Ground) -> None:
     ground.make_unit()
 
-    def in_use(_: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    def in_use(_: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
         raise OSError("no /proc")
 
-    assert refused(lambda: put(ground, None, in_use)) == Reason.IN_USE
+    assert refused(lambda: put(ground, None, in_use)) == RefusalReason.IN_USE

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.agent.datasets.refused import Reason, RefusedError
+from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.trash import Trash
 from tests.agent.datasets.ground import NOW, Ground, in_mount_namespace, planned
 from tests.agent.datasets.moves import LATER, TRASH, outcomes, put, refused
@@ -38,7 +38,7 @@ def test_swapped_at_the_last_moment(ground: Ground, monkeypatch: pytest.MonkeyPa
         real(name, to, **more)
 
     monkeypatch.setattr(os, "rename", swap)
-    assert refused(lambda: put(ground, plan)) == Reason.CHANGED
+    assert refused(lambda: put(ground, plan)) == RefusalReason.CHANGED
     monkeypatch.undo()
     if kept_name:  # what was moved by mistake waits in the trash: nothing is overwritten for it
         assert os.listdir(unit) == [kept_name]
@@ -58,8 +58,8 @@ def test_nothing_is_overwritten(ground: Ground) -> None:
     ground.make_unit()
     (unit / "f").write_text("mine")
     with ground.trash() as trash:
-        assert refused(lambda: trash.restore(entry.id)) == Reason.EXISTS
-        assert refused(lambda: trash.restore(file_entry.id)) == Reason.EXISTS
+        assert refused(lambda: trash.restore(entry.id)) == RefusalReason.EXISTS
+        assert refused(lambda: trash.restore(file_entry.id)) == RefusalReason.EXISTS
         assert len(trash.entries()) == 2
     assert (unit / "f").read_text() == "mine"
     assert ground.journal.open() == ()
@@ -70,9 +70,9 @@ def test_the_directory_it_was_in_is_gone(ground: Ground) -> None:
     entry = put(ground)
     unit.parent.rmdir()
     with ground.trash() as trash:
-        with pytest.raises(RefusedError, match=r"zhang/datasets is gone: make it \(mkdir -p\)") as caught:
+        with pytest.raises(DatasetRefusedError, match=r"zhang/datasets is gone: make it \(mkdir -p\)") as caught:
             trash.restore(entry.id)
-        assert caught.value.reason == Reason.PARENT_GONE
+        assert caught.value.reason == RefusalReason.PARENT_GONE
         unit.parent.mkdir()
         trash.restore(entry.id)
     assert (unit / "in/deep/f").exists()
@@ -82,7 +82,7 @@ def test_its_grace_is_not_over(ground: Ground) -> None:
     ground.make_unit()
     entry = put(ground)
     with ground.trash() as trash:
-        assert refused(lambda: trash.purge(entry.id, NOW - 1)) == Reason.TOO_YOUNG
+        assert refused(lambda: trash.purge(entry.id, NOW - 1)) == RefusalReason.TOO_YOUNG
         assert [each.state for each in trash.entries()] == ["trashed"]
 
 
@@ -91,8 +91,8 @@ def test_ids_that_are_none(ground: Ground, ident: str) -> None:
     ground.make_unit()
     put(ground)
     with ground.trash() as trash:
-        assert refused(lambda: trash.restore(ident)) == Reason.NOT_IN_TRASH
-        assert refused(lambda: trash.purge(ident, LATER)) == Reason.NOT_IN_TRASH
+        assert refused(lambda: trash.restore(ident)) == RefusalReason.NOT_IN_TRASH
+        assert refused(lambda: trash.purge(ident, LATER)) == RefusalReason.NOT_IN_TRASH
 
 
 def loose(trash: Path, _: Path) -> None:
@@ -117,9 +117,9 @@ def anothers(trash: Path, _: Path) -> None:
 def test_a_trash_that_is_not_ours_alone(ground: Ground, make: Callable[[Path, Path], None]) -> None:
     unit = ground.make_unit()
     make(ground.root / TRASH, ground.canary)
-    assert refused(lambda: put(ground)) == Reason.UNSAFE_TRASH
+    assert refused(lambda: put(ground)) == RefusalReason.UNSAFE_TRASH
     with ground.trash() as trash:
-        assert refused(trash.entries) == Reason.UNSAFE_TRASH
+        assert refused(trash.entries) == RefusalReason.UNSAFE_TRASH
     assert unit.exists()
 
 
@@ -143,7 +143,7 @@ def test_what_a_stopped_purge_left_cannot_be_restored(ground: Ground) -> None:
     with ground.trash(stop=stop) as trash:
         done = trash.purge(entry.id, LATER, lambda _: stop.set())
         assert (done.finished, done.stopped) == (False, True)
-        assert refused(lambda: trash.restore(entry.id)) == Reason.PURGING
+        assert refused(lambda: trash.restore(entry.id)) == RefusalReason.PURGING
     with ground.trash() as trash:
         assert [each.state for each in trash.entries()] == ["purging"]
         assert trash.purge(entry.id, LATER).finished
@@ -178,7 +178,7 @@ print(json.dumps(said))
 def test_a_mount_in_a_unit(ground: Ground) -> None:
     ground.make_unit()
     reason, finished, errors, finally_finished = in_mount_namespace(MOUNTED, ground.base)
-    assert (reason, finished, finally_finished) == (Reason.UNREADABLE, False, True)
+    assert (reason, finished, finally_finished) == (RefusalReason.UNREADABLE, False, True)
     (error,) = errors
     assert error.endswith("purging/in/deep: another filesystem is mounted here")
 
@@ -188,13 +188,13 @@ def test_a_root_that_cannot_be_written_to(ground: Ground) -> None:
     plan = planned(ground.scanned())
     with ground.roots.open(str(ground.root)) as root:
         trash = Trash(replace(root, read_only=True), ground.journal, lambda _: {}, {})
-        assert refused(lambda: trash.put(plan, "p", NOW)) == Reason.READ_ONLY
+        assert refused(lambda: trash.put(plan, "p", NOW)) == RefusalReason.READ_ONLY
 
 
 def test_no_journal_no_move(ground: Ground) -> None:
     unit = ground.make_unit()
     (ground.base / "journal").mkdir()
-    assert refused(lambda: put(ground)) == Reason.FAILED
+    assert refused(lambda: put(ground)) == RefusalReason.FAILED
     assert unit.exists()
 
 
@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_nothing_half_done(ground: Ground, monkeypatch: pytes
     monkeypatch.setattr(msgspec.json, "encode", full)
     with ground.roots.open(str(ground.root)) as root:
         trash = Trash(root, FakeJournal(), lambda _: {}, {})  # type: ignore[arg-type]  # a stand-in for the journal
-        assert refused(lambda: trash.put(plan, "p", NOW)) == Reason.FAILED
+        assert refused(lambda: trash.put(plan, "p", NOW)) == RefusalReason.FAILED
     assert unit.exists()
     assert os.listdir(ground.root / TRASH) == []
 

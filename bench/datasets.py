@@ -26,8 +26,8 @@ from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.in_use import InUse
+from monitor.agent.datasets.root_scan import ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.roots import DatasetRoots
-from monitor.agent.datasets.survey import ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.tree import DirectoryTree
 
 LARGE, SMALL = 1_000_000, 100_000

@@ -11,9 +11,9 @@ import msgspec
 
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
 from monitor.agent.datasets.check import PlannedUnit
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.root_scan import FindUses, ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.roots import DatasetRoot, DatasetRoots
-from monitor.agent.datasets.survey import FindUses, ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.trash import Trash
 from monitor.agent.journal import ActionJournal
 from monitor.agent.settings import Paths

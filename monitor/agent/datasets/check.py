@@ -8,11 +8,11 @@ import stat
 import threading
 from dataclasses import dataclass
 
-from monitor.agent.datasets.pace import ScanRateLimiter
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.root_scan import FindUses, locations_of, uses_at
 from monitor.agent.datasets.roots import DatasetRoot
 from monitor.agent.datasets.scan import ScanUnit, UnitScan
-from monitor.agent.datasets.survey import FindUses, locations_of, uses_at
 from monitor.agent.datasets.tree import Directory, DirectoryTree, OtherMountError
 from monitor.agent.datasets.units import TRASH_DIRECTORY
 from monitor.facts.datasets import UseFact, path_bytes, path_text

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.tally import PathErrors
+from monitor.agent.datasets.totals import PathErrors
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
 _CHUNK_ITEMS = 256

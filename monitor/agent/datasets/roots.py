@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.mounts import FsLocation, find_mount, mount_id, read_mountinfo
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
 from monitor.agent.mountinfo import below
 from monitor.facts.datasets import path_text
 

@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import ScanRateLimiter
-from monitor.agent.datasets.tally import KEEP_FILE, HardLinks, UnitTotals
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.totals import KEEP_FILE, HardLinks, UnitTotals
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
 _CHUNK_ITEMS = 256

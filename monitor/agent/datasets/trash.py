@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 
 from monitor.agent.datasets.check import PlannedUnit, check_unchanged, enter_parent, split_path, uses_of
 from monitor.agent.datasets.delete import Deletion
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.root_scan import FindUses, unit_fact
 from monitor.agent.datasets.roots import DatasetRoot
-from monitor.agent.datasets.survey import FindUses, unit_fact
 from monitor.agent.datasets.trash_store import PURGING, UNIT, TrashStore, identity, put_back, rename
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 from monitor.agent.datasets.units import TRASH_DIRECTORY

@@ -13,7 +13,7 @@ import stat
 
 import msgspec
 
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 from monitor.agent.datasets.units import TRASH_DIRECTORY
 from monitor.facts.datasets import TrashFact

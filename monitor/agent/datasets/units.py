@@ -7,9 +7,9 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
 from monitor.agent.datasets.scan import ScanUnit
-from monitor.agent.datasets.tally import PathErrors
+from monitor.agent.datasets.totals import PathErrors
 from monitor.agent.datasets.tree import Directory, DirectoryTree
 from monitor.facts.datasets import Kind
 

@@ -14,7 +14,7 @@ import pytest
 from monitor.agent.actions.datasets import DatasetActions
 from monitor.agent.actions.outcome import ActionContext, ActionOutcome
 from monitor.agent.datasets.mounts import FsLocation
-from monitor.agent.datasets.survey import FindUses
+from monitor.agent.datasets.root_scan import FindUses
 from monitor.agent.datasets.trash import Trash
 from monitor.agent.journal import ActionJournal
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit

@@ -16,8 +16,8 @@ from typing import Any
 
 from monitor.agent.datasets.check import PlannedUnit
 from monitor.agent.datasets.mounts import FsLocation
+from monitor.agent.datasets.root_scan import ScanOptions, scan_root
 from monitor.agent.datasets.roots import DatasetRoots
-from monitor.agent.datasets.survey import ScanOptions, scan_root
 from monitor.agent.datasets.trash import Trash
 from monitor.agent.journal import ActionJournal
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitor.agent.datasets.check import PlannedUnit
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.facts.datasets import TrashFact
 from tests.agent.datasets.ground import NOW, Ground, planned
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.refused import DatasetRefusedError
-from monitor.agent.datasets.survey import ScanOptions, scan_root
+from monitor.agent.datasets.errors import DatasetRefusedError
+from monitor.agent.datasets.root_scan import ScanOptions, scan_root
 from monitor.agent.datasets.trash import Trash
 from tests.agent.datasets.ground import NOW, OWNERS, Ground, fill, fingerprint, memory_ground, nobody, planned
 

@@ -15,7 +15,7 @@ import pytest
 
 from monitor.agent.datasets.in_use import InUse
 from monitor.agent.datasets.mounts import FsLocation
-from monitor.agent.datasets.survey import locations_of
+from monitor.agent.datasets.root_scan import locations_of
 from monitor.facts.datasets import UseFact
 from tests.agent.children import child
 from tests.agent.datasets.ground import Ground

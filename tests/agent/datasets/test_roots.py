@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.mounts import MountEntry, mount_id, parse_mountinfo
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.roots import DatasetRoots
 from monitor.agent.mountinfo import Mount
 from tests.agent.datasets.ground import Ground, in_mount_namespace

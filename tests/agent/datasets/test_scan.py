@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from monitor.agent.datasets import scan as scan_module
-from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.root_scan import ScanOptions, read_owners, scan_root
 from monitor.agent.datasets.roots import DatasetRoots
 from monitor.agent.datasets.scan import ScanUnit, UnitScan
-from monitor.agent.datasets.survey import ScanOptions, read_owners, scan_root
-from monitor.agent.datasets.tally import UnitTotals
+from monitor.agent.datasets.totals import UnitTotals
 from monitor.agent.datasets.tree import DirectoryTree
 from monitor.agent.datasets.units import find_units
 from monitor.facts.datasets import Kind, UseFact, path_bytes

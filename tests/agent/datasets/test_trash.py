@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from monitor.agent.datasets.check import PlannedUnit
+from monitor.agent.datasets.errors import RefusalReason
 from monitor.agent.datasets.in_use import InUse
 from monitor.agent.datasets.mounts import FsLocation
-from monitor.agent.datasets.refused import RefusalReason
 from monitor.facts.datasets import UseFact, path_text
 from tests.agent.children import child
 from tests.agent.datasets.ground import NOW, Ground, fingerprint, planned

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.agent.datasets.refused import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.trash import Trash
 from tests.agent.datasets.ground import NOW, Ground, in_mount_namespace, planned
 from tests.agent.datasets.moves import LATER, TRASH, outcomes, put, refused
@@ -151,7 +151,7 @@ def test_what_a_stopped_purge_left_cannot_be_restored(ground: Ground) -> None:
 
 
 MOUNTED = """
-from monitor.agent.datasets.refused import RefusedError
+from monitor.agent.datasets.errors import RefusedError
 from tests.agent.datasets.ground import Ground, planned, NOW
 from tests.agent.datasets.moves import put
 ground = Ground(arguments[0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from monitor.agent.datasets.mounts import FsLocation, join_path
-from monitor.agent.datasets.pace import ScanRateLimiter
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
 from monitor.agent.datasets.roots import DatasetRoot
 from monitor.agent.datasets.scan import ScanUnit, UnitScan
 from monitor.agent.datasets.tree import DirectoryTree

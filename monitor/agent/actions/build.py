@@ -1,4 +1,4 @@
-"""Which actions an agent has, and what each is given. Only imported where actions are enabled."""
+"""Registers the handlers of the agent's actions. Imported only where actions are enabled."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ JOURNAL_FILE, USED_IDS_FILE = "actions.journal", "actions.used"
 
 
 def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheFact, ...] | None]) -> ActionApi:
-    """Given settings and how to ask when images were used, return who answers. Raise OSError if nothing can be kept."""
-    paths, own = settings.paths, settings.actions
-    if not own.token:
+    """API of the agent's actions; `images` returns the collected image caches. Raise OSError if state cannot be kept."""
+    paths, actions = settings.paths, settings.actions
+    if not actions.token:
         raise OSError(errno.EINVAL, "agent.actions is enabled without a token")
     os.makedirs(paths.state, mode=0o700, exist_ok=True)
     journal = ActionJournal(os.path.join(paths.state, JOURNAL_FILE))
     runtimes = Runtimes(paths.docker_socket, paths.cri_sockets)
     on_images = ImageActions(runtimes, images, HoldJournal(journal), paths.rootfs)
     on_processes = ProcessActions(paths.proc, runtimes, GpuProcessesCollector(paths.proc).collect)
-    on_datasets = DatasetActions(own.dataset_roots, paths, journal, InUse(paths.proc, paths.sys))
+    on_datasets = DatasetActions(actions.dataset_roots, paths, journal, InUse(paths.proc, paths.sys))
     handlers: dict[type[Action], ActionHandler] = {
         RemoveImage: lambda action, _: on_images.remove(action),
         PruneBuildCache: lambda action, _: on_images.prune_build_cache(action),
@@ -54,9 +54,9 @@ def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCache
         RestoreUnit: on_datasets.restore,
         PurgeTrash: on_datasets.purge,
     }
-    desk = ActionDispatcher(handlers, frozenset({ScanDatasets, PurgeTrash}), journal)
-    desk.first(lambda _: on_images.put_back_left_behind(), RemoveImage)
-    if own.dataset_roots:
-        desk.first(on_datasets.recover, PurgeTrash, TrashUnit, RestoreUnit)
-    used = UsedIds(os.path.join(paths.state, USED_IDS_FILE), time.time())
-    return ActionApi(ActionAuthenticator(own.token, own.per_minute, used), desk)
+    dispatcher = ActionDispatcher(handlers, frozenset({ScanDatasets, PurgeTrash}), journal)
+    dispatcher.run_before(lambda _: on_images.restore_interrupted(), RemoveImage)
+    if actions.dataset_roots:
+        dispatcher.run_before(on_datasets.recover, PurgeTrash, TrashUnit, RestoreUnit)
+    used_ids = UsedIds(os.path.join(paths.state, USED_IDS_FILE), time.time())
+    return ActionApi(ActionAuthenticator(actions.token, actions.per_minute, used_ids), dispatcher)

@@ -1,4 +1,4 @@
-"""What an action returns, and what it is given while it runs."""
+"""Results of an action, and the context it runs in."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from monitor.facts.actions import ActionState
 
 @dataclass(frozen=True)
 class ActionOutcome:
-    """How an action ended. `word` is what programs go by, `message` is for people."""
+    """Result of an action. `code` is machine-readable, `message` is for people."""
 
     state: ActionState
-    word: str
+    code: str
     message: str | None = None
     freed_bytes: int | None = None
     result: dict[str, msgspec.Raw] = field(default_factory=dict)
@@ -23,33 +23,33 @@ class ActionOutcome:
 
 @dataclass(frozen=True)
 class ActionRefusal:
-    """Why something is left alone."""
+    """Why a target is left unchanged."""
 
-    word: str
+    code: str
     detail: str
 
     def outcome(self) -> ActionOutcome:
-        return ActionOutcome(ActionState.REFUSED, self.word, self.detail)
+        return refused(self.code, self.detail)
 
 
 @dataclass(frozen=True)
 class ActionContext:
-    """One action at work: where it says how far it is, and sees that it should stop."""
+    """Stop signal and progress counters of a running action."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     progress: dict[str, int] = field(default_factory=dict)
 
 
-def done(word: str, message: str | None = None, freed_bytes: int | None = None) -> ActionOutcome:
-    """Return that it was done."""
-    return ActionOutcome(ActionState.DONE, word, message, freed_bytes)
+def done(code: str, message: str | None = None, freed_bytes: int | None = None) -> ActionOutcome:
+    """Outcome of an action that succeeded."""
+    return ActionOutcome(ActionState.DONE, code, message, freed_bytes)
 
 
-def refused(word: str, message: str) -> ActionOutcome:
-    """Return that it was not begun, because something speaks against it."""
-    return ActionOutcome(ActionState.REFUSED, word, message)
+def refused(code: str, message: str) -> ActionOutcome:
+    """Outcome of an action that was not started because a check failed."""
+    return ActionOutcome(ActionState.REFUSED, code, message)
 
 
-def failed(word: str, message: str) -> ActionOutcome:
-    """Return that it was tried and did not work."""
-    return ActionOutcome(ActionState.FAILED, word, message)
+def failed(code: str, message: str) -> ActionOutcome:
+    """Outcome of an action that was attempted and failed."""
+    return ActionOutcome(ActionState.FAILED, code, message)

@@ -1,6 +1,6 @@
-"""What protects an image from being removed, as the node sees it at that moment. Pure.
+"""Decides whether an image is protected from removal, from the node's current state.
 
-Whatever cannot be known protects too.
+Missing information protects the image as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from monitor.agent.actions.outcome import ActionRefusal
 from monitor.facts import ContainerFact, ImageFact
 from monitor.facts.actions import RemoveImage
 
-# A pod that has its sandbox and no container yet is about to name an image, and nobody here knows which.
+# A pod that has a sandbox but no container yet is about to use an image, and which one is unknown here.
 POD_START_SECONDS = 60.0
 _STOPPED = frozenset({"exited"})
 
@@ -27,13 +27,13 @@ _STOPPED = frozenset({"exited"})
 def removal_refusal(
     action: RemoveImage,
     image: ImageFact | None,
-    seen: ImageFact | None,
+    history: ImageFact | None,
     containers: Sequence[ContainerFact],
     now: float,
 ) -> ActionRefusal | None:
-    """Given an image and all containers as they are now, return what protects the image, or None.
+    """What protects an image, or None.
 
-    `seen` is the same image as the agent remembers it: since when it is here, when it was last used.
+    `image` and `containers` are current; `history` is the same image as collected: first seen and last used at.
     """
     if image is None:
         return ActionRefusal("gone", f"{action.runtime} has no image {action.image_id}")
@@ -43,95 +43,103 @@ def removal_refusal(
         or _needed(action, image)
         or _pinned(action, image)
         or _local_only(action, image)
-        or _young(action, image, seen, containers, now)
-        or _may_be_named(containers, now)  # the last, because it passes: whoever asked will ask again
+        or _too_young(action, image, history, containers, now)
+        or _pod_starting(containers, now)  # last, because it is temporary: the daemon retries
     )
 
 
 def in_use_refusal(
     action: RemoveImage, image: ImageFact, containers: Sequence[ContainerFact], now: float
 ) -> ActionRefusal | None:
-    """Return which container uses the image, or which pod may be about to, or None."""
-    return _used(action, image, containers) or _may_be_named(containers, now)
+    """The container that uses the image, the starting pod that may use it, or None."""
+    return _used(action, image, containers) or _pod_starting(containers, now)
 
 
 def users(image: ImageFact, containers: Iterable[ContainerFact]) -> list[ContainerFact]:
-    """Given an image, return the containers that use it: by its id, or by any name that it has or had until now."""
-    known = all_reference_keys((image.id, *image.names, *image.digests))
+    """Containers that use an image by its id or by any of its names or digests."""
+    image_keys = all_reference_keys((image.id, *image.names, *image.digests))
     return [
         container
         for container in containers
         if container.id in image.containers
-        or any(known & reference_keys(name) for name in (container.image_id, container.image) if name)
+        or any(image_keys & reference_keys(name) for name in (container.image_id, container.image) if name)
     ]
 
 
 def label_pin_refusal(labels: dict[str, str], action: RemoveImage) -> ActionRefusal | None:
-    """Given the labels of an image, return the pin among them, or None."""
+    """The pin by label that protects an image with these labels, or None."""
     pin = matching_label_pin(labels, action.pins)
     return ActionRefusal("pinned", f"pinned by {pin}") if pin else None
 
 
 def has_label_pins(action: RemoveImage) -> bool:
-    """Return whether a pin is by label: only then the labels have to be asked for."""
+    """Whether any pin is by label: only then the labels have to be read."""
     return any(pin.startswith(LABEL_PREFIX) for pin in action.pins)
 
 
 def _changed(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
     new = all_reference_keys(image.names) - all_reference_keys(action.names)
-    return ActionRefusal("changed", f"it has got the name {min(new)} since the plan was made") if new else None
+    return ActionRefusal("changed", f"tagged as {min(new)} after the plan was made") if new else None
 
 
 def _needed(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
-    needed = all_reference_keys((image.id, *image.names, *image.digests)) & all_reference_keys(action.keep_names)
-    return ActionRefusal("needed", f"the cluster names {min(needed)}") if needed else None
+    image_keys = all_reference_keys((image.id, *image.names, *image.digests))
+    needed = image_keys & all_reference_keys(action.keep_names)
+    return ActionRefusal("needed", f"the cluster references {min(needed)}") if needed else None
 
 
 def _pinned(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
     if image.pinned or any(is_sandbox_image(name) for name in (*image.names, *image.digests)):
-        return ActionRefusal("pinned", "pods do not start without it, or the runtime says so")
+        return ActionRefusal("pinned", "pinned by the runtime, or the pause image of pods")
     pin = matching_pin((image.id, *image.names, *image.digests), action.pins)
     return ActionRefusal("pinned", f"pinned by {pin}") if pin else None
 
 
 def _local_only(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
     if action.protect_local and image.local:
-        return ActionRefusal("local-only", "no registry is known to have it: it could not be pulled again")
+        return ActionRefusal("local-only", "not known to be in any registry: it could not be pulled again")
     return None
 
 
-def _young(
-    action: RemoveImage, image: ImageFact, seen: ImageFact | None, containers: Iterable[ContainerFact], now: float
+def _too_young(
+    action: RemoveImage,
+    image: ImageFact,
+    history: ImageFact | None,
+    containers: Iterable[ContainerFact],
+    now: float,
 ) -> ActionRefusal | None:
-    if seen is None or seen.first_seen_at is None:
-        return ActionRefusal("unknown", "it is not known yet since when the image is here")
-    times = [seen.first_seen_at, seen.last_used_at]
-    times += [at for one in users(image, containers) for at in (one.finished_at, one.started_at, one.created_at)]
+    if history is None or history.first_seen_at is None:
+        return ActionRefusal("unknown", "the age of the image is not known yet")
+    times = [history.first_seen_at, history.last_used_at]
+    for container in users(image, containers):
+        times += [container.finished_at, container.started_at, container.created_at]
     age = now - max(at for at in times if at is not None)
     if age < action.min_age_seconds:
-        return ActionRefusal("too-young", f"it came or was used {age:.0f} s ago")
+        return ActionRefusal("too-young", f"pulled or last used {age:.0f} s ago")
     return None
 
 
 def _used(action: RemoveImage, image: ImageFact, containers: Sequence[ContainerFact]) -> ActionRefusal | None:
     for container in users(image, containers):
         if action.protect_stopped or container.state not in _STOPPED:
-            return ActionRefusal("in-use", f"container {container.name or container.id} ({container.state}) uses it")
+            return ActionRefusal("in-use", f"used by container {container.name or container.id} ({container.state})")
     return None
 
 
-def _may_be_named(containers: Sequence[ContainerFact], now: float) -> ActionRefusal | None:
-    pod = next(_starting(containers, now), None)
-    return ActionRefusal("starting", f"pod {pod.namespace}/{pod.pod_name} is starting and may name it") if pod else None
+def _pod_starting(containers: Sequence[ContainerFact], now: float) -> ActionRefusal | None:
+    pod = next(_starting_sandboxes(containers, now), None)
+    if pod is None:
+        return None
+    return ActionRefusal("starting", f"pod {pod.namespace}/{pod.pod_name} is starting and may use it")
 
 
-def _starting(containers: Sequence[ContainerFact], now: float) -> Iterator[ContainerFact]:
-    begun = {one.pod_uid for one in containers if not one.sandbox}
+def _starting_sandboxes(containers: Sequence[ContainerFact], now: float) -> Iterator[ContainerFact]:
+    with_containers = {container.pod_uid for container in containers if not container.sandbox}
     return (
-        one
-        for one in containers
-        if one.sandbox
-        and one.state == "running"
-        and one.pod_uid not in begun
-        and (one.created_at is None or now - one.created_at < POD_START_SECONDS)
+        container
+        for container in containers
+        if container.sandbox
+        and container.state == "running"
+        and container.pod_uid not in with_containers
+        and (container.created_at is None or now - container.created_at < POD_START_SECONDS)
     )

@@ -1,4 +1,4 @@
-"""Registers the agent's collectors. To add one: its module, a line in COLLECTORS, and a default in monitor.config.agent."""
+"""Registers the collectors. To add one: its module, a line in COLLECTORS, and a default in monitor.config.agent."""
 
 from __future__ import annotations
 

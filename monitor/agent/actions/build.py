@@ -35,7 +35,7 @@ JOURNAL_FILE, USED_IDS_FILE = "actions.journal", "actions.used"
 
 
 def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheFact, ...] | None]) -> ActionApi:
-    """API of the agent's actions; `images` returns the collected image caches. Raise OSError if state cannot be kept."""
+    """API of the agent's actions; `images` returns the collected caches. Raise OSError if state cannot be stored."""
     paths, actions = settings.paths, settings.actions
     if not actions.token:
         raise OSError(errno.EINVAL, "agent.actions is enabled without a token")

@@ -4,7 +4,7 @@ Docker refuses to remove the last name of an image that a container uses, but re
 container under construction counts only once it is registered. Therefore the image first gets a guard tag in each of
 its repositories, which holds it (and its digests, which could not be restored) while its own names are removed. After a
 pause, in which a container whose creation had already looked up a name becomes registered, the containers are read
-again: if one uses the image, its names are restored; otherwise the guard tag is removed last, which Docker checks again.
+again: if one uses the image, its names are restored; otherwise the guard tags are removed, which Docker checks again.
 """
 
 from __future__ import annotations

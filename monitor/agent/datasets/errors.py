@@ -1,4 +1,4 @@
-"""Why something is not done."""
+"""Refusals of dataset operations."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from enum import StrEnum
 
 
 class RefusalReason(StrEnum):
-    """The word for each refusal; whoever shows it to a person has the sentence."""
+    """Machine-readable code of a refusal."""
 
     NOT_A_ROOT = "not-a-root"  # not among the allow-listed roots
-    SYMLINK = "symlink"  # a symbolic link where there must be none
-    OTHER_MOUNT = "other-mount"  # another filesystem, or another view of the same
+    SYMLINK = "symlink"  # a symbolic link where none is allowed
+    OTHER_MOUNT = "other-mount"  # another filesystem, or another mount of the same one
     BAD_PATH = "bad-path"  # empty, absolute, or with `..`
-    GONE = "gone"  # no longer there
-    CHANGED = "changed"  # no longer what the plan saw, or used since
+    GONE = "gone"  # no longer exists
+    CHANGED = "changed"  # differs from the plan, or was used since
     IN_USE = "in-use"
     PINNED = "pinned"
-    UNREADABLE = "unreadable"  # cannot be read whole, so that it may be in use or pinned
+    UNREADABLE = "unreadable"  # cannot be read completely, so it may be in use or pinned
     READ_ONLY = "read-only"
-    UNSAFE_TRASH = "unsafe-trash"  # the trash is not ours alone
+    UNSAFE_TRASH = "unsafe-trash"  # other users can access the trash
     NOT_IN_TRASH = "not-in-trash"
     PURGING = "purging"  # partly deleted
-    TOO_YOUNG = "too-young"  # its grace is not over
-    EXISTS = "exists"  # something else is there by now
+    TOO_YOUNG = "too-young"  # still in its grace period
+    EXISTS = "exists"  # the original path is taken
     PARENT_GONE = "parent-gone"
-    FAILED = "failed"  # the system says no
+    FAILED = "failed"  # a system call failed
 
 
 class DatasetRefusedError(Exception):
-    """Nothing was changed. `reason` is for programs, the text for a log."""
+    """An operation was refused and nothing was changed. `reason` is for programs, the text for a log."""
 
     def __init__(self, reason: RefusalReason, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")

@@ -1,6 +1,6 @@
-"""Which mount a descriptor is on, and where a path lies inside its filesystem, whoever looks at it.
+"""Mounts of file descriptors, and locations of paths inside filesystems.
 
-A dataset has another path in every container. What is the same for all is its place: filesystem, and path in there.
+A dataset has a different path in each container. Its location, a filesystem and a path in it, is the same for all.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ _FDINFO_BYTES = 4096
 
 
 class FsLocation(NamedTuple):
-    """A path inside a filesystem. `filesystem` is its device number, or for a network one also its server."""
+    """A path inside a filesystem, which is identified by its device number or, on a network, also by its server."""
 
     filesystem: bytes
     path: bytes
 
 
 class MountEntry(NamedTuple):
-    """One line of a mountinfo. `id` is what /proc/<pid>/fdinfo calls it."""
+    """One line of mountinfo. `id` is the mnt_id in /proc/<pid>/fdinfo."""
 
     id: int
     options: frozenset[bytes]
     mount: Mount
 
-    def places(self, path: bytes) -> Iterator[FsLocation]:
-        """Given a path relative to the mount point, yield the places that it may be.
+    def locations(self, path: bytes) -> Iterator[FsLocation]:
+        """Possible locations of a path relative to the mount point.
 
-        A directory of an export can be mounted by itself: its device number need not be that of the whole export,
+        A directory of an export can be mounted by itself: its device number may differ from that of the whole export,
         but the server's name for it is the same.
         """
         mount = self.mount
@@ -44,12 +44,12 @@ class MountEntry(NamedTuple):
 
 
 def join_path(base: bytes, path: bytes) -> bytes:
-    """Given an absolute path and one relative to it, return both as one, without a slash at its end."""
+    """Join an absolute and a relative path, without a trailing slash."""
     return b"/" + b"/".join(part for part in (base.strip(b"/"), path.strip(b"/")) if part)
 
 
 def parse_mountinfo(raw: bytes) -> Iterator[MountEntry]:
-    """Given a mountinfo, yield all of it. Skip lines that are no mount."""
+    """All mounts in a mountinfo. Malformed lines are skipped."""
     for line in raw.split(b"\n"):
         head, _, tail = line.partition(b" - ")
         fields, rest = head.split(b" "), tail.split(b" ")
@@ -62,16 +62,16 @@ def parse_mountinfo(raw: bytes) -> Iterator[MountEntry]:
 
 
 def read_mountinfo(path: str) -> tuple[MountEntry, ...]:
-    """Given the path of a mountinfo, return its mounts. Raise OSError."""
+    """All mounts in a mountinfo file. Raise OSError."""
     with open(path, "rb") as file:
         return tuple(parse_mountinfo(file.read()))
 
 
 def mount_id(proc: str, descriptor: int) -> int:
-    """Given an open descriptor of ours, return the id of the mount it was opened through. Raise OSError.
+    """Id of the mount through which a descriptor of this process was opened. Raise OSError.
 
-    This also tells bind mounts of one filesystem apart, which st_dev does not, and cannot be raced: it speaks of the
-    descriptor, not of a path.
+    Unlike st_dev it distinguishes bind mounts of one filesystem, and it is free of races: it belongs to the descriptor,
+    not to a path.
     """
     file = os.open(f"{proc}/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -81,18 +81,18 @@ def mount_id(proc: str, descriptor: int) -> int:
 
 
 def parse_mount_id(raw: bytes) -> int:
-    """Given an fdinfo, return the id of the mount in it. Raise OSError if it has none."""
+    """The mnt_id in an fdinfo. Raise OSError if it is missing."""
     _, _, rest = raw.partition(b"mnt_id:")
-    ident = rest.split(None, 1)[:1]
-    if not ident or not ident[0].isdigit():
-        raise OSError("this kernel does not say which mount a descriptor is on")
-    return int(ident[0])
+    digits = rest.split(None, 1)[:1]
+    if not digits or not digits[0].isdigit():
+        raise OSError("this kernel does not report the mount of a descriptor")
+    return int(digits[0])
 
 
 def find_mount(mounts: Iterable[MountEntry], ident: int) -> MountEntry | None:
-    """Return the mount with that id, or None."""
+    """The mount with this id, or None."""
     return next((mount for mount in mounts if mount.id == ident), None)
 
 
 def _unescape(field: bytes) -> bytes:
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
+    return _ESCAPED.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), field)

@@ -1,7 +1,7 @@
-"""What a process refers to: open and mapped files, working directories, roots, its executable.
+"""Files that a process refers to: open and mapped files, working directories, roots and its executable.
 
-The kernel shows each as a path in the mount namespace it was opened in. That need not be where its process is now, and
-the mount may have been taken away lazily; so the id of the mount is read too where the kernel tells it.
+The kernel shows each as a path in the mount namespace in which it was opened. The process may have left that namespace
+since, and the mount may have been detached lazily; therefore the mount id is read as well where the kernel reports it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ PROCESS_GONE = (FileNotFoundError, ProcessLookupError)
 
 
 class FileReference(NamedTuple):
-    """How a process refers to which path. `mount` is None where the kernel does not tell it.
+    """A path that a process refers to. `mount` is None where the kernel does not report it.
 
-    `device` is the device number, read only when no namespace has a mount of that id.
+    `device` is the device number, set only if no known namespace has the mount.
     """
 
     how: str
@@ -27,22 +27,22 @@ class FileReference(NamedTuple):
     device: bytes | None = None
 
 
-def file_references(proc: str, pid: int, known: Container[int]) -> Iterator[FileReference]:
-    """Given a process and the ids of the mounts of all namespaces, yield what it refers to. Raise OSError."""
+def file_references(proc: str, pid: int, known_mounts: Container[int]) -> Iterator[FileReference]:
+    """All references of a process; `known_mounts` are the mount ids of all namespaces. Raise OSError."""
     base = f"{proc}/{pid}"
     threads = os.listdir(f"{base}/task")
-    yield from _directories(base, threads, known)
+    yield from _directories(base, threads, known_mounts)
     exe = _target(f"{base}/exe")
     if exe is not None:
         yield FileReference("exe", exe)
-    # When its first thread has ended, a process's files are only found with the others.
+    # After the main thread has ended, files are only visible in the other threads.
     for table in [f"{base}/task/{thread}" for thread in threads] if _is_zombie(base) else [base]:
-        yield from _open_files(table, known)
+        yield from _open_files(table, known_mounts)
         yield from _maps(f"{table}/maps")
 
 
-def _directories(base: str, threads: list[str], known: Container[int]) -> Iterator[FileReference]:
-    """Yield working directories and roots: a thread can have its own."""
+def _directories(base: str, threads: list[str], known_mounts: Container[int]) -> Iterator[FileReference]:
+    """Working directories and roots of all threads: each thread can have its own."""
     for how in ("cwd", "root"):
         links = {_target(f"{base}/task/{thread}/{how}"): f"{base}/task/{thread}/{how}" for thread in threads}
         for path, link in links.items():
@@ -56,20 +56,21 @@ def _directories(base: str, threads: list[str], known: Container[int]) -> Iterat
                 mount = mount_id("/proc", descriptor)
             finally:
                 os.close(descriptor)
-            yield FileReference(how, path, mount, None if mount in known else _device(link))
+            yield FileReference(how, path, mount, None if mount in known_mounts else _device(link))
 
 
-def _open_files(table: str, known: Container[int]) -> Iterator[FileReference]:
-    for number in _listed(f"{table}/fd"):
-        path = _target(f"{table}/fd/{number}")
+def _open_files(table: str, known_mounts: Container[int]) -> Iterator[FileReference]:
+    for number in _list_directory(f"{table}/fd"):
+        link = f"{table}/fd/{number}"
+        path = _target(link)
         if path is None:
             continue
         try:
             with open(f"{table}/fdinfo/{number}", "rb", buffering=0) as file:
                 mount = parse_mount_id(file.read())
-            yield FileReference("open", path, mount, None if mount in known else _device(f"{table}/fd/{number}"))
+            yield FileReference("open", path, mount, None if mount in known_mounts else _device(link))
         except PROCESS_GONE:
-            continue  # closed meanwhile
+            continue  # closed in the meantime
 
 
 def _maps(path: str) -> Iterator[FileReference]:
@@ -80,12 +81,12 @@ def _maps(path: str) -> Iterator[FileReference]:
         return
     for name in mapped:
         yield FileReference("map", name)
-        if b"\\012" in name:  # a newline in a name, or just what it looks like
+        if b"\\012" in name:  # an escaped newline, or these four characters
             yield FileReference("map", name.replace(b"\\012", b"\n"))
 
 
 def _target(link: str) -> bytes | None:
-    """Return the path a link of /proc shows, or None: closed meanwhile, a socket, or a kernel thread's."""
+    """Target of a link in /proc, or None if it was closed, is a socket, or belongs to a kernel thread."""
     try:
         target = os.readlink(os.fsencode(link))
     except PROCESS_GONE:
@@ -102,7 +103,7 @@ def _device(link: str) -> bytes | None:
 
 
 def has_ended(proc: str, pid: int) -> bool:
-    """Return whether a process has ended, so that its files may have been closed while they were listed."""
+    """Whether a process has ended, in which case its files may have been closed while they were listed."""
     try:
         return _is_zombie(f"{proc}/{pid}")
     except PROCESS_GONE:
@@ -114,7 +115,7 @@ def _is_zombie(base: str) -> bool:
         return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
 
 
-def _listed(path: str) -> list[str]:
+def _list_directory(path: str) -> list[str]:
     try:
         return os.listdir(path)
     except PROCESS_GONE:

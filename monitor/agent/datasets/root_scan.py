@@ -1,4 +1,4 @@
-"""One look at a root: which units it has, what they add up to, whose they are and who uses them."""
+"""Scans a root: its units, their totals, owners and uses."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from monitor.agent.datasets.units import find_units
 from monitor.base.clock import Clock
 from monitor.facts.datasets import Kind, ScanFact, UnitFact, UseFact, path_bytes, path_text
 
-# Given places, say by whom each of them is used; a place that is not in the answer is not used.
+# Uses by location; a location that is missing from the result is not in use.
 FindUses = Callable[[Sequence[FsLocation]], Mapping[FsLocation, tuple[UseFact, ...]]]
 
 
 @dataclass(frozen=True)
 class ScanOptions:
-    """How a root is looked at: how fast, by how many threads at most, with whose names, and until when."""
+    """Rate, parallelism and cancellation of a scan. `owners` maps uids to user names."""
 
     owners: Mapping[int, str]
     entries_per_second: float | None = None
@@ -35,38 +35,38 @@ class ScanOptions:
     clock: Clock = time
 
 
-def scan_root(root: DatasetRoot, pattern: str, kind: Kind, in_use: FindUses, how: ScanOptions) -> ScanFact:
-    """Given an open root and a pattern relative to it, return what is there. Raise ValueError for a bad pattern."""
-    started_at = how.clock.time()
-    pace = ScanRateLimiter(how.entries_per_second, how.stop, how.clock)
+def scan_root(root: DatasetRoot, pattern: str, kind: Kind, find_uses: FindUses, options: ScanOptions) -> ScanFact:
+    """Scan the units that match a pattern relative to a root. Raise ValueError for an invalid pattern."""
+    started_at = options.clock.time()
+    limiter = ScanRateLimiter(options.entries_per_second, options.stop, options.clock)
     with DirectoryTree(root) as tree:
-        found = find_units(tree, pattern, kind, pace)
-        scan = UnitScan(tree, pace, how.stop, how.threads)
-        scan.run(found.units, how.progress)
+        listing = find_units(tree, pattern, kind, limiter)
+        scan = UnitScan(tree, limiter, options.stop, options.threads)
+        scan.run(listing.units, options.progress)
     facts = []
-    for unit in found.units:
+    for unit in listing.units:
         if unit.stat is None:
-            found.errors.merge(unit.tally.errors)
+            listing.errors.merge(unit.totals.errors)
         elif not unit.unread:
-            facts.append(unit_fact(root, unit, unit.stat, how.owners))
+            facts.append(unit_fact(root, unit, unit.stat, options.owners))
     return ScanFact(
         root=root.text,
         started_at=started_at,
-        finished_at=how.clock.time(),
-        units=_with_users(root, facts, in_use),
-        left_out=found.left_out,
-        entries=found.entries + scan.entries,
+        finished_at=options.clock.time(),
+        units=_with_uses(root, facts, find_uses),
+        left_out=listing.left_out,
+        entries=listing.entries + scan.entries,
         atime_usable=root.atime_usable,
         read_only=root.read_only,
-        stopped=how.stop.is_set(),
-        errors=tuple(found.errors.first),
-        failures=found.errors.count,
+        stopped=options.stop.is_set(),
+        errors=tuple(listing.errors.first),
+        failures=listing.errors.count,
     )
 
 
 def unit_fact(root: DatasetRoot, unit: ScanUnit, stat: os.stat_result, owners: Mapping[int, str]) -> UnitFact:
-    """Given a unit that was read and its own stat, return it as a fact."""
-    tally = unit.tally
+    """Fact of a unit that was read; `stat` is that of the unit itself."""
+    totals = unit.totals
     return UnitFact(
         root=root.text,
         path=path_text(os.fsencode(unit.path)),
@@ -75,30 +75,30 @@ def unit_fact(root: DatasetRoot, unit: ScanUnit, stat: os.stat_result, owners: M
         inode=stat.st_ino,
         owner_uid=stat.st_uid,
         owner=owners.get(stat.st_uid),
-        allocated_bytes=tally.allocated,
-        apparent_bytes=tally.apparent,
-        files=tally.files,
-        newest_atime=tally.atime,
-        newest_mtime=tally.mtime,
-        newest_ctime=tally.ctime,
-        pinned=tally.pinned,
-        errors=tuple(tally.errors.first),
-        failures=tally.errors.count,
+        allocated_bytes=totals.allocated,
+        apparent_bytes=totals.apparent,
+        files=totals.files,
+        newest_atime=totals.atime,
+        newest_mtime=totals.mtime,
+        newest_ctime=totals.ctime,
+        pinned=totals.pinned,
+        errors=tuple(totals.errors.first),
+        failures=totals.errors.count,
     )
 
 
-def uses_at(places: Sequence[FsLocation], users: Mapping[FsLocation, tuple[UseFact, ...]]) -> tuple[UseFact, ...]:
-    """Given the places that one unit may be and who uses which place, return who uses the unit."""
-    return tuple(dict.fromkeys(use for place in places for use in users.get(place, ())))
+def uses_at(locations: Sequence[FsLocation], uses: Mapping[FsLocation, tuple[UseFact, ...]]) -> tuple[UseFact, ...]:
+    """Uses of a unit, given its possible locations and the uses of each location."""
+    return tuple(dict.fromkeys(use for location in locations for use in uses.get(location, ())))
 
 
 def locations_of(root: DatasetRoot, path: bytes) -> tuple[FsLocation, ...]:
-    """Given a path relative to a root, return where that lies in its filesystem."""
-    return tuple(FsLocation(place.filesystem, join_path(place.path, path)) for place in root.places)
+    """Possible locations of a path relative to a root."""
+    return tuple(FsLocation(location.filesystem, join_path(location.path, path)) for location in root.locations)
 
 
 def read_owners(rootfs: str = "") -> dict[int, str]:
-    """Return the names of the node's users. Those of a directory service are not asked for: that can hang."""
+    """Names of the node's local users. Directory services are not queried, because that can hang."""
     names: dict[int, str] = {}
     try:
         with open(f"{rootfs}/etc/passwd", "rb") as file:
@@ -107,14 +107,14 @@ def read_owners(rootfs: str = "") -> dict[int, str]:
                 if len(rest) >= 2 and rest[1].isdigit():
                     names.setdefault(int(rest[1]), name.decode("utf-8", "replace"))
     except FileNotFoundError:
-        pass  # an image without users: nobody has a name then
+        pass  # an image without /etc/passwd
     return names
 
 
-def _with_users(root: DatasetRoot, facts: Sequence[UnitFact], in_use: FindUses) -> tuple[UnitFact, ...]:
-    places = [locations_of(root, path_bytes(fact.path)) for fact in facts]
-    users = in_use([place for several in places for place in several]) if facts else {}
+def _with_uses(root: DatasetRoot, facts: Sequence[UnitFact], find_uses: FindUses) -> tuple[UnitFact, ...]:
+    locations = [locations_of(root, path_bytes(fact.path)) for fact in facts]
+    uses = find_uses([location for candidates in locations for location in candidates]) if facts else {}
     return tuple(
-        msgspec.structs.replace(fact, in_use_by=uses_at(several, users))
-        for fact, several in zip(facts, places, strict=True)
+        msgspec.structs.replace(fact, in_use_by=uses_at(candidates, uses))
+        for fact, candidates in zip(facts, locations, strict=True)
     )

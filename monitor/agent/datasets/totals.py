@@ -1,4 +1,4 @@
-"""What a unit adds up to, entry by entry: figures, never a list of files."""
+"""Totals of a unit: sums and newest times, never a list of files."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from monitor.facts.datasets import path_text
 
 KEEP_FILE = ".keep"
 MAX_ERRORS = 8
-_MAX_PATH_CHARS = 500  # trees can be deeper than anybody wants to read
-_STAT_BLOCK_BYTES = 512  # what st_blocks counts in, whatever the filesystem's block size
+_MAX_PATH_CHARS = 500  # paths in deep trees are truncated
+_STAT_BLOCK_BYTES = 512  # unit of st_blocks, whatever the filesystem's block size
 
 
 class HardLinks:
-    """Files with several names, so that each counts once. A file is forgotten when all its names were seen."""
+    """Counts each file with several names once. A file is dropped when all its names were seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._names_left: dict[int, int] = {}
 
-    def first(self, stat: os.stat_result) -> bool:
-        """Given a file with several names, return whether this is the first of them."""
+    def is_first(self, stat: os.stat_result) -> bool:
+        """Whether this is the first name seen of a file with several names."""
         with self._lock:
             left = self._names_left.pop(stat.st_ino, None)
             names = stat.st_nlink if left is None else left
@@ -33,7 +33,7 @@ class HardLinks:
 
 
 class PathErrors:
-    """How often something failed, and the first few words about it."""
+    """Number of errors, and the first few messages."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -52,7 +52,7 @@ class PathErrors:
 
 
 class UnitTotals:
-    """Sums and maxima. One thread fills one; `merge` puts them together."""
+    """Sums and maxima over entries. Each is filled by one thread; `merge` combines them."""
 
     __slots__ = ("allocated", "apparent", "atime", "ctime", "entries", "errors", "files", "mtime", "pinned")
 
@@ -74,8 +74,8 @@ class UnitTotals:
         self._add_times((stat,))
         self._add_sizes((stat,), links)
 
-    def add(self, entries: Iterable[os.DirEntry[str]], where: Directory, links: HardLinks) -> list[str]:
-        """Given entries of a directory, count all but the directories among them, and return the names of these."""
+    def add(self, entries: Iterable[os.DirEntry[str]], parent: Directory, links: HardLinks) -> list[str]:
+        """Add all entries of a directory except subdirectories, whose names are returned."""
         directories = []
         stats = []
         for entry in entries:
@@ -85,9 +85,9 @@ class UnitTotals:
                 else:
                     stats.append(entry.stat(follow_symlinks=False))
             except FileNotFoundError:
-                continue  # gone by now: it never counted
+                continue  # deleted since it was listed
             except OSError as error:
-                self.errors.add(where.below(entry.name), error)
+                self.errors.add(parent.below(entry.name), error)
             if entry.name == KEEP_FILE:
                 self.pinned = True
         if stats:
@@ -122,7 +122,7 @@ class UnitTotals:
         files = blocks = apparent = 0
         for stat in stats:
             files += 1
-            if stat.st_nlink > 1 and not links.first(stat):
+            if stat.st_nlink > 1 and not links.is_first(stat):
                 continue
             blocks += stat.st_blocks
             apparent += stat.st_size

@@ -1,8 +1,8 @@
-"""The trash of a root: a unit is moved into it, brought back out of it, and deleted out of it for good.
+"""The trash of a root: moves units into it, restores them, and purges them.
 
-Nothing happens to a unit that is not exactly what the plan saw: the same directory, not changed, not read and not used
-since, without a `.keep`. It is looked at once more after the move, when nobody can reach it by its path any longer:
-what turns out to be in use then, or to be something else, is put back. Each step is in the journal before it is done.
+A unit is moved only if it is exactly what the plan saw: the same directory, not changed, read or used since, without a
+`.keep` file. It is checked again after the move, when its path can no longer be opened by others: a unit that turns out
+to be in use, or to be another one, is moved back. Each step is in the journal before it is performed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.root_scan import FindUses, unit_fact
 from monitor.agent.datasets.roots import DatasetRoot
-from monitor.agent.datasets.trash_store import PURGING, UNIT, TrashStore, identity, put_back, rename
+from monitor.agent.datasets.trash_store import PURGING, UNIT, TrashStore, identity, move_without_replacing, rename
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 from monitor.agent.datasets.units import TRASH_DIRECTORY
 from monitor.agent.journal import ActionJournal, JournalLine, JournalValue
@@ -26,201 +26,201 @@ TRASH_ACTION, RESTORE_ACTION, PURGE_ACTION = "dataset.trash", "dataset.restore",
 
 
 class Trash:
-    """The trash of one open root. Used from one thread at a time."""
+    """The trash of one open root. Not thread-safe."""
 
     def __init__(
         self,
         root: DatasetRoot,
         journal: ActionJournal,
-        in_use: FindUses,
+        find_uses: FindUses,
         owners: Mapping[int, str],
         stop: threading.Event | None = None,
     ) -> None:
         self._root = root
         self._journal = journal
-        self._in_use = in_use
+        self._find_uses = find_uses
         self._owners = owners
         self._stop = stop or threading.Event()
 
     def put(self, planned: PlannedUnit, policy: str, now: float) -> TrashFact:
-        """Given a unit as a plan has it, move it into the trash. Raise RefusedError: then it is where it was."""
+        """Move a planned unit to the trash. Raise DatasetRefusedError, in which case it is in its original place."""
         if self._root.read_only:
             raise DatasetRefusedError(RefusalReason.READ_ONLY, f"{self._root.text} is mounted read-only")
         with DirectoryTree(self._root) as tree:
             parent = enter_parent(tree, planned.path)
-            unit, status = check_unchanged(tree, self._root, parent, planned, self._in_use, self._stop)
+            unit, status = check_unchanged(tree, self._root, parent, planned, self._find_uses, self._stop)
             entry = _entry(unit_fact(self._root, unit, status, self._owners), policy, now)
             self._move_in(tree, parent, entry)
         return entry
 
     def entries(self) -> tuple[TrashFact, ...]:
-        """Return what is in the trash; an entry that cannot be read is left out. Raise RefusedError if it is unsafe."""
-        found = []
+        """All readable entries of the trash. Raise DatasetRefusedError if the trash is unsafe."""
+        entries = []
         with DirectoryTree(self._root) as tree:
             store = TrashStore(tree)
             try:
-                idents = store.idents()
+                entry_ids = store.entry_ids()
             except DatasetRefusedError as refusal:
                 if refusal.reason == RefusalReason.NOT_IN_TRASH:
                     return ()
                 raise
-            for ident in idents:
+            for entry_id in entry_ids:
                 try:
-                    found.append(store.load(store.home(ident)))
+                    entries.append(store.load(store.enter(entry_id)))
                 except DatasetRefusedError:
                     continue
-        return tuple(found)
+        return tuple(entries)
 
-    def restore(self, ident: str) -> TrashFact:
-        """Given an id, put that unit back where it was. Raise RefusedError: then it is still in the trash."""
+    def restore(self, entry_id: str) -> TrashFact:
+        """Move a unit back to its original path. Raise DatasetRefusedError, in which case it is still in the trash."""
         with DirectoryTree(self._root) as tree:
             store = TrashStore(tree)
-            home = store.home(ident)
-            entry = store.load(home)
+            directory = store.enter(entry_id)
+            entry = store.load(directory)
             if entry.state != "trashed":
                 reason = RefusalReason.PURGING if entry.state == "purging" else RefusalReason.NOT_IN_TRASH
-                raise DatasetRefusedError(reason, f"{ident} cannot be restored: it is {entry.state}")
+                raise DatasetRefusedError(reason, f"{entry_id} cannot be restored: it is {entry.state}")
             parent = enter_parent(tree, entry.path)
-            intent = self._journal.intend(RESTORE_ACTION, _about(entry))
+            intent_id = self._journal.intend(RESTORE_ACTION, _journal_details(entry))
             try:
-                self._move_out(tree, home, parent, entry)
+                self._move_out(tree, directory, parent, entry)
             except DatasetRefusedError as refusal:
-                self._journal.done(intent, "refused", {"error": str(refusal)})
+                self._journal.done(intent_id, "refused", {"error": str(refusal)})
                 raise
-            self._journal.done(intent, "restored")
+            self._journal.done(intent_id, "restored")
         return entry
 
-    def purge(self, ident: str, older_than: float, progress: Callable[[int], None] | None = None) -> PurgeFact:
-        """Given an id, delete that unit for good if it was trashed before that time. Raise RefusedError.
+    def purge(self, entry_id: str, older_than: float, progress: Callable[[int], None] | None = None) -> PurgeFact:
+        """Delete a unit that was trashed before `older_than`. Raise DatasetRefusedError.
 
-        What was stopped, or killed, goes on when this is called again.
+        A purge that was stopped or killed is continued by the next call.
         """
         with DirectoryTree(self._root) as tree:
             store = TrashStore(tree)
-            home = store.home(ident)
-            entry = store.load(home)
+            directory = store.enter(entry_id)
+            entry = store.load(directory)
             if entry.trashed_at > older_than:
-                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, f"{ident} was trashed at {entry.trashed_at:.0f}")
-            intent = self._journal.intend(PURGE_ACTION, _about(entry))
-            return self._delete(tree, home, intent, progress)
+                text = f"{entry_id} was trashed at {entry.trashed_at:.0f}"
+                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, text)
+            intent_id = self._journal.intend(PURGE_ACTION, _journal_details(entry))
+            return self._delete(tree, directory, intent_id, progress)
 
     def recover(self) -> tuple[JournalLine, ...]:
-        """Bring to an end what was begun on this root and never ended, as after a kill -9. Return what that was."""
-        begun = tuple(line for line in self._journal.open() if line.what.get("root") == self._root.text)
-        for line in begun:
+        """Complete operations on this root that were interrupted, for example by kill -9. Return their intents."""
+        intents = tuple(line for line in self._journal.open_intents() if line.what.get("root") == self._root.text)
+        for intent in intents:
             with DirectoryTree(self._root) as tree:
                 try:
-                    self._recover(tree, line)
+                    self._recover(tree, intent)
                 except DatasetRefusedError as refusal:
-                    self._journal.done(line.id, "refused", {"error": str(refusal)})
-        return begun
+                    self._journal.done(intent.id, "refused", {"error": str(refusal)})
+        return intents
 
-    def _recover(self, tree: DirectoryTree, line: JournalLine) -> None:
-        store, ident = TrashStore(tree), str(line.what.get("trash"))
+    def _recover(self, tree: DirectoryTree, intent: JournalLine) -> None:
+        store, entry_id = TrashStore(tree), str(intent.what.get("trash"))
         try:
-            home = store.home(ident)
+            directory = store.enter(entry_id)
         except DatasetRefusedError as refusal:
             if refusal.reason != RefusalReason.NOT_IN_TRASH:
                 raise
-            self._journal.done(line.id, "not-moved" if line.action == TRASH_ACTION else "gone")
+            self._journal.done(intent.id, "not-moved" if intent.action == TRASH_ACTION else "gone")
             return
-        with tree.at(home) as descriptor:
+        with tree.at(directory) as descriptor:
             moved, deleting = exists(UNIT, descriptor), exists(PURGING, descriptor)
-        if line.action == PURGE_ACTION:
-            self._delete(tree, home, line.id, None)
-        elif line.action == TRASH_ACTION and moved:
-            self._settle_move(tree, ident, line.id)
+        if intent.action == PURGE_ACTION:
+            self._delete(tree, directory, intent.id, None)
+        elif intent.action == TRASH_ACTION and moved:
+            self._check_moved(tree, entry_id, intent.id)
         elif not moved and not deleting:
-            store.drop(home)
-            self._journal.done(line.id, "not-moved" if line.action == TRASH_ACTION else "restored")
+            store.drop(directory)
+            self._journal.done(intent.id, "not-moved" if intent.action == TRASH_ACTION else "restored")
         else:
-            self._journal.done(line.id, "not-restored")
+            self._journal.done(intent.id, "not-restored")
 
     def _move_in(self, tree: DirectoryTree, parent: Directory, entry: TrashFact) -> None:
         store = TrashStore(tree)
         try:
-            store.prepare()
-            intent = self._journal.intend(TRASH_ACTION, _about(entry))
+            store.open_or_create()
+            intent_id = self._journal.intend(TRASH_ACTION, _journal_details(entry))
         except OSError as error:
-            raise _failed(entry.path, error) from error
+            raise _failure(entry.path, error) from error
         try:
-            home = store.add(entry)
+            directory = store.add(entry)
             try:
-                with tree.at(parent) as source, tree.at(home) as target:
+                with tree.at(parent) as source, tree.at(directory) as target:
                     rename(source, split_path(entry.path)[-1], target, UNIT)
             except OSError:
-                store.drop(home)
+                store.drop(directory)
                 raise
         except OSError as error:
-            self._journal.done(intent, "failed", {"error": str(error)})
-            raise _failed(entry.path, error) from error
-        self._settle_move(tree, entry.id, intent)
+            self._journal.done(intent_id, "failed", {"error": str(error)})
+            raise _failure(entry.path, error) from error
+        self._check_moved(tree, entry.id, intent_id)
 
-    def _settle_move(self, tree: DirectoryTree, ident: str, intent: str) -> None:
-        """Look at what was moved, now that it is out of reach, and put it back if it should not have been."""
+    def _check_moved(self, tree: DirectoryTree, entry_id: str, intent_id: str) -> None:
+        """Check a unit after its move, when others can no longer open its path, and move it back if refused."""
         store = TrashStore(tree)
-        home = store.home(ident)
-        entry = store.load(home)
-        refusal = self._why_not(tree, home, entry)
+        directory = store.enter(entry_id)
+        entry = store.load(directory)
+        refusal = self._refusal_after_move(tree, directory, entry)
         if refusal is None:
-            self._journal.done(intent, "trashed")
+            self._journal.done(intent_id, "trashed")
             return
         try:
-            self._move_out(tree, home, enter_parent(tree, entry.path), entry)
-        except DatasetRefusedError as stuck:
-            self._journal.done(intent, "trashed", {"error": f"{refusal}; cannot be put back: {stuck}"})
-            raise DatasetRefusedError(
-                refusal.reason, f"{refusal.detail}; it is in the trash as {ident}: {stuck}"
-            ) from stuck
-        self._journal.done(intent, "put-back", {"error": str(refusal)})
+            self._move_out(tree, directory, enter_parent(tree, entry.path), entry)
+        except DatasetRefusedError as error:
+            self._journal.done(intent_id, "trashed", {"error": f"{refusal}; cannot be moved back: {error}"})
+            text = f"{refusal.detail}; it remains in the trash as {entry_id}: {error}"
+            raise DatasetRefusedError(refusal.reason, text) from error
+        self._journal.done(intent_id, "put-back", {"error": str(refusal)})
         raise refusal
 
-    def _why_not(self, tree: DirectoryTree, home: Directory, entry: TrashFact) -> DatasetRefusedError | None:
-        with tree.at(home) as descriptor:
-            found = identity(UNIT, descriptor)
-        if found != (self._root.device, entry.inode):
+    def _refusal_after_move(
+        self, tree: DirectoryTree, directory: Directory, entry: TrashFact
+    ) -> DatasetRefusedError | None:
+        with tree.at(directory) as descriptor:
+            moved = identity(UNIT, descriptor)
+        if moved != (self._root.device, entry.inode):
             return DatasetRefusedError(RefusalReason.CHANGED, f"{entry.path} was replaced while it was moved")
-        users = uses_of(self._root, f"{TRASH_DIRECTORY}/{entry.id}/{UNIT}".encode(), self._in_use)
-        if users:
-            return DatasetRefusedError(
-                RefusalReason.IN_USE, f"{entry.path} came into use while it was moved: {users[0]}"
-            )
+        uses = uses_of(self._root, f"{TRASH_DIRECTORY}/{entry.id}/{UNIT}".encode(), self._find_uses)
+        if uses:
+            text = f"{entry.path} came into use while it was moved: {uses[0]}"
+            return DatasetRefusedError(RefusalReason.IN_USE, text)
         return None
 
-    def _move_out(self, tree: DirectoryTree, home: Directory, parent: Directory, entry: TrashFact) -> None:
+    def _move_out(self, tree: DirectoryTree, directory: Directory, parent: Directory, entry: TrashFact) -> None:
         try:
-            with tree.at(home) as source, tree.at(parent) as target:
-                put_back(source, UNIT, target, split_path(entry.path)[-1])
-            TrashStore(tree).drop(home)
+            with tree.at(directory) as source, tree.at(parent) as target:
+                move_without_replacing(source, UNIT, target, split_path(entry.path)[-1])
+            TrashStore(tree).drop(directory)
         except FileExistsError as error:
-            raise DatasetRefusedError(
-                RefusalReason.EXISTS, f"{entry.path} is there again: move that away first"
-            ) from error
+            text = f"{entry.path} exists again: move it away first"
+            raise DatasetRefusedError(RefusalReason.EXISTS, text) from error
         except OSError as error:
-            raise _failed(entry.path, error) from error
+            raise _failure(entry.path, error) from error
 
     def _delete(
-        self, tree: DirectoryTree, home: Directory, intent: str, progress: Callable[[int], None] | None
+        self, tree: DirectoryTree, directory: Directory, intent_id: str, progress: Callable[[int], None] | None
     ) -> PurgeFact:
         try:
-            with tree.at(home) as descriptor:
+            with tree.at(directory) as descriptor:
                 if exists(UNIT, descriptor):
                     rename(descriptor, UNIT, descriptor, PURGING)
-            done = Deletion(tree, self._stop, progress).run(home, PURGING)
-            if done.finished:
-                TrashStore(tree).drop(home)
+            result = Deletion(tree, self._stop, progress).run(directory, PURGING)
+            if result.finished:
+                TrashStore(tree).drop(directory)
         except OSError as error:
-            self._journal.done(intent, "failed", {"error": str(error)})
-            raise _failed(home.name, error) from error
-        left = "stopped" if done.stopped else "partly"
-        self._journal.done(intent, "purged" if done.finished else left, {"deleted": done.entries})
+            self._journal.done(intent_id, "failed", {"error": str(error)})
+            raise _failure(directory.name, error) from error
+        outcome = "purged" if result.finished else "stopped" if result.stopped else "partly"
+        self._journal.done(intent_id, outcome, {"deleted": result.entries})
         return PurgeFact(
-            id=home.name,
-            deleted=done.entries,
-            finished=done.finished,
-            stopped=done.stopped,
-            errors=tuple(done.errors.first),
-            failures=done.errors.count,
+            id=directory.name,
+            deleted=result.entries,
+            finished=result.finished,
+            stopped=result.stopped,
+            errors=tuple(result.errors.first),
+            failures=result.errors.count,
         )
 
 
@@ -242,7 +242,7 @@ def _entry(unit: UnitFact, policy: str, now: float) -> TrashFact:
     )
 
 
-def _about(entry: TrashFact) -> dict[str, JournalValue]:
+def _journal_details(entry: TrashFact) -> dict[str, JournalValue]:
     return {
         "root": entry.root,
         "path": entry.path,
@@ -254,5 +254,5 @@ def _about(entry: TrashFact) -> dict[str, JournalValue]:
     }
 
 
-def _failed(what: str, error: OSError) -> DatasetRefusedError:
-    return DatasetRefusedError(RefusalReason.FAILED, f"{what}: {error.strerror or error}")
+def _failure(path: str, error: OSError) -> DatasetRefusedError:
+    return DatasetRefusedError(RefusalReason.FAILED, f"{path}: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""Which units a root has: what a pattern such as `*/datasets/*` names, level by level."""
+"""Finds the units of a root: the entries that a pattern such as `*/datasets/*` matches, level by level."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_UNITS = 100_000
 
 @dataclass
 class UnitListing:
-    """The units that were found, how many more there are than can be held, and what could not be looked at."""
+    """Units that match a pattern. `left_out` counts those over the limit."""
 
     units: list[ScanUnit] = field(default_factory=list)
     left_out: int = 0
@@ -29,46 +29,48 @@ class UnitListing:
 
 
 def find_units(
-    tree: DirectoryTree, pattern: str, kind: Kind, pace: ScanRateLimiter, max_units: int = MAX_UNITS
+    tree: DirectoryTree, pattern: str, kind: Kind, limiter: ScanRateLimiter, max_units: int = MAX_UNITS
 ) -> UnitListing:
-    """Given a pattern relative to the root, return the units of that kind that it names.
+    """Units of a kind that match a pattern relative to the root. Raise ValueError for an invalid pattern.
 
-    As in a shell, a star does not stand for a name that begins with a dot. Raise ValueError for a pattern that is none.
+    As in a shell, a star does not match names that begin with a dot.
     """
-    *outer, last = _levels(pattern)
-    found = UnitListing()
-    level = [tree.top]
-    for matches in outer:
-        level = [inner for directory in level for inner in _enter_matching(tree, directory, matches, pace, found)]
-    for directory in level:
-        for name in _names(tree, directory, last, kind, pace, found):
-            if len(found.units) < max_units:
-                found.units.append(ScanUnit(directory, name, kind == "dir"))
+    *parent_patterns, last = _components(pattern)
+    listing = UnitListing()
+    directories = [tree.top]
+    for matches in parent_patterns:
+        directories = [
+            child for directory in directories for child in _enter_matching(tree, directory, matches, limiter, listing)
+        ]
+    for directory in directories:
+        for name in _names(tree, directory, last, kind, limiter, listing):
+            if len(listing.units) < max_units:
+                listing.units.append(ScanUnit(directory, name, kind == "dir"))
             else:
-                found.left_out += 1
-    return found
+                listing.left_out += 1
+    return listing
 
 
-def _levels(pattern: str) -> list[re.Pattern[str]]:
+def _components(pattern: str) -> list[re.Pattern[str]]:
     parts = pattern.split("/")
     if any(part in ("", ".", "..") or "**" in part for part in parts):
         raise ValueError(f"a pattern must be relative to the root, without `..` and `**`: {pattern!r}")
-    # Hidden names, the trash among them, only where the pattern has the dot.
+    # Hidden names, such as the trash, match only where the pattern has the dot.
     return [re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part)) for part in parts]
 
 
 def _enter_matching(
-    tree: DirectoryTree, directory: Directory, matches: re.Pattern[str], pace: ScanRateLimiter, found: UnitListing
+    tree: DirectoryTree, directory: Directory, matches: re.Pattern[str], limiter: ScanRateLimiter, listing: UnitListing
 ) -> list[Directory]:
-    inner = []
-    for name in _names(tree, directory, matches, "dir", pace, found):
+    children = []
+    for name in _names(tree, directory, matches, "dir", limiter, listing):
         try:
-            inner.append(tree.enter(directory, name)[0])
+            children.append(tree.enter(directory, name)[0])
         except FileNotFoundError:
             continue
         except OSError as error:
-            found.errors.add(directory.below(name), error)
-    return inner
+            listing.errors.add(directory.below(name), error)
+    return children
 
 
 def _names(
@@ -76,22 +78,22 @@ def _names(
     directory: Directory,
     matches: re.Pattern[str],
     kind: Kind,
-    pace: ScanRateLimiter,
-    found: UnitListing,
+    limiter: ScanRateLimiter,
+    listing: UnitListing,
 ) -> list[str]:
-    """Return the names of that kind in a directory, sorted, so that two scans agree on what is over the cap."""
-    if found.stopped:
+    """Matching names of a kind in a directory, sorted, so that two scans leave out the same units."""
+    if listing.stopped:
         return []
     names, entries = [], 0
     try:
-        with tree.at(directory) as descriptor, os.scandir(descriptor) as listing:
-            for entries, entry in enumerate(listing, 1):  # noqa: B007  # how many there were
+        with tree.at(directory) as descriptor, os.scandir(descriptor) as scanned:
+            for entries, entry in enumerate(scanned, 1):  # noqa: B007  # the last value is used below
                 if matches.match(entry.name) and _is(entry, kind) and not _is_trash(directory, entry.name):
                     names.append(entry.name)
     except OSError as error:
-        found.errors.add(directory.path(), error)
-    found.entries += entries
-    found.stopped = not pace.take(entries or 1)
+        listing.errors.add(directory.path(), error)
+    listing.entries += entries
+    listing.stopped = not limiter.acquire(entries or 1)
     return sorted(names)
 
 

@@ -175,7 +175,7 @@ class _MountNamespaces:
         self.mounts: dict[int, tuple[bytes, MountEntry]] = {}
 
     def add(self, pid: int) -> Iterable[MountEntry]:
-        """Read the namespace of a process and return its mounts if it is new. Raise OSError, one of PROCESS_GONE if it ended."""
+        """Read the namespace of a process and return its mounts if it is new. Raise OSError, such as PROCESS_GONE."""
         base = f"{self._proc}/{pid}"
         key = (os.readlink(f"{base}/ns/mnt"), os.readlink(os.fsencode(f"{base}/root")))
         known = self._by_key.get(key)

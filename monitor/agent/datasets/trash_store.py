@@ -132,7 +132,7 @@ def rename(from_descriptor: int, name: str, to_descriptor: int, to_name: str) ->
 
 
 def move_without_replacing(from_descriptor: int, name: str, to_descriptor: int, to_name: str) -> None:
-    """Move an entry durably to a directory that others write to. Raise FileExistsError if the name is taken, or OSError.
+    """Move an entry durably to a directory that others write to. Raise OSError; FileExistsError if the name is taken.
 
     A rename would replace an existing file, so a file gets a second name by link(2) first; after a crash in between it
     has both names, which the next attempt accepts. Renaming a directory can only ever replace an empty directory.

@@ -1,4 +1,4 @@
-"""The many ways in which one image is written."""
+"""Normalization of image references."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DIGEST = f"sha256:{'d' * 64}"
         (f"a/b@{DIGEST}", f"docker.io/a/b@{DIGEST}", True),
         (f"a/b:1@{DIGEST}", f"a/b@{DIGEST}", True),
         (f"a/b:1@{DIGEST}", "a/b:1", True),
-        (f"a/b@{DIGEST}", f"mirror.lab/a/b@{DIGEST}", True),  # the same content: kept, though under another name
+        (f"a/b@{DIGEST}", f"mirror.lab/a/b@{DIGEST}", True),  # the same content under another name
         (f"a/b@{DIGEST}", "a/b:latest", False),
     ],
 )
@@ -57,7 +57,7 @@ def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | Non
 
 
 @pytest.mark.parametrize(
-    ("names", "pin", "held"),
+    ("names", "pin", "matches"),
     [
         (("harbor.lab/base/cuda:12",), "harbor.lab/base/*", True),
         (("harbor.lab/base/cuda:12",), "harbor.lab/base/cuda", True),
@@ -73,12 +73,12 @@ def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | Non
         (("harbor.lab/A:1",), "harbor.lab/a:*", False),
     ],
 )
-def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
-    assert matching_pin(names, ("no/such", pin)) == (pin if held else None)
+def test_pins(names: tuple[str, ...], pin: str, matches: bool) -> None:
+    assert matching_pin(names, ("no/such", pin)) == (pin if matches else None)
 
 
 @pytest.mark.parametrize(
-    ("labels", "pin", "held"),
+    ("labels", "pin", "matches"),
     [
         ({"keep": ""}, "label:keep", True),
         ({"keep": "yes"}, "label:keep=yes", True),
@@ -88,8 +88,8 @@ def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
         ({"keep": ""}, "keep", False),
     ],
 )
-def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
-    assert matching_label_pin(labels, (pin,)) == (pin if held else None)
+def test_pins_by_label(labels: dict[str, str], pin: str, matches: bool) -> None:
+    assert matching_label_pin(labels, (pin,)) == (pin if matches else None)
 
 
 @pytest.mark.parametrize(

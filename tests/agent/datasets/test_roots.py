@@ -1,4 +1,4 @@
-"""Which directories may be opened as a root, on real directories and mounts."""
+"""Opening of roots, on real directories and mounts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.mounts import MountEntry, mount_id, parse_mountinfo
 from monitor.agent.datasets.roots import DatasetRoots
 from monitor.agent.mountinfo import Mount
-from tests.agent.datasets.ground import Ground, in_mount_namespace
+from tests.agent.datasets.root_fixture import RootFixture, in_mount_namespace
 
 
 def refusal(roots: DatasetRoots, path: Path) -> RefusalReason:
@@ -20,10 +20,10 @@ def refusal(roots: DatasetRoots, path: Path) -> RefusalReason:
     return caught.value.reason
 
 
-def test_an_allow_listed_root_is_opened(ground: Ground) -> None:
-    with ground.roots.open(str(ground.root)) as root:
-        assert root.device == ground.root.stat().st_dev
-        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+def test_an_allow_listed_root_is_opened(fixture: RootFixture) -> None:
+    with fixture.roots.open(str(fixture.root)) as root:
+        assert root.device == fixture.root.stat().st_dev
+        assert os.fstat(root.descriptor).st_ino == fixture.root.stat().st_ino
         assert root.mount == mount_id("/proc", root.descriptor)
         assert not root.read_only
         descriptor = root.descriptor
@@ -31,34 +31,34 @@ def test_an_allow_listed_root_is_opened(ground: Ground) -> None:
         os.fstat(descriptor)
 
 
-def test_its_place_is_that_of_its_filesystem(ground: Ground) -> None:
-    with ground.roots.open(str(ground.root)) as root:
-        device = ground.root.stat().st_dev
+def test_its_place_is_that_of_its_filesystem(fixture: RootFixture) -> None:
+    with fixture.roots.open(str(fixture.root)) as root:
+        device = fixture.root.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}".encode()
-        assert any(place.filesystem == number and place.path.endswith(b"/share") for place in root.places)
+        assert any(location.filesystem == number and location.path.endswith(b"/share") for location in root.locations)
 
 
-def test_others_are_refused(ground: Ground) -> None:
-    assert refusal(ground.roots, ground.canary) == RefusalReason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / "zhang") == RefusalReason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / ".." / "canary") == RefusalReason.NOT_A_ROOT
+def test_others_are_refused(fixture: RootFixture) -> None:
+    assert refusal(fixture.roots, fixture.canary) == RefusalReason.NOT_A_ROOT
+    assert refusal(fixture.roots, fixture.root / "zhang") == RefusalReason.NOT_A_ROOT
+    assert refusal(fixture.roots, fixture.root / ".." / "canary") == RefusalReason.NOT_A_ROOT
 
 
-def test_a_root_that_is_a_link_is_refused(ground: Ground) -> None:
-    link = ground.base / "link"
-    link.symlink_to(ground.canary)
+def test_a_root_that_is_a_link_is_refused(fixture: RootFixture) -> None:
+    link = fixture.base / "link"
+    link.symlink_to(fixture.canary)
     assert refusal(DatasetRoots([str(link)]), link) == RefusalReason.SYMLINK
 
 
-def test_a_root_below_a_link_is_refused(ground: Ground) -> None:
-    link = ground.base / "link"
-    link.symlink_to(ground.canary)
+def test_a_root_below_a_link_is_refused(fixture: RootFixture) -> None:
+    link = fixture.base / "link"
+    link.symlink_to(fixture.canary)
     path = link / "datasets"
     assert refusal(DatasetRoots([str(path)]), path) == RefusalReason.SYMLINK
 
 
-def test_a_root_that_is_missing_or_a_file(ground: Ground) -> None:
-    missing, file = ground.base / "missing", ground.base / "file"
+def test_a_root_that_is_missing_or_a_file(fixture: RootFixture) -> None:
+    missing, file = fixture.base / "missing", fixture.base / "file"
     file.write_text("")
     assert refusal(DatasetRoots([str(missing)]), missing) == RefusalReason.GONE
     assert refusal(DatasetRoots([str(file)]), file) == RefusalReason.SYMLINK
@@ -76,18 +76,18 @@ def test_roots_do_not_lie_in_each_other() -> None:
     DatasetRoots(["/mnt/share", "/mnt/share2"])
 
 
-def test_the_node_seen_from_a_container(ground: Ground) -> None:
-    with DatasetRoots(["/share"], rootfs=str(ground.base)).open("/share") as root:
+def test_the_node_seen_from_a_container(fixture: RootFixture) -> None:
+    with DatasetRoots(["/share"], rootfs=str(fixture.base)).open("/share") as root:
         assert root.text == "/share"
-        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+        assert os.fstat(root.descriptor).st_ino == fixture.root.stat().st_ino
 
 
 OPTIONS = """
-from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.roots import DatasetRoots
 point, options = arguments[0], str(arguments[1])
 mount('-t', 'tmpfs', '-o', options, 'none', point)
-with Roots([str(point)]).open(str(point)) as root:
-    print(json.dumps([root.atime_usable, root.read_only, [place.path.decode() for place in root.places]]))
+with DatasetRoots([str(point)]).open(str(point)) as root:
+    print(json.dumps([root.atime_usable, root.read_only, [location.path.decode() for location in root.locations]]))
 """
 
 
@@ -95,22 +95,22 @@ with Roots([str(point)]).open(str(point)) as root:
     ("options", "atime_usable", "read_only"),
     [("relatime", True, False), ("strictatime", True, False), ("noatime", False, False), ("ro,relatime", False, True)],
 )
-def test_mount_options(ground: Ground, options: str, atime_usable: bool, read_only: bool) -> None:
-    assert in_mount_namespace(OPTIONS, ground.root, options) == [atime_usable, read_only, ["/"]]
+def test_mount_options(fixture: RootFixture, options: str, atime_usable: bool, read_only: bool) -> None:
+    assert in_mount_namespace(OPTIONS, fixture.root, options) == [atime_usable, read_only, ["/"]]
 
 
-def test_a_server_decides_about_atime(ground: Ground, tmp_path: Path) -> None:
-    """A recorded line of an NFS mount (Linux 5.15), with the id of the mount that the root is really on."""
+def test_a_server_decides_about_atime(fixture: RootFixture, tmp_path: Path) -> None:
+    """A recorded line of an NFS mount (Linux 5.15), with the id of the actual mount of the root."""
     proc = tmp_path / "proc"
     (proc / "self").mkdir(parents=True)
     (proc / "self/fdinfo").symlink_to("/proc/self/fdinfo")
-    with ground.roots.open(str(ground.root)) as root:
-        ident = root.mount
-    line = f"{ident} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
+    with fixture.roots.open(str(fixture.root)) as root:
+        mount = root.mount
+    line = f"{mount} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
     (proc / "self/mountinfo").write_text(line)
-    with DatasetRoots([str(ground.root)], proc=str(proc)).open(str(ground.root)) as root:
+    with DatasetRoots([str(fixture.root)], proc=str(proc)).open(str(fixture.root)) as root:
         assert root.atime_usable is None
-        assert (b"nas", f"/export/data{ground.root}".encode()) in root.places
+        assert (b"nas", f"/export/data{fixture.root}".encode()) in root.locations
 
 
 def test_mountinfo_lines() -> None:

@@ -238,7 +238,7 @@ def test_without_proc_nothing_is_known(tmp_path: Path) -> None:
 
 
 def test_a_share_that_is_mounted_in_part(proc: Path, tmp_path: Path) -> None:
-    """Two mounts of one NFS export have different device numbers (recorded from Linux 5.15): the server's name decides."""
+    """Mounts of one NFS export differ in their device numbers (recorded from Linux 5.15): the server's name decides."""
     base = fake_process(proc, 7)
     (base / "mountinfo").write_text(
         "30 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
@@ -251,7 +251,7 @@ def test_a_share_that_is_mounted_in_part(proc: Path, tmp_path: Path) -> None:
 
 
 def test_processes_started_meanwhile_are_seen(fixture: RootFixture) -> None:
-    """A chain of processes, each of which passes an open file to its child and ends: it is always open somewhere."""
+    """Each process passes an open file to its child and ends, repeatedly: the file is always open somewhere."""
     unit = fixture.make_unit()
     program = (
         "import os, sys, time\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hmac
 import logging
 import math
 import socket
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from monitor.agent.bearer import has_token
 from monitor.agent.metrics import Exposition
 from monitor.agent.settings import TlsSettings
 from monitor.base.net import reached_at
@@ -93,9 +93,16 @@ class AgentRoutes:
         route = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
         if route is None:
             return _error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /v1/snapshot and /healthz")
-        if path != "/healthz" and self._token is not None and not has_token(authorization, self._token):
+        if path != "/healthz" and not self._authorized(authorization):
             return _error_reply(HTTPStatus.UNAUTHORIZED, "send the agent's token as Authorization: Bearer")
         return route()
+
+    def _authorized(self, authorization: str) -> bool:
+        if self._token is None:
+            return True
+        scheme, _, token = authorization.partition(" ")
+        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
+        return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
     def _metrics(self) -> AgentReply:
         return AgentReply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))

@@ -5,13 +5,13 @@ Refusals are counted by reason, so that attempts without the token are noticed.
 
 from __future__ import annotations
 
+import hmac
 import os
 import threading
 import time
 from collections import Counter, deque
 from http import HTTPStatus
 
-from monitor.agent.bearer import has_token
 from monitor.base.clock import Clock
 from monitor.facts.actions import ActionRequest
 
@@ -138,7 +138,7 @@ class ActionAuthenticator:
             wait = attempts.wait_seconds(now) if attempts else None
             if wait is not None:
                 raise _too_many("too many wrong tokens from this address", wait)
-            if has_token(authorization, self._token):
+            if self._is_token(authorization):
                 return
             if attempts is None:
                 if len(self._wrong_tokens) >= MAX_PEERS:
@@ -161,6 +161,11 @@ class ActionAuthenticator:
                 raise _too_many(f"more than {self._per_minute} actions per minute", wait)
             self._used_ids.add(request.id, request.expires_at + MAX_CLOCK_SKEW_SECONDS, self._clock.time())
             self._accepted.record(now)
+
+    def _is_token(self, authorization: str) -> bool:
+        scheme, _, token = authorization.partition(" ")
+        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
+        return hmac.compare_digest(as_sent, self._token) and scheme.lower() == "bearer"
 
 
 def check_validity(request: ActionRequest, now: float) -> None:

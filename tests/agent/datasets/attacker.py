@@ -3,8 +3,8 @@
     python attacker.py ROOT SHARED_FILE
 
 In each user's directory below ROOT, at every level, a directory and the link next to it are exchanged: first under
-their path, then, through the descriptors still held, wherever the unit was moved to. The first byte of SHARED_FILE tells
-whether the code under test is running; the number after it counts the swaps made during that time.
+their path, then, through the descriptors still held, wherever the unit was moved to. The first byte of SHARED_FILE
+tells whether the code under test is running; the number after it counts the swaps made during that time.
 """
 
 from __future__ import annotations

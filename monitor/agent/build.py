@@ -25,7 +25,7 @@ from monitor.agent.collectors.shm import ShmCollector
 from monitor.agent.collectors.xid import XidCollector
 from monitor.agent.runner import Runner, Worker
 from monitor.agent.runtime import Runtimes
-from monitor.agent.settings import AgentSettings
+from monitor.agent.settings import AgentSettings, Paths
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class AgentDeps:
     settings: AgentSettings
     runtimes: Runtimes
     latest: Callable[[str], Any]
+
+    @property
+    def paths(self) -> Paths:
+        return self.settings.paths
 
     def containers(self) -> Any:
         return self.latest("containers")
@@ -47,24 +51,21 @@ CollectorFactory = Callable[[AgentDeps], Collector]
 
 # In start order. A collector that uses the results of others names them and waits for their first run.
 COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
-    (lambda deps: HostCollector(deps.settings.paths), ()),
+    (lambda deps: HostCollector(deps.paths), ()),
     (lambda _: GpuCollector(), ()),
-    (lambda deps: GpuProcessesCollector(deps.settings.paths.proc), ()),
-    (lambda deps: XidCollector(deps.settings.paths.kmsg), ()),
-    (lambda deps: PodDevicesCollector(deps.settings.paths, deps.settings.device_resources), ()),
+    (lambda deps: GpuProcessesCollector(deps.paths.proc), ()),
+    (lambda deps: XidCollector(deps.paths.kmsg), ()),
+    (lambda deps: PodDevicesCollector(deps.paths, deps.settings.device_resources), ()),
     (lambda deps: ContainersCollector(deps.runtimes), ()),
-    (lambda deps: ContainerUsageCollector(deps.settings.paths, deps.containers), ("containers",)),
-    (
-        lambda deps: ShmCollector(deps.settings.paths, deps.containers, deps.gpu_processes),
-        ("containers", "gpu_processes"),
-    ),
-    (lambda deps: LogsCollector(deps.containers, deps.settings.paths.rootfs), ("containers",)),
-    (lambda deps: ImagesCollector(deps.runtimes, deps.containers, deps.settings.paths.state), ("containers",)),
+    (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),
+    (lambda deps: ShmCollector(deps.paths, deps.containers, deps.gpu_processes), ("containers", "gpu_processes")),
+    (lambda deps: LogsCollector(deps.containers, deps.paths.rootfs), ("containers",)),
+    (lambda deps: ImagesCollector(deps.runtimes, deps.containers, deps.paths.state), ("containers",)),
     (lambda deps: RuntimeUsageCollector(deps.runtimes), ("containers",)),
-    (lambda deps: DiskCollector(deps.settings.paths, deps.runtimes.roots), ("containers",)),
-    (lambda deps: DiskIoCollector(deps.settings.paths), ()),
-    (lambda deps: KubeletCollector(deps.settings.paths), ()),
-    (lambda deps: MountsCollector(deps.settings.paths, deps.settings.mounts), ()),
+    (lambda deps: DiskCollector(deps.paths, deps.runtimes.roots), ("containers",)),
+    (lambda deps: DiskIoCollector(deps.paths), ()),
+    (lambda deps: KubeletCollector(deps.paths), ()),
+    (lambda deps: MountsCollector(deps.paths, deps.settings.mounts), ()),
     (lambda deps: ProbesCollector(deps.settings.registries, deps.settings.probe_timeout), ()),
 )
 

@@ -60,14 +60,8 @@ class RunningAgent:
         """Raise OSError if the address cannot be bound or the files that actions need cannot be used."""
         self._reader = NodeReader(settings)
         self._actions = _build_actions(settings, self._reader)
-        self._server = AgentServer(
-            settings.listen_host,
-            settings.listen_port,
-            settings.token,
-            self.snapshot,
-            self._actions,
-            settings.actions.tls,
-        )
+        host, port, tls = settings.listen_host, settings.listen_port, settings.actions.tls
+        self._server = AgentServer(host, port, settings.token, self.snapshot, self._actions, tls)
         self._reader.start()
         self._server.start()
 
@@ -77,7 +71,6 @@ class RunningAgent:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that the server is bound to."""
         return self._server.address
 
     def stop(self) -> None:

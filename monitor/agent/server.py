@@ -43,8 +43,8 @@ class AgentReply(NamedTuple):
     """An HTTP response."""
 
     status: HTTPStatus
-    content_type: str
     body: bytes
+    content_type: str = JSON_CONTENT_TYPE
     retry_after: float | None = None
 
 
@@ -105,20 +105,18 @@ class AgentRoutes:
         return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
     def _metrics(self) -> AgentReply:
-        return AgentReply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))
+        return AgentReply(HTTPStatus.OK, self._exposition.render(self._snapshot()), CONTENT_TYPE_LATEST)
 
     def _json(self) -> AgentReply:
-        return AgentReply(HTTPStatus.OK, JSON_CONTENT_TYPE, self._encode(self._snapshot()))
+        return AgentReply(HTTPStatus.OK, self._encode(self._snapshot()))
 
     def _health(self) -> AgentReply:
         """Always "ok": a hung driver is a fault of the node, which restarting the agent does not fix."""
         hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
-        return AgentReply(HTTPStatus.OK, JSON_CONTENT_TYPE, self._encode({"status": "ok", "hung": hung}))
+        return AgentReply(HTTPStatus.OK, self._encode({"status": "ok", "hung": hung}))
 
 
 class _AgentRequestHandler(BaseHTTPRequestHandler):
-    """Handles one connection."""
-
     protocol_version = "HTTP/1.1"
     timeout = CLIENT_TIMEOUT_SECONDS
     server_version = "gpuwarden-agent"
@@ -131,7 +129,7 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
         if _is_action(path):
             self._reply(self._act("GET", path, b""))
         else:
-            self._reply(self.server.pages.answer(path, authorization))
+            self._reply(self.server.routes.answer(path, authorization))
 
     def do_POST(self) -> None:
         path = self.path.partition("?")[0]
@@ -150,7 +148,7 @@ class _AgentRequestHandler(BaseHTTPRequestHandler):
     def _act(self, method: str, path: str, body: bytes) -> AgentReply:
         authorization, peer = self.headers.get("Authorization", ""), str(self.client_address[0])
         status, reply, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
-        return AgentReply(status, JSON_CONTENT_TYPE, reply, retry_after)
+        return AgentReply(status, reply, retry_after=retry_after)
 
     def _body(self) -> bytes | None:
         """The request body, or None if it is too long or has no Content-Length."""
@@ -184,10 +182,10 @@ class _AgentHttpServer(ThreadingHTTPServer):
     request_queue_size = 64
 
     def __init__(
-        self, address: tuple[str, int], pages: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
+        self, address: tuple[str, int], routes: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self.pages = pages
+        self.routes = routes
         self.actions = actions
         self._tls = tls
         self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
@@ -277,7 +275,7 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
 
 
 def _error_reply(status: HTTPStatus, text: str) -> AgentReply:
-    return AgentReply(status, JSON_CONTENT_TYPE, msgspec.json.encode({"error": text}))
+    return AgentReply(status, msgspec.json.encode({"error": text}))
 
 
 def _is_action(path: str) -> bool:

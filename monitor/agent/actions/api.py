@@ -46,14 +46,8 @@ class ActionApi:
     def fact(self) -> ActionsFact:
         """Counters since the agent started."""
         done, failed, running = self._dispatcher.counts()
-        return ActionsFact(
-            enabled=True,
-            done=done,
-            failed=failed,
-            refused=self._authenticator.refused,
-            refused_at=self._authenticator.refused_at,
-            running=running,
-        )
+        refused, at = self._authenticator.refused, self._authenticator.refused_at
+        return ActionsFact(enabled=True, done=done, failed=failed, refused=refused, refused_at=at, running=running)
 
     def stop(self) -> None:
         self._dispatcher.stop_all()

@@ -66,7 +66,6 @@ class ActionDispatcher:
         self._mark_interrupted()
 
     def submit(self, request: ActionRequest) -> ActionFact:
-        """Queue an admitted request."""
         kind = kind_of(request.action)
         context = ActionContext()
         with self._lock:

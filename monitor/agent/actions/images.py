@@ -52,28 +52,26 @@ class ImageActions:
 
     def remove(self, action: RemoveImage) -> ActionOutcome:
         """Remove an image unless something protects it."""
-        try:
-            runtime = self._runtime(action.runtime)
-            self._restore_names(runtime)
-            return self._remove(runtime, action)
-        except NotServedError as error:
-            return refused("unknown", str(error))
-        except EngineError as error:
-            return failed("failed", str(error))
+        return self._on_runtime(action.runtime, lambda runtime: self._remove(runtime, action))
 
     def prune_build_cache(self, action: PruneBuildCache) -> ActionOutcome:
         """Prune Docker's build cache; other runtimes do not build images."""
-        from monitor.agent.actions.docker_images import DockerImages  # not loaded on nodes without Docker
+        return self._on_runtime(action.runtime, lambda runtime: self._prune(runtime, action))
 
+    def _on_runtime(self, name: str, work: Callable[[Runtime], ActionOutcome]) -> ActionOutcome:
         try:
-            runtime = self._runtime(action.runtime)
-            if runtime.name != "docker":
-                return refused("unsupported", f"{runtime.name} has no build cache")
-            freed = DockerImages(runtime.socket, self._settle).prune_build_cache(action.unused_seconds)
+            return work(self._runtime(name))
         except NotServedError as error:
             return refused("unknown", str(error))
         except EngineError as error:
             return failed("failed", str(error))
+
+    def _prune(self, runtime: Runtime, action: PruneBuildCache) -> ActionOutcome:
+        if runtime.name != "docker":
+            return refused("unsupported", f"{runtime.name} has no build cache")
+        from monitor.agent.actions.docker_images import DockerImages  # not loaded on nodes without Docker
+
+        freed = DockerImages(runtime.socket, self._settle).prune_build_cache(action.unused_seconds)
         return done("removed", freed_bytes=freed)
 
     def restore_interrupted(self) -> None:
@@ -92,6 +90,7 @@ class ImageActions:
             self._interrupted.remove(entry)
 
     def _remove(self, runtime: Runtime, action: RemoveImage) -> ActionOutcome:
+        self._restore_names(runtime)
         image, containers = _read(runtime, action.image_id)
         refusal = removal_refusal(action, image, self._history(action), containers, self._clock.time())
         if refusal is not None or image is None:

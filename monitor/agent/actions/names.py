@@ -1,8 +1,4 @@
-"""Normalization of image references.
-
-busybox, docker.io/library/busybox and index.docker.io/library/busybox:latest are one image; a reference may end in a
-digest.
-"""
+"""Normalization of image references: busybox, docker.io/library/busybox and busybox:latest are the same image."""
 
 from __future__ import annotations
 
@@ -15,20 +11,9 @@ _HUB, _OFFICIAL = "docker.io/", "docker.io/library/"
 LABEL_PREFIX = "label:"  # of pins by label: label:keep, label:team=nlp
 
 
-def reference_keys(name: str) -> frozenset[str]:
-    """Normalized keys of a reference or an image id. References to the same image share at least one key."""
-    if _is_id(name):
-        return frozenset({f"sha256:{name.removeprefix('sha256:')}"})
-    repository, tag, digest = split_reference(name)
-    keys = {digest, f"{repository}@{digest}"} if digest else set()
-    if tag or not digest:
-        keys.add(f"{repository}:{tag or 'latest'}")
-    return frozenset(keys)
-
-
-def all_reference_keys(names: Iterable[str]) -> frozenset[str]:
-    """Keys of all references."""
-    return frozenset(key for name in names for key in reference_keys(name))
+def reference_keys(*names: str) -> frozenset[str]:
+    """Normalized keys of references and image ids. References to the same image share at least one key."""
+    return frozenset(key for name in names for key in _keys(name))
 
 
 def split_reference(name: str) -> tuple[str, str | None, str | None]:
@@ -67,6 +52,16 @@ def is_sandbox_image(name: str) -> bool:
     return "pause" in last or last == "pod-infrastructure"
 
 
+def _keys(name: str) -> set[str]:
+    if _is_id(name):
+        return {f"sha256:{name.removeprefix('sha256:')}"}
+    repository, tag, digest = split_reference(name)
+    keys = {digest, f"{repository}@{digest}"} if digest else set()
+    if tag or not digest:
+        keys.add(f"{repository}:{tag or 'latest'}")
+    return keys
+
+
 def _is_id(name: str) -> bool:
     digits = name.removeprefix("sha256:")
     return len(digits) == _ID_CHARS and _HEX.issuperset(digits)
@@ -87,7 +82,7 @@ def _spellings(name: str) -> Iterable[str]:
     if _is_id(name):
         yield name.removeprefix("sha256:")
         return
-    for key in (*reference_keys(name), split_reference(name)[0]):
+    for key in (*_keys(name), split_reference(name)[0]):
         for prefix in (_OFFICIAL, _HUB, ""):
             if key.startswith(prefix):
                 yield key.removeprefix(prefix)

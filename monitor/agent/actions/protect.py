@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from monitor.agent.actions.names import (
-    LABEL_PREFIX,
-    all_reference_keys,
-    is_sandbox_image,
-    matching_label_pin,
-    matching_pin,
-    reference_keys,
-)
+from monitor.agent.actions.names import LABEL_PREFIX, is_sandbox_image, matching_label_pin, matching_pin, reference_keys
 from monitor.agent.actions.outcome import ActionRefusal
 from monitor.facts import ContainerFact, ImageFact
 from monitor.facts.actions import RemoveImage
@@ -57,7 +50,7 @@ def in_use_refusal(
 
 def users(image: ImageFact, containers: Iterable[ContainerFact]) -> list[ContainerFact]:
     """Containers that use an image by its id or by any of its names or digests."""
-    image_keys = all_reference_keys((image.id, *image.names, *image.digests))
+    image_keys = reference_keys(image.id, *image.names, *image.digests)
     return [
         container
         for container in containers
@@ -78,13 +71,12 @@ def has_label_pins(action: RemoveImage) -> bool:
 
 
 def _changed(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
-    new = all_reference_keys(image.names) - all_reference_keys(action.names)
+    new = reference_keys(*image.names) - reference_keys(*action.names)
     return ActionRefusal("changed", f"tagged as {min(new)} after the plan was made") if new else None
 
 
 def _needed(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
-    image_keys = all_reference_keys((image.id, *image.names, *image.digests))
-    needed = image_keys & all_reference_keys(action.keep_names)
+    needed = reference_keys(image.id, *image.names, *image.digests) & reference_keys(*action.keep_names)
     return ActionRefusal("needed", f"the cluster references {min(needed)}") if needed else None
 
 
@@ -102,11 +94,7 @@ def _local_only(action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
 
 
 def _too_young(
-    action: RemoveImage,
-    image: ImageFact,
-    history: ImageFact | None,
-    containers: Iterable[ContainerFact],
-    now: float,
+    action: RemoveImage, image: ImageFact, history: ImageFact | None, containers: Iterable[ContainerFact], now: float
 ) -> ActionRefusal | None:
     if history is None or history.first_seen_at is None:
         return ActionRefusal("unknown", "the age of the image is not known yet")
@@ -128,9 +116,7 @@ def _used(action: RemoveImage, image: ImageFact, containers: Sequence[ContainerF
 
 def _pod_starting(containers: Sequence[ContainerFact], now: float) -> ActionRefusal | None:
     pod = next(_starting_sandboxes(containers, now), None)
-    if pod is None:
-        return None
-    return ActionRefusal("starting", f"pod {pod.namespace}/{pod.pod_name} is starting and may use it")
+    return ActionRefusal("starting", f"pod {pod.namespace}/{pod.pod_name} is starting and may use it") if pod else None
 
 
 def _starting_sandboxes(containers: Sequence[ContainerFact], now: float) -> Iterator[ContainerFact]:

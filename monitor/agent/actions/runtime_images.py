@@ -72,7 +72,6 @@ class HoldJournal:
         return self._journal.intend(HOLD_ACTION, {"hold": msgspec.json.encode(hold).decode()})
 
     def end(self, intent_id: str, outcome: str) -> None:
-        """Record that a hold was released."""
         self._journal.done(intent_id, outcome)
 
     def interrupted(self) -> tuple[tuple[str, ImageHold], ...]:

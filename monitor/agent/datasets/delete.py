@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from monitor.agent.datasets.totals import PathErrors
 from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
+Progress = Callable[[int], None]  # called with the number of deleted entries
 _CHUNK_ITEMS = 256
 # Errors of unlink on a directory: of Linux and of POSIX.
 _IS_DIRECTORY = (errno.EISDIR, errno.EPERM)
@@ -44,9 +45,7 @@ class _PendingDirectory:
 class Deletion:
     """Deletes one entry of a directory. `run` it once."""
 
-    def __init__(
-        self, tree: DirectoryTree, stop: threading.Event, progress: Callable[[int], None] | None = None
-    ) -> None:
+    def __init__(self, tree: DirectoryTree, stop: threading.Event, progress: Progress | None = None) -> None:
         self._tree = tree
         self._stop = stop
         self._progress = progress
@@ -125,7 +124,6 @@ class Deletion:
         return True
 
     def _remove(self, directory: Directory) -> None:
-        """Remove an emptied directory."""
         if directory.parent is None:
             raise ValueError("a root is never removed")
         self._tree.release(directory)

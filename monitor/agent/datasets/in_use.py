@@ -111,8 +111,6 @@ class InUse:
 
 
 class _UseTable:
-    """Requested locations and their uses."""
-
     def __init__(self, locations: Sequence[FsLocation]) -> None:
         self._uses: dict[FsLocation, dict[UseFact, None]] = {location: {} for location in locations}
         self.filesystems = frozenset(location.filesystem for location in locations)
@@ -202,7 +200,6 @@ class _MountNamespaces:
             yield from namespace.locations(path)
 
     def on_mount(self, ident: int, path: bytes) -> Iterator[FsLocation]:
-        """Locations of a path on a mount."""
         point, mount = self.mounts[ident]
         return mount.locations(path.removeprefix(point.rstrip(b"/")))
 

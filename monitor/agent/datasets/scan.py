@@ -1,8 +1,7 @@
 """Reads units in parallel and adds up their totals.
 
 While the kernel answers from its cache, one thread is fastest, because threads of one interpreter only wait for each
-other. On a disk or a server they wait for I/O, and more threads read more: one is added while the existing ones are
-mostly idle.
+other. On a disk or a server they wait for I/O: a thread is added while the existing ones are mostly idle.
 """
 
 from __future__ import annotations
@@ -218,8 +217,6 @@ def _cpu_seconds(thread: threading.Thread) -> float:
 
 
 class _ScanWorker:
-    """One thread of a scan."""
-
     def __init__(self, scan: UnitScan) -> None:
         self._scan = scan
         self.entries = 0

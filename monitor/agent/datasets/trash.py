@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from monitor.agent.datasets.check import PlannedUnit, check_unchanged, enter_parent, split_path, uses_of
-from monitor.agent.datasets.delete import Deletion
+from monitor.agent.datasets.delete import Deletion, Progress
 from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
 from monitor.agent.datasets.root_scan import FindUses, unit_fact
 from monitor.agent.datasets.roots import DatasetRoot
@@ -66,7 +66,7 @@ class Trash:
                 raise
             for entry_id in entry_ids:
                 try:
-                    entries.append(store.load(store.enter(entry_id)))
+                    entries.append(store.find(entry_id)[1])
                 except DatasetRefusedError:
                     continue
         return tuple(entries)
@@ -74,9 +74,7 @@ class Trash:
     def restore(self, entry_id: str) -> TrashFact:
         """Move a unit back to its original path. Raise DatasetRefusedError, in which case it is still in the trash."""
         with DirectoryTree(self._root) as tree:
-            store = TrashStore(tree)
-            directory = store.enter(entry_id)
-            entry = store.load(directory)
+            directory, entry = TrashStore(tree).find(entry_id)
             if entry.state != "trashed":
                 reason = RefusalReason.PURGING if entry.state == "purging" else RefusalReason.NOT_IN_TRASH
                 raise DatasetRefusedError(reason, f"{entry_id} cannot be restored: it is {entry.state}")
@@ -90,18 +88,15 @@ class Trash:
             self._journal.done(intent_id, "restored")
         return entry
 
-    def purge(self, entry_id: str, older_than: float, progress: Callable[[int], None] | None = None) -> PurgeFact:
+    def purge(self, entry_id: str, older_than: float, progress: Progress | None = None) -> PurgeFact:
         """Delete a unit that was trashed before `older_than`. Raise DatasetRefusedError.
 
         A purge that was stopped or killed is continued by the next call.
         """
         with DirectoryTree(self._root) as tree:
-            store = TrashStore(tree)
-            directory = store.enter(entry_id)
-            entry = store.load(directory)
+            directory, entry = TrashStore(tree).find(entry_id)
             if entry.trashed_at > older_than:
-                text = f"{entry_id} was trashed at {entry.trashed_at:.0f}"
-                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, text)
+                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, f"{entry_id} was trashed at {entry.trashed_at:.0f}")
             intent_id = self._journal.intend(PURGE_ACTION, _journal_details(entry))
             return self._delete(tree, directory, intent_id, progress)
 
@@ -159,10 +154,8 @@ class Trash:
 
     def _check_moved(self, tree: DirectoryTree, entry_id: str, intent_id: str) -> None:
         """Check a unit after its move, when others can no longer open its path, and move it back if refused."""
-        store = TrashStore(tree)
-        directory = store.enter(entry_id)
-        entry = store.load(directory)
-        refusal = self._refusal_after_move(tree, directory, entry)
+        directory, entry = TrashStore(tree).find(entry_id)
+        refusal = self._late_refusal(tree, directory, entry)
         if refusal is None:
             self._journal.done(intent_id, "trashed")
             return
@@ -175,17 +168,14 @@ class Trash:
         self._journal.done(intent_id, "put-back", {"error": str(refusal)})
         raise refusal
 
-    def _refusal_after_move(
-        self, tree: DirectoryTree, directory: Directory, entry: TrashFact
-    ) -> DatasetRefusedError | None:
+    def _late_refusal(self, tree: DirectoryTree, directory: Directory, entry: TrashFact) -> DatasetRefusedError | None:
         with tree.at(directory) as descriptor:
             moved = identity(UNIT, descriptor)
         if moved != (self._root.device, entry.inode):
             return DatasetRefusedError(RefusalReason.CHANGED, f"{entry.path} was replaced while it was moved")
         uses = uses_of(self._root, f"{TRASH_DIRECTORY}/{entry.id}/{UNIT}".encode(), self._find_uses)
         if uses:
-            text = f"{entry.path} came into use while it was moved: {uses[0]}"
-            return DatasetRefusedError(RefusalReason.IN_USE, text)
+            return DatasetRefusedError(RefusalReason.IN_USE, f"{entry.path} came into use during the move: {uses[0]}")
         return None
 
     def _move_out(self, tree: DirectoryTree, directory: Directory, parent: Directory, entry: TrashFact) -> None:
@@ -194,13 +184,12 @@ class Trash:
                 move_without_replacing(source, UNIT, target, split_path(entry.path)[-1])
             TrashStore(tree).drop(directory)
         except FileExistsError as error:
-            text = f"{entry.path} exists again: move it away first"
-            raise DatasetRefusedError(RefusalReason.EXISTS, text) from error
+            raise DatasetRefusedError(RefusalReason.EXISTS, f"{entry.path} exists: move it away first") from error
         except OSError as error:
             raise _failure(entry.path, error) from error
 
     def _delete(
-        self, tree: DirectoryTree, directory: Directory, intent_id: str, progress: Callable[[int], None] | None
+        self, tree: DirectoryTree, directory: Directory, intent_id: str, progress: Progress | None
     ) -> PurgeFact:
         try:
             with tree.at(directory) as descriptor:

@@ -92,8 +92,9 @@ class TrashStore:
         except OSError as error:
             raise DatasetRefusedError(RefusalReason.UNSAFE_TRASH, f"{entry_id}: {error.strerror}") from error
 
-    def load(self, directory: Directory) -> TrashFact:
-        """The entry in a directory, with its current state. Raise DatasetRefusedError if it cannot be read."""
+    def find(self, entry_id: str) -> tuple[Directory, TrashFact]:
+        """An entry with its current state, and its directory. Raise DatasetRefusedError if it cannot be read."""
+        directory = self.enter(entry_id)
         try:
             with self._tree.at(directory) as descriptor:
                 file = os.open(_META, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
@@ -104,7 +105,7 @@ class TrashStore:
                     state = "purging"
         except (OSError, msgspec.DecodeError) as error:
             raise DatasetRefusedError(RefusalReason.UNREADABLE, f"{directory.name}: {error}") from error
-        return msgspec.structs.replace(entry, state=state)
+        return directory, msgspec.structs.replace(entry, state=state)
 
     def drop(self, directory: Directory) -> None:
         """Remove the directory of an entry without a unit. Raise OSError if it contains anything else."""

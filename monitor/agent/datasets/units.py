@@ -36,14 +36,13 @@ def find_units(
     As in a shell, a star does not match names that begin with a dot.
     """
     *parent_patterns, last = _components(pattern)
-    listing = UnitListing()
+    finder = _UnitFinder(tree, limiter)
     directories = [tree.top]
     for matches in parent_patterns:
-        directories = [
-            child for directory in directories for child in _enter_matching(tree, directory, matches, limiter, listing)
-        ]
+        directories = [child for directory in directories for child in finder.enter_matching(directory, matches)]
+    listing = finder.listing
     for directory in directories:
-        for name in _names(tree, directory, last, kind, limiter, listing):
+        for name in finder.names(directory, last, kind):
             if len(listing.units) < max_units:
                 listing.units.append(ScanUnit(directory, name, kind == "dir"))
             else:
@@ -59,42 +58,38 @@ def _components(pattern: str) -> list[re.Pattern[str]]:
     return [re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part)) for part in parts]
 
 
-def _enter_matching(
-    tree: DirectoryTree, directory: Directory, matches: re.Pattern[str], limiter: ScanRateLimiter, listing: UnitListing
-) -> list[Directory]:
-    children = []
-    for name in _names(tree, directory, matches, "dir", limiter, listing):
+class _UnitFinder:
+    def __init__(self, tree: DirectoryTree, limiter: ScanRateLimiter) -> None:
+        self._tree = tree
+        self._limiter = limiter
+        self.listing = UnitListing()
+
+    def enter_matching(self, directory: Directory, matches: re.Pattern[str]) -> list[Directory]:
+        children = []
+        for name in self.names(directory, matches, "dir"):
+            try:
+                children.append(self._tree.enter(directory, name)[0])
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.listing.errors.add(directory.below(name), error)
+        return children
+
+    def names(self, directory: Directory, matches: re.Pattern[str], kind: Kind) -> list[str]:
+        """Matching names of a kind in a directory, sorted, so that two scans leave out the same units."""
+        if self.listing.stopped:
+            return []
+        names, entries = [], 0
         try:
-            children.append(tree.enter(directory, name)[0])
-        except FileNotFoundError:
-            continue
+            with self._tree.at(directory) as descriptor, os.scandir(descriptor) as scanned:
+                for entries, entry in enumerate(scanned, 1):  # noqa: B007  # the last value is used below
+                    if matches.match(entry.name) and _is(entry, kind) and not _is_trash(directory, entry.name):
+                        names.append(entry.name)
         except OSError as error:
-            listing.errors.add(directory.below(name), error)
-    return children
-
-
-def _names(
-    tree: DirectoryTree,
-    directory: Directory,
-    matches: re.Pattern[str],
-    kind: Kind,
-    limiter: ScanRateLimiter,
-    listing: UnitListing,
-) -> list[str]:
-    """Matching names of a kind in a directory, sorted, so that two scans leave out the same units."""
-    if listing.stopped:
-        return []
-    names, entries = [], 0
-    try:
-        with tree.at(directory) as descriptor, os.scandir(descriptor) as scanned:
-            for entries, entry in enumerate(scanned, 1):  # noqa: B007  # the last value is used below
-                if matches.match(entry.name) and _is(entry, kind) and not _is_trash(directory, entry.name):
-                    names.append(entry.name)
-    except OSError as error:
-        listing.errors.add(directory.path(), error)
-    listing.entries += entries
-    listing.stopped = not limiter.acquire(entries or 1)
-    return sorted(names)
+            self.listing.errors.add(directory.path(), error)
+        self.listing.entries += entries
+        self.listing.stopped = not self._limiter.acquire(entries or 1)
+        return sorted(names)
 
 
 def _is(entry: os.DirEntry[str], kind: Kind) -> bool:

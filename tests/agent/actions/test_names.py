@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from monitor.agent.actions.names import (
-    all_reference_keys,
     is_sandbox_image,
     matching_label_pin,
     matching_pin,
@@ -41,7 +40,7 @@ DIGEST = f"sha256:{'d' * 64}"
 )
 def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
     assert bool(reference_keys(one) & reference_keys(other)) is same
-    assert bool(reference_keys(other) & all_reference_keys(["x:1", one])) is same
+    assert bool(reference_keys(other) & reference_keys("x:1", one)) is same
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,9 @@ from bench.plot import Bar, Plot
 from bench.report import Goal, Report
 from monitor.agent.datasets.delete import Deletion
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.datasets.roots import Roots
-from monitor.agent.datasets.survey import How, read_owners, survey
-from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.root_scan import ScanOptions, read_owners, scan_root
+from monitor.agent.datasets.roots import DatasetRoots
+from monitor.agent.datasets.tree import DirectoryTree
 
 LARGE, SMALL = 1_000_000, 100_000
 IN_DIRECTORY, DIRECTORIES, USERS = 250, 10, 20
@@ -100,8 +100,8 @@ def make_tree(root: Path, files: int) -> None:
 def scan_once(root: str) -> tuple[float, int]:
     """Scan a root as the agent does, and return how long that took and how many files it has."""
     began = time.monotonic()
-    with Roots([root]).open(root) as opened:
-        fact = survey(opened, "*/datasets/*", "dir", InUse(), How(owners=read_owners()))
+    with DatasetRoots([root]).open(root) as opened:
+        fact = scan_root(opened, "*/datasets/*", "dir", InUse(), ScanOptions(owners=read_owners()))
     return time.monotonic() - began, sum(unit.files for unit in fact.units)
 
 
@@ -169,13 +169,13 @@ def main(what: str, root: str, name: str = "") -> None:
     if what == "scan":
         seconds, files = scan_once(root)
     else:
-        with Roots([root]).open(root) as opened, Tree(opened) as tree:
+        with DatasetRoots([root]).open(root) as opened, DirectoryTree(opened) as tree:
             seconds = _seconds(lambda: _delete(tree, name))
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB
     print(json.dumps({"seconds": seconds, "files": files, "rss_mib": rss}))
 
 
-def _delete(tree: Tree, name: str) -> None:
+def _delete(tree: DirectoryTree, name: str) -> None:
     if not Deletion(tree, threading.Event()).run(tree.top, name).finished:
         raise RuntimeError(f"{name} was not deleted")
 

@@ -1,5 +1,1 @@
-"""The per-node agent: reads ONE node and tells what it saw.
-
-May import: monitor.facts, pynvml, psutil, prometheus_client, msgspec, grpc (only where a gRPC socket is read).
-May not import: kubernetes, pydantic, starlette, requests, and nothing of the daemon. It decides nothing.
-"""
+"""The per-node agent: reads one node and serves what it read, and acts on request where actions are enabled."""

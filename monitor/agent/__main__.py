@@ -1,4 +1,4 @@
-"""The agent's process: `gpuwarden agent` replaces itself by this, with the settings in an inherited file descriptor."""
+"""Entry point of the agent's process: `gpuwarden agent` execs it, with the settings in an inherited file descriptor."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from monitor.base import logs
 
 
 def read_settings(descriptor: int) -> AgentSettings:
-    """Given an open file descriptor, return the settings in it, and close it. Raise OSError or msgspec.MsgspecError."""
+    """Settings read from an open file descriptor, which is closed. Raise OSError or msgspec.MsgspecError."""
     with open(descriptor, "rb") as file:
         return msgspec.json.decode(file.read(), type=AgentSettings)
 
 
 def run(arguments: list[str]) -> int:
-    """Given `--settings-fd N`, run the agent until it is told to stop, and return the exit code."""
+    """Run the agent with `--settings-fd N` until it is stopped by a signal, and return the exit code."""
     match arguments:
         case ["--settings-fd", number] if number.isdecimal():
             settings = read_settings(int(number))
@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> int:
             sys.stderr.write("gpuwarden: this module is started by the command `gpuwarden agent`\n")
             return 2
     logs.setup(settings.log_level)
-    from monitor.agent.main import main  # only now: what it imports may want to log
+    from monitor.agent.main import main  # after logs.setup: imported modules may log
 
     return main(settings)
 

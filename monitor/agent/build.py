@@ -1,4 +1,4 @@
-"""Which collectors an agent has, and what each is given. Adding one: its file, a line here, a default in config.py."""
+"""Registers the collectors. To add one: its module, a line in COLLECTORS, and a default in monitor.config.agent."""
 
 from __future__ import annotations
 
@@ -25,54 +25,58 @@ from monitor.agent.collectors.shm import ShmCollector
 from monitor.agent.collectors.xid import XidCollector
 from monitor.agent.runner import CollectorRunner, CollectorWorker
 from monitor.agent.runtime import Runtimes
-from monitor.agent.settings import AgentSettings
+from monitor.agent.settings import AgentSettings, Paths
 
 
 @dataclass(frozen=True)
-class Sources:
-    """What collectors are made from: the settings, the runtimes, and what other collectors have read."""
+class AgentDeps:
+    """Dependencies of collectors. `latest` is the current result of another collector, or None if it has none."""
 
     settings: AgentSettings
     runtimes: Runtimes
-    fresh: Callable[[str], Any]
+    latest: Callable[[str], Any]
+
+    @property
+    def paths(self) -> Paths:
+        return self.settings.paths
 
     def containers(self) -> Any:
-        return self.fresh("containers")
+        return self.latest("containers")
 
     def gpu_processes(self) -> Any:
-        return self.fresh("gpu_processes")
+        return self.latest("gpu_processes")
 
 
-Factory = Callable[[Sources], Collector]
+CollectorFactory = Callable[[AgentDeps], Collector]
 
-# In the order in which they start; a collector that uses another's reading names it and waits for its first run.
-COLLECTORS: tuple[tuple[Factory, tuple[str, ...]], ...] = (
-    (lambda s: HostCollector(s.settings.paths), ()),
+# In start order. A collector that uses the results of others names them and waits for their first run.
+COLLECTORS: tuple[tuple[CollectorFactory, tuple[str, ...]], ...] = (
+    (lambda deps: HostCollector(deps.paths), ()),
     (lambda _: GpuCollector(), ()),
-    (lambda s: GpuProcessesCollector(s.settings.paths.proc), ()),
-    (lambda s: XidCollector(s.settings.paths.kmsg), ()),
-    (lambda s: PodDevicesCollector(s.settings.paths, s.settings.device_resources), ()),
-    (lambda s: ContainersCollector(s.runtimes), ()),
-    (lambda s: ContainerUsageCollector(s.settings.paths, s.containers), ("containers",)),
-    (lambda s: ShmCollector(s.settings.paths, s.containers, s.gpu_processes), ("containers", "gpu_processes")),
-    (lambda s: LogsCollector(s.containers, s.settings.paths.rootfs), ("containers",)),
-    (lambda s: ImagesCollector(s.runtimes, s.containers, s.settings.paths.state), ("containers",)),
-    (lambda s: RuntimeUsageCollector(s.runtimes), ("containers",)),
-    (lambda s: DiskCollector(s.settings.paths, s.runtimes.roots), ("containers",)),
-    (lambda s: DiskIoCollector(s.settings.paths), ()),
-    (lambda s: KubeletCollector(s.settings.paths), ()),
-    (lambda s: MountsCollector(s.settings.paths, s.settings.mounts), ()),
-    (lambda s: ProbesCollector(s.settings.registries, s.settings.probe_timeout), ()),
+    (lambda deps: GpuProcessesCollector(deps.paths.proc), ()),
+    (lambda deps: XidCollector(deps.paths.kmsg), ()),
+    (lambda deps: PodDevicesCollector(deps.paths, deps.settings.device_resources), ()),
+    (lambda deps: ContainersCollector(deps.runtimes), ()),
+    (lambda deps: ContainerUsageCollector(deps.paths, deps.containers), ("containers",)),
+    (lambda deps: ShmCollector(deps.paths, deps.containers, deps.gpu_processes), ("containers", "gpu_processes")),
+    (lambda deps: LogsCollector(deps.containers, deps.paths.rootfs), ("containers",)),
+    (lambda deps: ImagesCollector(deps.runtimes, deps.containers, deps.paths.state), ("containers",)),
+    (lambda deps: RuntimeUsageCollector(deps.runtimes), ("containers",)),
+    (lambda deps: DiskCollector(deps.paths, deps.runtimes.roots), ("containers",)),
+    (lambda deps: DiskIoCollector(deps.paths), ()),
+    (lambda deps: KubeletCollector(deps.paths), ()),
+    (lambda deps: MountsCollector(deps.paths, deps.settings.mounts), ()),
+    (lambda deps: ProbesCollector(deps.settings.registries, deps.settings.probe_timeout), ()),
 )
 
 
 def build_runner(settings: AgentSettings) -> CollectorRunner:
-    """Given settings, return a runner with every enabled collector, not started yet."""
+    """Runner of all enabled collectors, not yet started."""
     workers: dict[str, CollectorWorker] = {}
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
-    sources = Sources(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
+    deps = AgentDeps(settings, runtimes, lambda name: workers[name].fresh() if name in workers else None)
     for factory, after in COLLECTORS:
-        collector = factory(sources)
+        collector = factory(deps)
         schedule = settings.collectors[collector.name]
         if schedule.enabled:
             waits_for = [workers[name] for name in after if name in workers]

@@ -1,7 +1,7 @@
-"""The node's own record of actions: one JSON line before each (the intent) and one after it (the outcome).
+"""Write-ahead journal of the agent's actions: one JSON line with the intent before an action, one with its outcome.
 
-A line is on the disk before the call returns. After a kill -9 or a power cut `open()` tells what was begun and never
-ended; a line that was torn by it is left out, and the next one begins on a line of its own.
+A line is on disk before the call returns. After kill -9 or a power failure, `open_intents()` lists the actions without
+an outcome. A line torn by the failure is skipped, and the next one starts on a new line.
 """
 
 from __future__ import annotations
@@ -18,51 +18,52 @@ import msgspec
 from monitor.base.clock import Clock
 from monitor.base.msgspec_types import warm_up_msgspec
 
-Value = str | int | float | bool | None
+JournalValue = str | int | float | bool | None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line. `action` is set on intents, `outcome` on what ended; both carry what belongs to it."""
+class JournalLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line: an intent has `action`, its end has `outcome`; `what` holds the details of either."""
 
     at: float
     id: str
     step: Literal["intend", "done"]
     action: str = ""
     outcome: str = ""
-    what: dict[str, Value] = msgspec.field(default_factory=dict)
+    what: dict[str, JournalValue] = msgspec.field(default_factory=dict)
 
 
-class Journal:
-    """An append-only file, made when it is first written to. Safe to use from several threads."""
+class ActionJournal:
+    """An append-only file, created on the first write. Thread-safe."""
 
     def __init__(self, path: str, clock: Clock = time) -> None:
         self._path = path
         self._clock = clock
         self._lock = threading.Lock()
 
-    def intend(self, action: str, what: Mapping[str, Value]) -> str:
-        """Given what is about to be done, write that down and return its id. Raise OSError: then do not do it."""
-        ident = uuid.uuid4().hex
-        self._append(Line(at=self._clock.time(), id=ident, step="intend", action=action, what=dict(what)))
-        return ident
+    def intend(self, action: str, what: Mapping[str, JournalValue]) -> str:
+        """Record an intent and return its id. Raise OSError, in which case the action must not be performed."""
+        intent_id = uuid.uuid4().hex
+        self._append(JournalLine(at=self._clock.time(), id=intent_id, step="intend", action=action, what=dict(what)))
+        return intent_id
 
-    def done(self, ident: str, outcome: str, what: Mapping[str, Value] | None = None) -> None:
-        """Given the id of an intent, write down how it ended. Raise OSError."""
-        self._append(Line(at=self._clock.time(), id=ident, step="done", outcome=outcome, what=dict(what or {})))
+    def done(self, intent_id: str, outcome: str, what: Mapping[str, JournalValue] | None = None) -> None:
+        """Record the outcome of an intent. Raise OSError."""
+        now = self._clock.time()
+        self._append(JournalLine(at=now, id=intent_id, step="done", outcome=outcome, what=dict(what or {})))
 
-    def open(self) -> tuple[Line, ...]:
-        """Return the intents without an end, oldest first."""
-        begun: dict[str, Line] = {}
+    def open_intents(self) -> tuple[JournalLine, ...]:
+        """Intents without an outcome, oldest first."""
+        intents: dict[str, JournalLine] = {}
         for line in self.lines():
             if line.step == "intend":
-                begun[line.id] = line
+                intents[line.id] = line
             else:
-                begun.pop(line.id, None)
-        return tuple(begun.values())
+                intents.pop(line.id, None)
+        return tuple(intents.values())
 
-    def lines(self) -> Iterator[Line]:
-        """Yield all lines that are whole, oldest first."""
-        decoder = msgspec.json.Decoder(Line)
+    def lines(self) -> Iterator[JournalLine]:
+        """All complete lines, oldest first."""
+        decoder = msgspec.json.Decoder(JournalLine)
         if not os.path.exists(self._path):
             return
         with open(self._path, "rb") as file:
@@ -70,24 +71,24 @@ class Journal:
                 try:
                     yield decoder.decode(raw)
                 except msgspec.DecodeError:
-                    continue  # torn by a power cut, before its writer could act on it
+                    continue  # torn by a power failure, before its writer acted on it
 
-    def _append(self, line: Line) -> None:
+    def _append(self, line: JournalLine) -> None:
         raw = msgspec.json.encode(line) + b"\n"
         with self._lock:
-            new = not os.path.exists(self._path)
+            is_new = not os.path.exists(self._path)
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
-                _write(file, raw if _ends_whole(file) else b"\n" + raw)
+                _write(file, raw if _ends_with_newline(file) else b"\n" + raw)
                 os.fsync(file)
             finally:
                 os.close(file)
-            if new:
-                sync_directory(os.path.dirname(self._path) or ".")
+            if is_new:
+                _sync_directory(os.path.dirname(self._path) or ".")
 
 
-def sync_directory(path: str) -> None:
-    """Make sure that names made in a directory outlive a power cut. Raise OSError."""
+def _sync_directory(path: str) -> None:
+    """Make new names in a directory survive a power failure. Raise OSError."""
     directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)
@@ -100,7 +101,7 @@ def _write(file: int, raw: bytes) -> None:
         raw = raw[os.write(file, raw) :]
 
 
-def _ends_whole(file: int) -> bool:
+def _ends_with_newline(file: int) -> bool:
     size = os.fstat(file).st_size
     return size == 0 or os.pread(file, 1, size - 1) == b"\n"
 

@@ -1,4 +1,4 @@
-"""The agent as a running thing: collectors, server, and a clean end."""
+"""The running agent: collectors, HTTP server, and clean shutdown."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import msgspec
 
 import monitor
 from monitor.agent.build import build_runner
-from monitor.agent.server import Actions, AgentServer, SwitchedOff
+from monitor.agent.server import ActionEndpoint, ActionsDisabled, AgentServer
 from monitor.agent.settings import AgentSettings
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.signals import StopSignal
 from monitor.facts import ImageCacheFact, NodeSnapshot
 
 log = logging.getLogger(__name__)
-STATUS_EVERY = 60.0
+STATUS_INTERVAL_SECONDS = 60.0
 
 
-class Reader:
-    """The collectors of a node, and what they have read."""
+class NodeReader:
+    """The collectors of a node and their results."""
 
     def __init__(self, settings: AgentSettings) -> None:
         self._node = settings.node_name
@@ -29,20 +29,20 @@ class Reader:
         self._runner = build_runner(settings)
 
     def start(self) -> None:
-        warm_up_msgspec()  # before any collector's thread decodes something
+        warm_up_msgspec()  # before any collector thread decodes
         self._runner.start()
 
     def stop(self) -> None:
-        """Let the collectors end. One that hangs is left to end with the process."""
+        """Stop the collectors. One that hangs is abandoned and ends with the process."""
         self._runner.stop()
 
     def images(self) -> tuple[ImageCacheFact, ...] | None:
-        """Return the image caches, with when each image came and was last used, as far as that is known right now."""
+        """Image caches with the times at which each image was first seen and last used, or None if not current."""
         caches: tuple[ImageCacheFact, ...] | None = self._runner.fresh("images")
         return caches
 
     def snapshot(self) -> NodeSnapshot:
-        """Return what is known of the node right now. Never blocks: collectors run elsewhere."""
+        """Current snapshot of the node. Never blocks: collectors run on their own threads."""
         return NodeSnapshot(
             node=self._node,
             at=time.time(),
@@ -54,50 +54,42 @@ class Reader:
 
 
 class RunningAgent:
-    """An agent that was started: it reads, and its server answers, until `stop`."""
+    """A started agent: it collects and serves until `stop`."""
 
     def __init__(self, settings: AgentSettings) -> None:
-        """Raise OSError if the address cannot be listened on, or what actions need cannot be used."""
-        self._reader = Reader(settings)
-        self._actions = _make_actions(settings, self._reader)
-        self._server = AgentServer(
-            settings.listen_host,
-            settings.listen_port,
-            settings.token,
-            self.snapshot,
-            self._actions,
-            settings.actions.tls,
-        )
+        """Raise OSError if the address cannot be bound or the files that actions need cannot be used."""
+        self._reader = NodeReader(settings)
+        self._actions = _build_actions(settings, self._reader)
+        host, port, tls = settings.listen_host, settings.listen_port, settings.actions.tls
+        self._server = AgentServer(host, port, settings.token, self.snapshot, self._actions, tls)
         self._reader.start()
         self._server.start()
 
     def snapshot(self) -> NodeSnapshot:
-        """Return what is known of the node right now, and what the agent was asked to do."""
+        """Current snapshot of the node, including the counters of actions."""
         return msgspec.structs.replace(self._reader.snapshot(), actions=self._actions.fact())
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return the host and port that it really listens on."""
         return self._server.address
 
     def stop(self) -> None:
-        """Stop serving, acting and reading."""
         self._server.stop()
         self._actions.stop()
         self._reader.stop()
 
 
-def _make_actions(settings: AgentSettings, reader: Reader) -> Actions:
-    """Return who answers to those who want something done. Raise OSError if what has to be kept cannot be."""
+def _build_actions(settings: AgentSettings, reader: NodeReader) -> ActionEndpoint:
+    """Endpoint for actions. Raise OSError if its state cannot be stored."""
     if not settings.actions.enabled:
-        return SwitchedOff()
-    from monitor.agent.actions.build import make_actions  # here: an agent that only reads does not pay for it
+        return ActionsDisabled()
+    from monitor.agent.actions.build import build_actions  # a read-only agent does not load it
 
-    return make_actions(settings, reader.images)
+    return build_actions(settings, reader.images)
 
 
 def start(settings: AgentSettings) -> RunningAgent:
-    """Given settings, return a running agent. Raise OSError if its address cannot be listened on."""
+    """Start an agent. Raise OSError if its address cannot be bound."""
     return RunningAgent(settings)
 
 
@@ -109,8 +101,8 @@ def main(settings: AgentSettings) -> int:
     except OSError as error:
         log.error("cannot start on %s:%s: %s; see agent.listen", settings.listen_host, settings.listen_port, error)
         return 1
-    log.info("agent of node %s on %s:%d", settings.node_name, *agent.address)
-    while not stop.wait(STATUS_EVERY):
+    log.info("agent of node %s listening on %s:%d", settings.node_name, *agent.address)
+    while not stop.wait(STATUS_INTERVAL_SECONDS):
         log.info("%s", status_line(agent.snapshot()))
     agent.stop()
     log.info("stopped")
@@ -118,7 +110,7 @@ def main(settings: AgentSettings) -> int:
 
 
 def status_line(snapshot: NodeSnapshot) -> str:
-    """Given a snapshot, return one line that says how the collectors fare, naming those in trouble."""
+    """Number of collectors by outcome, and the names of those that failed or hang."""
     outcomes = Counter("hung" if fact.hung_since else fact.outcome for fact in snapshot.collectors)
     trouble = [fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed"]
     counts = " ".join(f"{name}={count}" for name, count in sorted(outcomes.items()))
@@ -126,7 +118,7 @@ def status_line(snapshot: NodeSnapshot) -> str:
 
 
 def read_boot_id(proc: str) -> str | None:
-    """Return the kernel's id of this boot, or None where it cannot be read."""
+    """The kernel's id of this boot, or None if it cannot be read."""
     try:
         with open(f"{proc}/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()

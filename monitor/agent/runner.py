@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from monitor.agent.collectors import AbsentError, Collector
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from monitor.base.clock import Clock
 from monitor.base.threads import Periodic
 from monitor.facts import CollectorFact
@@ -43,7 +43,12 @@ class CollectorWorker:
     """One collector, its schedule and its thread."""
 
     def __init__(
-        self, collector: Collector, schedule: Schedule, *, after: Sequence[CollectorWorker] = (), clock: Clock = time
+        self,
+        collector: Collector,
+        schedule: CollectorSchedule,
+        *,
+        after: Sequence[CollectorWorker] = (),
+        clock: Clock = time,
     ) -> None:
         self.name = collector.name
         self._collector = collector

@@ -1,6 +1,6 @@
-"""The agent's HTTP side: /metrics, /v1/snapshot, /healthz, and the actions, where those are enabled.
+"""The agent's HTTP server: /metrics, /v1/snapshot, /healthz and, where enabled, /v1/actions.
 
-It reads only what the runner holds, and has actions done elsewhere: it always answers.
+It never blocks on the node: it serves results that collectors already have, and actions run on their own threads.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from monitor.agent.metrics import AgentMetrics
 from monitor.agent.settings import TlsSettings
 from monitor.base.net import connect_host
+from monitor.base.threads import spawn
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
 
@@ -31,24 +32,24 @@ if TYPE_CHECKING:
     import ssl
 
 log = logging.getLogger(__name__)
-CLIENT_TIMEOUT = 15.0  # a client that says nothing for so long is dropped
+CLIENT_TIMEOUT_SECONDS = 15.0  # an idle client is disconnected after this time
 MAX_CONNECTIONS = 32
-MAX_BODY = 4 * 1024 * 1024  # the names of all images that a large cluster needs
-JSON = "application/json"
-ACTIONS = "/v1/actions"
+MAX_BODY_BYTES = 4 * 1024 * 1024  # enough for the names of all images that a large cluster needs
+JSON_CONTENT_TYPE = "application/json"
+ACTIONS_PATH = "/v1/actions"
 
 
-class Reply(NamedTuple):
-    """What is answered."""
+class AgentReply(NamedTuple):
+    """An HTTP response."""
 
     status: HTTPStatus
-    content_type: str
     body: bytes
+    content_type: str = JSON_CONTENT_TYPE
     retry_after: float | None = None
 
 
-class Actions(Protocol):
-    """Whoever answers below /v1/actions: status, JSON, and after how many seconds to ask again."""
+class ActionEndpoint(Protocol):
+    """Serves requests below /v1/actions: status, JSON body, and the Retry-After value in seconds."""
 
     def answer(
         self, method: str, path: str, authorization: str, peer: str, body: bytes
@@ -59,8 +60,8 @@ class Actions(Protocol):
     def stop(self) -> None: ...
 
 
-class SwitchedOff:
-    """Actions that are not enabled: refused, and counted."""
+class ActionsDisabled:
+    """Refuses all actions and counts the refusals."""
 
     def __init__(self) -> None:
         self._fact = ActionsFact(enabled=False)
@@ -76,11 +77,11 @@ class SwitchedOff:
         return self._fact
 
     def stop(self) -> None:
-        """Nothing runs."""
+        """Nothing is running."""
 
 
-class Pages:
-    """What the server answers, apart from how."""
+class AgentRoutes:
+    """Responses to GET requests outside /v1/actions."""
 
     def __init__(self, snapshot: Callable[[], NodeSnapshot], token: str | None) -> None:
         self._snapshot = snapshot
@@ -88,79 +89,75 @@ class Pages:
         self._exposition = AgentMetrics()
         self._encode = msgspec.json.Encoder().encode
 
-    def answer(self, path: str, authorization: str) -> Reply:
-        """Given a path and the Authorization header, return status, content type and body."""
-        page = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
-        if page is None:
-            return Reply(HTTPStatus.NOT_FOUND, JSON, b'{"error":"there are /metrics, /v1/snapshot and /healthz"}')
+    def answer(self, path: str, authorization: str) -> AgentReply:
+        route = {"/metrics": self._metrics, "/v1/snapshot": self._json, "/healthz": self._health}.get(path)
+        if route is None:
+            return _error_reply(HTTPStatus.NOT_FOUND, "there are /metrics, /v1/snapshot and /healthz")
         if path != "/healthz" and not self._authorized(authorization):
-            text = b'{"error":"send the agent\'s token as Authorization: Bearer"}'
-            return Reply(HTTPStatus.UNAUTHORIZED, JSON, text)
-        return page()
+            return _error_reply(HTTPStatus.UNAUTHORIZED, "send the agent's token as Authorization: Bearer")
+        return route()
 
     def _authorized(self, authorization: str) -> bool:
         if self._token is None:
             return True
-        scheme, _, given = authorization.partition(" ")
-        as_sent = given.strip().encode("latin-1", "replace")  # the server decodes headers as Latin-1
+        scheme, _, token = authorization.partition(" ")
+        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
         return scheme.lower() == "bearer" and hmac.compare_digest(as_sent, self._token)
 
-    def _metrics(self) -> Reply:
-        return Reply(HTTPStatus.OK, CONTENT_TYPE_LATEST, self._exposition.render(self._snapshot()))
+    def _metrics(self) -> AgentReply:
+        return AgentReply(HTTPStatus.OK, self._exposition.render(self._snapshot()), CONTENT_TYPE_LATEST)
 
-    def _json(self) -> Reply:
-        return Reply(HTTPStatus.OK, JSON, self._encode(self._snapshot()))
+    def _json(self) -> AgentReply:
+        return AgentReply(HTTPStatus.OK, self._encode(self._snapshot()))
 
-    def _health(self) -> Reply:
-        """The agent is well as long as it answers; a hung driver is the node's trouble and no reason to restart us."""
+    def _health(self) -> AgentReply:
+        """Always "ok": a hung driver is a fault of the node, which restarting the agent does not fix."""
         hung = {fact.name: fact.hung_since for fact in self._snapshot().collectors if fact.hung_since}
-        return Reply(HTTPStatus.OK, JSON, self._encode({"status": "ok", "hung": hung}))
+        return AgentReply(HTTPStatus.OK, self._encode({"status": "ok", "hung": hung}))
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection."""
-
+class _AgentRequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = CLIENT_TIMEOUT
+    timeout = CLIENT_TIMEOUT_SECONDS
     server_version = "gpuwarden-agent"
     sys_version = ""
     disable_nagle_algorithm = True
-    server: _Server
+    server: _AgentHttpServer
 
     def do_GET(self) -> None:
         path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
         if _is_action(path):
             self._reply(self._act("GET", path, b""))
         else:
-            self._reply(self.server.pages.answer(path, authorization))
+            self._reply(self.server.routes.answer(path, authorization))
 
     def do_POST(self) -> None:
         path = self.path.partition("?")[0]
         if not _is_action(path):
-            self.close_connection = True  # what it sent is not read
-            self._reply(Reply(HTTPStatus.METHOD_NOT_ALLOWED, JSON, b'{"error":"this can only be read"}'))
+            self.close_connection = True  # the body is not read
+            self._reply(_error_reply(HTTPStatus.METHOD_NOT_ALLOWED, "this path is read-only"))
             return
         body = self._body()
         if body is None:
             self.close_connection = True
-            text = f'{{"error":"send a body with its Content-Length, of at most {MAX_BODY} bytes"}}'
-            self._reply(Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, JSON, text.encode()))
+            text = f"send a body of at most {MAX_BODY_BYTES} bytes, with Content-Length"
+            self._reply(_error_reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text))
             return
         self._reply(self._act("POST", path, body))
 
-    def _act(self, method: str, path: str, body: bytes) -> Reply:
+    def _act(self, method: str, path: str, body: bytes) -> AgentReply:
         authorization, peer = self.headers.get("Authorization", ""), str(self.client_address[0])
-        status, said, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
-        return Reply(status, JSON, said, retry_after)
+        status, reply, retry_after = self.server.actions.answer(method, path, authorization, peer, body)
+        return AgentReply(status, reply, retry_after=retry_after)
 
     def _body(self) -> bytes | None:
-        """Return what was sent, or None if it does not say how long that is, or is too long."""
+        """The request body, or None if it is too long or has no Content-Length."""
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length[:12]) > MAX_BODY:
+        if not length.isdecimal() or int(length[:12]) > MAX_BODY_BYTES:
             return None
         return self.rfile.read(int(length))
 
-    def _reply(self, reply: Reply) -> None:
+    def _reply(self, reply: AgentReply) -> None:
         self.send_response(reply.status)
         self.send_header("Content-Type", reply.content_type)
         self.send_header("Content-Length", str(len(reply.body)))
@@ -173,27 +170,29 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.body)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class names it so
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # named by the base class
         log.debug(format, *args)
 
 
-class _Server(ThreadingHTTPServer):
-    """A thread a connection, and a bound on them."""
+class _AgentHttpServer(ThreadingHTTPServer):
+    """One thread per connection, up to MAX_CONNECTIONS."""
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], pages: Pages, actions: Actions, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, address: tuple[str, int], routes: AgentRoutes, actions: ActionEndpoint, tls: ssl.SSLContext | None
+    ) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self.pages = pages
+        self.routes = routes
         self.actions = actions
         self._tls = tls
-        self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
-        super().__init__(address, _Handler)
+        self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        super().__init__(address, _AgentRequestHandler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._places.acquire(blocking=False):
+        if not self._slots.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
@@ -202,24 +201,24 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self._slots.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands first, where TLS is spoken: on this thread, so that a client that is slow holds up no other."""
+        """Perform the TLS handshake on the connection's thread, so that a slow client does not delay others."""
         if self._tls is None:
             super().finish_request(request, client_address)
             return
-        request.settimeout(CLIENT_TIMEOUT)
+        request.settimeout(CLIENT_TIMEOUT_SECONDS)
         with self._tls.wrap_socket(request, server_side=True) as secured:
             super().finish_request(secured, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is its own affair: keep the base class from printing a traceback for it."""
-        log.debug("client %s of request %s went away", client_address, request)
+        """Log at debug level: the base class prints a traceback for each client that disconnects."""
+        log.debug("client %s of request %s disconnected", client_address, request)
 
 
 class AgentServer:
-    """The server on its own thread, which sleeps until somebody connects: an idle agent is not woken to look around."""
+    """The server on its own thread, which blocks in accept: an idle agent does not wake up to poll."""
 
     def __init__(
         self,
@@ -227,14 +226,16 @@ class AgentServer:
         port: int,
         token: str | None,
         snapshot: Callable[[], NodeSnapshot],
-        actions: Actions | None = None,
+        actions: ActionEndpoint | None = None,
         tls: TlsSettings | None = None,
     ) -> None:
-        """Raise OSError if the address cannot be listened on, or the certificate cannot be used."""
+        """Raise OSError if the address cannot be bound or the certificate cannot be used."""
         context = tls_context(tls) if tls else None
-        self._server = _Server((host, port), Pages(snapshot, token), actions or SwitchedOff(), context)
+        self._server = _AgentHttpServer(
+            (host, port), AgentRoutes(snapshot, token), actions or ActionsDisabled(), context
+        )
         self._stopping = False
-        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
+        self._thread: threading.Thread | None = None
 
     @property
     def address(self) -> tuple[str, int]:
@@ -242,15 +243,15 @@ class AgentServer:
         return str(host), port
 
     def start(self) -> None:
-        self._thread.start()
+        self._thread = spawn("http", self._serve)
 
     def stop(self) -> None:
-        """Stop accepting, and close the socket."""
         self._stopping = True
         host, port = self.address
-        with contextlib.suppress(OSError):  # one last connection wakes the thread, so that it sees that it should end
+        with contextlib.suppress(OSError):  # a last connection wakes the thread from accept
             socket.create_connection((connect_host(host), port), timeout=1).close()
-        self._thread.join(1)
+        if self._thread is not None:
+            self._thread.join(1)
         self._server.server_close()
 
     def _serve(self) -> None:
@@ -259,8 +260,8 @@ class AgentServer:
 
 
 def tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Given files, return how the server secures a connection. Raise OSError, naming what cannot be used."""
-    import ssl  # here: costs nothing where it is not used
+    """TLS context of the server. Raise OSError if one of the files cannot be used."""
+    import ssl  # not loaded without TLS
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
@@ -268,10 +269,14 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
         if tls.client_ca_file is not None:
             context.load_verify_locations(tls.client_ca_file)
             context.verify_mode = ssl.CERT_REQUIRED
-    except OSError as error:  # also SSLError
+    except OSError as error:  # including SSLError
         raise OSError(errno.EINVAL, f"agent.actions.tls: a file cannot be used: {error}") from error
     return context
 
 
+def _error_reply(status: HTTPStatus, text: str) -> AgentReply:
+    return AgentReply(status, msgspec.json.encode({"error": text}))
+
+
 def _is_action(path: str) -> bool:
-    return path == ACTIONS or path.startswith(f"{ACTIONS}/")
+    return path == ACTIONS_PATH or path.startswith(f"{ACTIONS_PATH}/")

@@ -1,7 +1,7 @@
-"""What the agent is told. No defaults here: every default is in `monitor.config.root`, which the agent does not import.
+"""Settings of the agent, without defaults: those are in `monitor.config.agent`, which the agent does not import.
 
-The command line validates the configuration file and hands the agent one of these, so that the agent's process never
-pays for the validation library.
+The command line validates the configuration file and passes the agent these structs, so that the agent's process does
+not load the validation library.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import msgspec
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of the structs below."""
+class SettingsStruct(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base class of the settings."""
 
 
-class Schedule(Settings, frozen=True, kw_only=True):
-    """When a collector runs, and after how many seconds a run counts as hung."""
+class CollectorSchedule(SettingsStruct, frozen=True, kw_only=True):
+    """Seconds between two runs of a collector, and seconds after which a run counts as hung."""
 
     enabled: bool
     interval: float
     limit: float
 
 
-class Paths(Settings, frozen=True, kw_only=True):
-    """Where the node is found. In a container these point at the host's directories."""
+class Paths(SettingsStruct, frozen=True, kw_only=True):
+    """Paths to the node. In a container they point at the host's directories."""
 
     proc: str
     sys: str
@@ -34,32 +34,32 @@ class Paths(Settings, frozen=True, kw_only=True):
     cri_sockets: tuple[str, ...]
 
 
-class ExpectedMount(Settings, frozen=True, kw_only=True):
-    """A mount that has to be there. `write_test` writes and removes a small file each time."""
+class ExpectedMount(SettingsStruct, frozen=True, kw_only=True):
+    """A mount that must exist. `write_test` writes and removes a small file in each run."""
 
     path: str
     writable: bool
     write_test: bool
 
 
-class RegistryTarget(Settings, frozen=True, kw_only=True):
-    """A registry that this node has to reach."""
+class RegistryTarget(SettingsStruct, frozen=True, kw_only=True):
+    """A registry that must be reachable from this node."""
 
     url: str
     ca_file: str | None
     verify_tls: bool
 
 
-class TlsSettings(Settings, frozen=True, kw_only=True):
-    """The server's certificate. With a client CA, whoever connects has to have a certificate of it."""
+class TlsSettings(SettingsStruct, frozen=True, kw_only=True):
+    """Certificate of the server. With `client_ca_file`, clients must present a certificate of that CA."""
 
     cert_file: str
     key_file: str
     client_ca_file: str | None
 
 
-class ActionSettings(Settings, frozen=True, kw_only=True):
-    """Whether the agent does anything but read, and for whom."""
+class ActionSettings(SettingsStruct, frozen=True, kw_only=True):
+    """Whether the agent accepts actions, and from which clients."""
 
     enabled: bool
     token: str | None
@@ -68,12 +68,12 @@ class ActionSettings(Settings, frozen=True, kw_only=True):
     tls: TlsSettings | None
 
     def __repr__(self) -> str:
-        """Show no token, wherever this ends up being printed."""
+        """Omit the token."""
         return f"ActionSettings(enabled={self.enabled})"
 
 
-class AgentSettings(Settings, frozen=True, kw_only=True):
-    """Everything the agent needs to know."""
+class AgentSettings(SettingsStruct, frozen=True, kw_only=True):
+    """All settings of the agent."""
 
     node_name: str
     listen_host: str
@@ -81,7 +81,7 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     token: str | None
     log_level: str
     paths: Paths
-    collectors: dict[str, Schedule]
+    collectors: dict[str, CollectorSchedule]
     mounts: tuple[ExpectedMount, ...]
     registries: tuple[RegistryTarget, ...]
     probe_timeout: float
@@ -89,5 +89,5 @@ class AgentSettings(Settings, frozen=True, kw_only=True):
     actions: ActionSettings
 
     def __repr__(self) -> str:
-        """Show no token, wherever this ends up being printed."""
+        """Omit the token."""
         return f"AgentSettings(node_name={self.node_name!r}, listen={self.listen_host}:{self.listen_port})"

@@ -31,9 +31,9 @@ def agent_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def read_machine_once(settings: AgentSettings, limit: float) -> NodeSnapshot:
     """Given settings, return what the collectors read in their first round, or have read after `limit` seconds."""
-    from monitor.agent.main import Reader  # here: only `snapshot` needs it in this process
+    from monitor.agent.main import NodeReader  # here: only `snapshot` needs it in this process
 
-    reader = Reader(settings)
+    reader = NodeReader(settings)
     reader.start()
     try:
         wait_for_first_round(reader.snapshot, limit, time.sleep)

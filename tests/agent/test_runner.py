@@ -12,7 +12,7 @@ import pytest
 
 from monitor.agent.collectors import AbsentError
 from monitor.agent.runner import CollectorRunner, CollectorWorker
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from tests.support import wait_until
 from tests.support.clock import FakeClock
 
@@ -56,7 +56,7 @@ def stuck() -> Iterator[Stuck]:
 
 
 def worker(collect: Callable[[], Any], clock: FakeClock, name: str = "disk") -> CollectorWorker:
-    schedule = Schedule(enabled=True, interval=INTERVAL_SECONDS, limit=LIMIT_SECONDS)
+    schedule = CollectorSchedule(enabled=True, interval=INTERVAL_SECONDS, limit=LIMIT_SECONDS)
     return CollectorWorker(Scripted(collect, name), schedule, clock=clock)
 
 
@@ -211,7 +211,7 @@ def test_a_run_over_its_limit_is_hung_its_reading_goes_stale_and_it_recovers(clo
 
 def test_a_hung_collector_is_not_started_twice_and_the_others_carry_on(stuck: Stuck) -> None:
     runs = []
-    quick = Schedule(enabled=True, interval=0.01, limit=0.02)
+    quick = CollectorSchedule(enabled=True, interval=0.01, limit=0.02)
     runner = CollectorRunner(
         [CollectorWorker(stuck, quick), CollectorWorker(Scripted(lambda: runs.append(1), "host"), quick)]
     )
@@ -243,7 +243,7 @@ def test_a_collector_waits_for_the_first_run_of_those_it_uses() -> None:
         time.sleep(0.1)
         order.append("containers")
 
-    once = Schedule(enabled=True, interval=60, limit=5)
+    once = CollectorSchedule(enabled=True, interval=60, limit=5)
     first = CollectorWorker(Scripted(slow, "containers"), once)
     second = CollectorWorker(Scripted(lambda: order.append("shm"), "shm"), once, after=[first])
     runner = CollectorRunner([second, first])
@@ -257,8 +257,10 @@ def test_a_collector_waits_for_the_first_run_of_those_it_uses() -> None:
 
 def test_a_collector_does_not_wait_for_ever_for_one_that_hangs(stuck: Stuck) -> None:
     ran = threading.Event()
-    first = CollectorWorker(stuck, Schedule(enabled=True, interval=60, limit=0.1))
-    second = CollectorWorker(Scripted(ran.set, "shm"), Schedule(enabled=True, interval=60, limit=5), after=[first])
+    first = CollectorWorker(stuck, CollectorSchedule(enabled=True, interval=60, limit=0.1))
+    second = CollectorWorker(
+        Scripted(ran.set, "shm"), CollectorSchedule(enabled=True, interval=60, limit=5), after=[first]
+    )
     runner = CollectorRunner([first, second])
     runner.start()
     try:
@@ -270,7 +272,7 @@ def test_a_collector_does_not_wait_for_ever_for_one_that_hangs(stuck: Stuck) -> 
 def test_a_stopped_runner_runs_nothing_more() -> None:
     runs = []
     runner = CollectorRunner(
-        [CollectorWorker(Scripted(lambda: runs.append(1)), Schedule(enabled=True, interval=0.01, limit=1))]
+        [CollectorWorker(Scripted(lambda: runs.append(1)), CollectorSchedule(enabled=True, interval=0.01, limit=1))]
     )
     runner.start()
     wait_until(lambda: runs, 30, "it ran")

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 import requests
 
-from monitor.agent.server import MAX_CONNECTIONS, AgentServer, SwitchedOff
+from monitor.agent.server import MAX_CONNECTIONS, ActionsDisabled, AgentServer
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionsFact
+from tests.support import wait_until
 from tests.support.snapshots import full_snapshot
 
 TOKEN = "s3cret-träger"
@@ -38,7 +39,14 @@ def _serve(token: str | None) -> Iterator[AgentServer]:
 
 def get(server: AgentServer, path: str, **headers: str) -> requests.Response:
     host, port = server.address
-    return requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=5)
+    return requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=30)
+
+
+def responds(server: AgentServer) -> bool:
+    try:
+        return get(server, "/healthz").status_code == 200
+    except requests.ConnectionError:
+        return False
 
 
 def test_the_snapshot_comes_back_as_it_was(server: AgentServer) -> None:
@@ -65,7 +73,7 @@ def test_health_names_what_hangs_and_is_well_all_the_same(server: AgentServer) -
 )
 def test_nothing_else_is_served(server: AgentServer, method: str, path: str, status: int) -> None:
     host, port = server.address
-    assert requests.request(method, f"http://{host}:{port}{path}", timeout=5).status_code == status
+    assert requests.request(method, f"http://{host}:{port}{path}", timeout=30).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -83,21 +91,20 @@ def test_nothing_else_is_served(server: AgentServer, method: str, path: str, sta
 def test_the_token_is_asked_for(guarded: AgentServer, path: str, authorization: str, status: int) -> None:
     headers = {"Authorization": authorization.encode()} if authorization else {}
     host, port = guarded.address
-    reply = requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=5)
+    reply = requests.get(f"http://{host}:{port}{path}", headers=headers, timeout=30)
     assert reply.status_code == status
     assert TOKEN not in reply.text
 
 
 def test_silent_clients_do_not_keep_others_out_for_long(server: AgentServer) -> None:
-    """More connections than there is room for: the rest are closed at once, threads stay bounded."""
+    """Connections over the limit are closed immediately, and the number of threads stays bounded."""
     before = threading.active_count()
     idle = [socket.create_connection(server.address) for _ in range(MAX_CONNECTIONS + 10)]
     time.sleep(0.3)
     assert threading.active_count() <= before + MAX_CONNECTIONS
     for connection in idle:
         connection.close()
-    time.sleep(0.3)
-    assert get(server, "/healthz").status_code == 200
+    wait_until(lambda: responds(server), 30, "the server has free connections again")
 
 
 def test_a_second_server_on_the_port_is_refused(server: AgentServer) -> None:
@@ -109,14 +116,14 @@ def test_a_second_server_on_the_port_is_refused(server: AgentServer) -> None:
 def test_actions_are_refused_unless_they_are_enabled(server: AgentServer, method: str, path: str) -> None:
     host, port = server.address
     url = f"http://{host}:{port}/v1/actions{path}"
-    reply = requests.request(method, url, data=b"{}", headers={"Authorization": "Bearer x"}, timeout=5)
+    reply = requests.request(method, url, data=b"{}", headers={"Authorization": "Bearer x"}, timeout=30)
     assert (reply.status_code, reply.json()) == (403, {"error": "disabled: set agent.actions.enabled"})
 
 
 def test_what_is_asked_of_an_agent_that_does_not_act_is_counted() -> None:
-    off = SwitchedOff()
-    assert off.fact() == ActionsFact(enabled=False)
+    disabled = ActionsDisabled()
+    assert disabled.fact() == ActionsFact(enabled=False)
     for _ in range(3):
-        off.answer("POST", "/v1/actions", "", "127.0.0.1", b"")
-    assert (off.fact().enabled, off.fact().refused) == (False, {"disabled": 3})
-    assert off.fact().refused_at is not None
+        disabled.answer("POST", "/v1/actions", "", "127.0.0.1", b"")
+    assert (disabled.fact().enabled, disabled.fact().refused) == (False, {"disabled": 3})
+    assert disabled.fact().refused_at is not None

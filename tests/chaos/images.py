@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from monitor.agent.actions.images import GUARD
+from monitor.agent.actions.images import GUARD_PREFIX
 from tests.chaos.page import Page
 from tests.e2e import small_disk
 from tests.lab.engine import IMAGE
@@ -49,7 +49,7 @@ class Images:
     def unplanned(self, page: Page) -> list[str]:
         """Return which images have gone since the last time that no run has removed, or that nobody may remove."""
         # A removal keeps an image under a name of its own while it looks once more whether anybody uses it.
-        now = {name for name in small_disk.images(self._lab) if f":{GUARD}" not in name}
+        now = {name for name in small_disk.images(self._lab) if f":{GUARD_PREFIX}" not in name}
         gone, self._known = self._known - now, now
         self.removed += len(gone)
         return sorted(gone - page.acted("images") | gone & {PINNED, USED, IMAGE}) if gone else []

@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.agent.actions import build
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.datasets.mounts import Place
+from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.main import start as start_agent
 from monitor.cleanup.execute.agent_client import Access
 from monitor.cleanup.journal import Run, RunState
@@ -76,7 +76,7 @@ def cleaning(
 class Readable(InUse):
     """Leaves out processes that cannot be read: in some sandboxes that is the first one, and would be so for ever."""
 
-    def __call__(self, places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    def __call__(self, places: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
         found = super().__call__(places)
         known = {place: tuple(use for use in uses if use.how != "unknown") for place, uses in found.items()}
         return {place: uses for place, uses in known.items() if uses}

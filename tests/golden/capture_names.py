@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, get_args, get_origin, get_type_hints
 
-from monitor.agent.build import COLLECTORS, Sources
+from monitor.agent.build import COLLECTORS, AgentDeps
 from monitor.agent.runtime import Runtimes
 from monitor.alert.receivers.registry import KINDS
 from monitor.config.root import Config
@@ -40,7 +40,7 @@ def collectors() -> str:
     """Return every collector, how often it runs, its time limit and whom it waits for, in the order of their start."""
     settings = Config.model_validate({"agent": {"node_name": "HOST"}}).agent_settings()
     runtimes = Runtimes(settings.paths.docker_socket, settings.paths.cri_sockets)
-    sources = Sources(settings, runtimes, lambda _: None)
+    sources = AgentDeps(settings, runtimes, lambda _: None)
     table = []
     for factory, after in COLLECTORS:
         name = factory(sources).name

@@ -15,8 +15,8 @@ from starlette.routing import BaseRoute, Mount, Route
 import monitor
 from monitor.access.audit import Audit
 from monitor.access.settings import AccessSettings
-from monitor.agent.journal import Line
-from monitor.agent.server import ACTIONS, Pages, SwitchedOff
+from monitor.agent.journal import JournalLine
+from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
 from monitor.alert.alertmanager.callback import Payload, TheTold
 from monitor.alert.delivery.backoff import Health
 from monitor.alert.model import Alert, Notification, Told
@@ -59,7 +59,7 @@ KEPT: Mapping[str, Any] = {
     "findings.json": History,
     "view.json": SavedViewMemory,
     "lease/ran": ActionLedger,
-    "agent/journal": Line,
+    "agent/journal": JournalLine,
     "agent/trash": TrashFact,
 }
 
@@ -125,7 +125,7 @@ def routes() -> str:
 
 def agent_pages() -> str:
     """Return status and type of what the agent answers, and the body where that is short."""
-    pages = Pages(full_snapshot, "the-token")
+    pages = AgentRoutes(full_snapshot, "the-token")
     asked = [("/metrics", ""), ("/metrics", "Bearer the-token"), ("/v1/snapshot", "bearer the-token")]
     asked += [("/healthz", ""), ("/nothing", "Bearer the-token")]
     answers: list[dict[str, Any]] = []
@@ -134,8 +134,8 @@ def agent_pages() -> str:
         answer: dict[str, Any] = {"path": path, "authorization": authorization, "status": reply.status.value}
         answer["content_type"] = reply.content_type
         answers.append(answer | ({"body": json.loads(reply.body)} if len(reply.body) < 200 else {}))
-    status, body, _ = SwitchedOff().answer("POST", ACTIONS, "", "", b"")
-    answers.append({"path": ACTIONS, "authorization": "", "status": status.value, "body": json.loads(body)})
+    status, body, _ = ActionsDisabled().answer("POST", ACTIONS_PATH, "", "", b"")
+    answers.append({"path": ACTIONS_PATH, "authorization": "", "status": status.value, "body": json.loads(body)})
     return as_json(answers)
 
 

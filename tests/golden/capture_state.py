@@ -15,9 +15,9 @@ import msgspec
 
 from monitor.access import audit
 from monitor.agent.actions.auth import UsedIds
-from monitor.agent.actions.build import JOURNAL, USED
+from monitor.agent.actions.build import JOURNAL_FILE, USED_IDS_FILE
 from monitor.agent.collectors.images import ImagesCollector, ImageUse
-from monitor.agent.journal import Journal as AgentJournal
+from monitor.agent.journal import ActionJournal as AgentJournal
 from monitor.agent.runtime import Runtimes
 from monitor.alert import store as alert_store
 from monitor.alert.alertmanager.callback import TheTold
@@ -96,11 +96,11 @@ def agent_files() -> str:
     with _folder() as folder:
         images = ImagesCollector(Runtimes("", ()), lambda: None, str(folder))
         images._file.save({"docker": {"sha256:1": ImageUse(AT - 900, AT - 60), "sha256:2": ImageUse(AT - 9)}})
-        book = AgentJournal(str(folder / JOURNAL), _Clock())
+        book = AgentJournal(str(folder / JOURNAL_FILE), _Clock())
         book.done(book.intend("remove-image", {"image": "sha256:1", "bytes": GIB}), "removed", {"freed": GIB})
-        UsedIds(str(folder / USED), AT).add("a1", AT + 60, AT)
+        UsedIds(str(folder / USED_IDS_FILE), AT).add("a1", AT + 60, AT)
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir())}
-    ids = list(dict.fromkeys(re.findall(r'"id":"([0-9a-f]{32})"', texts[JOURNAL])))
+    ids = list(dict.fromkeys(re.findall(r'"id":"([0-9a-f]{32})"', texts[JOURNAL_FILE])))
     assert len(ids) == 1
     return "".join(f"-- {name}\n{text.replace(ids[0], 'ID').rstrip()}\n" for name, text in texts.items())
 

@@ -1,6 +1,5 @@
-"""What the agent does when it is asked to: remove an image, end an orphan process, clean up datasets.
+"""Actions that the agent performs on request: removes images, kills orphaned processes, cleans up datasets.
 
-Only imported where actions are enabled. Whoever asks needs the token, once for each action; everything is looked at
-again where it is, right before it is touched; and it is written down on the node before it is done, and after.
-May import: monitor.facts and, of monitor.agent, collectors, runtimes, datasets and what is below. Knows no HTTP server.
+Imported only where actions are enabled. Each request needs the token and is accepted once; the target is checked again
+immediately before it is changed; the journal has a line before and after each action.
 """

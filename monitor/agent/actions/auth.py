@@ -1,6 +1,6 @@
-"""Who may have the agent act: the token, an id that is used once, a short time in which it is good, and not too often.
+"""Admission of action requests: a token, an id that is accepted once, a short period of validity, and a rate limit.
 
-Whatever is refused is counted by its reason, so that somebody who tries is noticed.
+Refusals are counted by reason, so that attempts without the token are noticed.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from http import HTTPStatus
 from monitor.base.clock import Clock
 from monitor.facts.actions import ActionRequest
 
-LONGEST = 300.0  # seconds for which a request may be good
-SKEW = 30.0  # seconds by which the clocks of daemon and node may differ
-WINDOW = 60.0
-MAX_PEERS = 1024  # remembered of those who were refused
-_LONGEST_ID = 100
+MAX_VALIDITY_SECONDS = 300.0
+MAX_CLOCK_SKEW_SECONDS = 30.0  # between daemon and node
+WINDOW_SECONDS = 60.0
+MAX_PEERS = 1024  # addresses with wrong tokens that are tracked
+_MAX_ID_CHARS = 100
 
 
-class RefusedError(Exception):
-    """A request is refused. `reason` is a word that is counted; the text may be shown to whoever asked."""
+class ActionRefusedError(Exception):
+    """A request is refused. `reason` is a code that is counted; the text is sent to the client."""
 
     def __init__(self, reason: str, status: HTTPStatus, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
@@ -32,69 +32,69 @@ class RefusedError(Exception):
         self.retry_after = retry_after
 
 
-class Budget:
-    """So many in a minute. Used under a lock."""
+class SlidingWindowLimit:
+    """At most `per_minute` events in any minute. Not thread-safe."""
 
     def __init__(self, per_minute: int) -> None:
-        self._most = per_minute
+        self._per_minute = per_minute
         self._times: deque[float] = deque()
 
-    def wait(self, now: float) -> float | None:
-        """Return in how many seconds there is room for another one, or None if there is now."""
-        while self._times and now - self._times[0] >= WINDOW:
+    def wait_seconds(self, now: float) -> float | None:
+        """Seconds until another event is allowed, or None if it is allowed now."""
+        while self._times and now - self._times[0] >= WINDOW_SECONDS:
             self._times.popleft()
-        return None if len(self._times) < self._most else WINDOW - (now - self._times[0])
+        return None if len(self._times) < self._per_minute else WINDOW_SECONDS - (now - self._times[0])
 
-    def spend(self, now: float) -> None:
+    def record(self, now: float) -> None:
         self._times.append(now)
 
 
 class UsedIds:
-    """The ids that were used, in a file: a request is not good a second time after a restart either."""
+    """Ids of accepted requests, stored in a file, so that a request cannot be replayed after a restart either."""
 
     def __init__(self, path: str, now: float) -> None:
-        """Read the file, if there is one, and forget what has expired. Raise OSError."""
+        """Load the file, if it exists, without expired ids. Raise OSError."""
         self._path = path
-        self._until: dict[str, float] = {}
+        self._expiry: dict[str, float] = {}
         for line in self._lines():
-            until, _, ident = line.partition(" ")
-            if ident and float(until) > now:
-                self._until[ident] = float(until)
+            expiry, _, request_id = line.partition(" ")
+            if request_id and float(expiry) > now:
+                self._expiry[request_id] = float(expiry)
         self._rewrite()
 
-    def __contains__(self, ident: str) -> bool:
-        return ident in self._until
+    def __contains__(self, request_id: str) -> bool:
+        return request_id in self._expiry
 
-    def add(self, ident: str, until: float, now: float) -> None:
-        """Remember an id until a time, on the disk before this returns. Raise OSError."""
-        _append(self._path, f"{until:.3f} {ident}\n")
-        self._until[ident] = until
-        expired = [one for one, end in self._until.items() if end <= now]
-        if len(expired) > len(self._until) / 2:
-            for one in expired:
-                del self._until[one]
+    def add(self, request_id: str, expiry: float, now: float) -> None:
+        """Store an id until `expiry`, on disk before this returns. Raise OSError."""
+        _append(self._path, f"{expiry:.3f} {request_id}\n")
+        self._expiry[request_id] = expiry
+        expired = [known_id for known_id, end in self._expiry.items() if end <= now]
+        if len(expired) > len(self._expiry) / 2:
+            for known_id in expired:
+                del self._expiry[known_id]
             self._rewrite()
 
     def _lines(self) -> list[str]:
         try:
             with open(self._path, encoding="ascii", errors="replace") as file:
-                return [line for line in file.read().split("\n") if _is_whole(line)]
+                return [line for line in file.read().split("\n") if _is_complete(line)]
         except FileNotFoundError:
             return []
 
     def _rewrite(self) -> None:
         temporary = f"{self._path}.new"
         with open(temporary, "w", encoding="ascii") as file:
-            file.writelines(f"{until:.3f} {ident}\n" for ident, until in self._until.items())
+            file.writelines(f"{expiry:.3f} {request_id}\n" for request_id, expiry in self._expiry.items())
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self._path)
 
 
-def _is_whole(line: str) -> bool:
-    """Return whether a line was written to its end; the last one before a power cut may not be."""
-    until, _, ident = line.partition(" ")
-    return bool(ident) and until.replace(".", "", 1).isdecimal()
+def _is_complete(line: str) -> bool:
+    """Whether a line was written completely; the last one before a power failure may be torn."""
+    expiry, _, request_id = line.partition(" ")
+    return bool(request_id) and expiry.replace(".", "", 1).isdecimal()
 
 
 def _append(path: str, text: str) -> None:
@@ -106,16 +106,16 @@ def _append(path: str, text: str) -> None:
         os.close(file)
 
 
-class Gate:
-    """Lets requests in, or raises RefusedError. Used from any thread."""
+class ActionAuthenticator:
+    """Admits requests or raises ActionRefusedError. Thread-safe."""
 
-    def __init__(self, token: str, per_minute: int, used: UsedIds, clock: Clock = time) -> None:
+    def __init__(self, token: str, per_minute: int, used_ids: UsedIds, clock: Clock = time) -> None:
         self._token = token.encode()
         self._per_minute = per_minute
-        self._used = used
+        self._used_ids = used_ids
         self._clock = clock
-        self._accepted = Budget(per_minute)
-        self._wrong: dict[str, Budget] = {}
+        self._accepted = SlidingWindowLimit(per_minute)
+        self._wrong_tokens: dict[str, SlidingWindowLimit] = {}  # by peer
         self._lock = threading.Lock()
         self._refused: Counter[str] = Counter()
         self.refused_at: float | None = None
@@ -125,60 +125,60 @@ class Gate:
         with self._lock:
             return dict(self._refused)
 
-    def count(self, reason: str) -> None:
-        """Count a refusal."""
+    def count_refusal(self, reason: str) -> None:
         with self._lock:
             self._refused[reason] += 1
             self.refused_at = self._clock.time()
 
-    def identify(self, authorization: str, peer: str) -> None:
-        """Let whoever has the token pass. An address that often had a wrong one has to wait, whatever it has now."""
+    def authenticate(self, authorization: str, peer: str) -> None:
+        """Check the token. A peer that sent too many wrong tokens has to wait, even if it now has the right one."""
         with self._lock:
             now = self._clock.monotonic()
-            wrong = self._wrong.get(peer)
-            wait = wrong.wait(now) if wrong else None
+            attempts = self._wrong_tokens.get(peer)
+            wait = attempts.wait_seconds(now) if attempts else None
             if wait is not None:
                 raise _too_many("too many wrong tokens from this address", wait)
             if self._is_token(authorization):
                 return
-            if wrong is None:
-                if len(self._wrong) >= MAX_PEERS:
-                    self._wrong.pop(next(iter(self._wrong)))
-                wrong = self._wrong[peer] = Budget(self._per_minute)
-            wrong.spend(now)
-        raise RefusedError("token", HTTPStatus.UNAUTHORIZED, "send the action token as Authorization: Bearer")
+            if attempts is None:
+                if len(self._wrong_tokens) >= MAX_PEERS:
+                    self._wrong_tokens.pop(next(iter(self._wrong_tokens)))
+                attempts = self._wrong_tokens[peer] = SlidingWindowLimit(self._per_minute)
+            attempts.record(now)
+        raise ActionRefusedError("token", HTTPStatus.UNAUTHORIZED, "send the action token as Authorization: Bearer")
 
     def admit(self, request: ActionRequest) -> None:
-        """Let a request in that is good now and was not seen before, and remember it. Raise OSError too."""
-        if not (request.id.isascii() and request.id.isprintable() and 0 < len(request.id) <= _LONGEST_ID):
-            raise RefusedError("malformed", HTTPStatus.BAD_REQUEST, f"id: 1 to {_LONGEST_ID} ASCII characters")
-        check_times(request, self._clock.time())
+        """Admit a valid request and store its id. Raise ActionRefusedError, or OSError if the id cannot be stored."""
+        if not (request.id.isascii() and request.id.isprintable() and 0 < len(request.id) <= _MAX_ID_CHARS):
+            raise ActionRefusedError("malformed", HTTPStatus.BAD_REQUEST, f"id: 1 to {_MAX_ID_CHARS} ASCII characters")
+        check_validity(request, self._clock.time())
         with self._lock:
-            if request.id in self._used:
-                raise RefusedError("replayed", HTTPStatus.CONFLICT, f"{request.id} was used before")
+            if request.id in self._used_ids:
+                raise ActionRefusedError("replayed", HTTPStatus.CONFLICT, f"{request.id} was already used")
             now = self._clock.monotonic()
-            wait = self._accepted.wait(now)
+            wait = self._accepted.wait_seconds(now)
             if wait is not None:
-                raise _too_many(f"more than {self._per_minute} actions a minute", wait)
-            self._used.add(request.id, request.expires_at + SKEW, self._clock.time())
-            self._accepted.spend(now)
+                raise _too_many(f"more than {self._per_minute} actions per minute", wait)
+            self._used_ids.add(request.id, request.expires_at + MAX_CLOCK_SKEW_SECONDS, self._clock.time())
+            self._accepted.record(now)
 
     def _is_token(self, authorization: str) -> bool:
-        scheme, _, given = authorization.partition(" ")
-        as_sent = given.strip().encode("latin-1", "replace")  # the server decodes headers as Latin-1
+        scheme, _, token = authorization.partition(" ")
+        as_sent = token.strip().encode("latin-1", "replace")  # http.server decodes headers as Latin-1
         return hmac.compare_digest(as_sent, self._token) and scheme.lower() == "bearer"
 
 
-def check_times(request: ActionRequest, now: float) -> None:
-    """Raise RefusedError if a request is not good at this time, or would be for too long."""
-    if not 0 <= request.expires_at - request.issued_at <= LONGEST:
-        raise RefusedError("malformed", HTTPStatus.BAD_REQUEST, f"expires_at: at most {LONGEST:.0f} s after issued_at")
-    if now > request.expires_at + SKEW:
-        raise RefusedError("expired", HTTPStatus.GONE, f"it expired {now - request.expires_at:.0f} s ago")
-    if now < request.issued_at - SKEW:
-        late = request.issued_at - now
-        raise RefusedError("expired", HTTPStatus.GONE, f"issued {late:.0f} s in the future: set the clocks")
+def check_validity(request: ActionRequest, now: float) -> None:
+    """Raise ActionRefusedError if a request is not valid now, or is valid for too long."""
+    if not 0 <= request.expires_at - request.issued_at <= MAX_VALIDITY_SECONDS:
+        text = f"expires_at: at most {MAX_VALIDITY_SECONDS:.0f} s after issued_at"
+        raise ActionRefusedError("malformed", HTTPStatus.BAD_REQUEST, text)
+    if now > request.expires_at + MAX_CLOCK_SKEW_SECONDS:
+        raise ActionRefusedError("expired", HTTPStatus.GONE, f"expired {now - request.expires_at:.0f} s ago")
+    if now < request.issued_at - MAX_CLOCK_SKEW_SECONDS:
+        text = f"issued {request.issued_at - now:.0f} s in the future: synchronize the clocks"
+        raise ActionRefusedError("expired", HTTPStatus.GONE, text)
 
 
-def _too_many(text: str, wait: float) -> RefusedError:
-    return RefusedError("too-many", HTTPStatus.TOO_MANY_REQUESTS, text, retry_after=wait)
+def _too_many(text: str, wait: float) -> ActionRefusedError:
+    return ActionRefusedError("too-many", HTTPStatus.TOO_MANY_REQUESTS, text, retry_after=wait)

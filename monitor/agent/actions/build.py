@@ -1,4 +1,4 @@
-"""Which actions an agent has, and what each is given. Only imported where actions are enabled."""
+"""Registers the handlers of the agent's actions. Imported only where actions are enabled."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable
 
 from monitor.agent.actions.api import ActionApi
-from monitor.agent.actions.auth import Gate, UsedIds
+from monitor.agent.actions.auth import ActionAuthenticator, UsedIds
 from monitor.agent.actions.datasets import DatasetActions
-from monitor.agent.actions.dispatcher import Desk, Handler
+from monitor.agent.actions.dispatcher import ActionDispatcher, ActionHandler
 from monitor.agent.actions.images import ImageActions
 from monitor.agent.actions.processes import ProcessActions
-from monitor.agent.actions.runtime_images import Ledger
+from monitor.agent.actions.runtime_images import HoldJournal
 from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.runtime import Runtimes
 from monitor.agent.settings import AgentSettings
 from monitor.facts import ImageCacheFact
@@ -31,21 +31,21 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 
-JOURNAL, USED = "actions.journal", "actions.used"
+JOURNAL_FILE, USED_IDS_FILE = "actions.journal", "actions.used"
 
 
-def make_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheFact, ...] | None]) -> ActionApi:
-    """Given settings and how to ask when images were used, return who answers. Raise OSError if nothing can be kept."""
-    paths, own = settings.paths, settings.actions
-    if not own.token:
+def build_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheFact, ...] | None]) -> ActionApi:
+    """API of the agent's actions; `images` returns the collected caches. Raise OSError if state cannot be stored."""
+    paths, actions = settings.paths, settings.actions
+    if not actions.token:
         raise OSError(errno.EINVAL, "agent.actions is enabled without a token")
     os.makedirs(paths.state, mode=0o700, exist_ok=True)
-    journal = Journal(os.path.join(paths.state, JOURNAL))
+    journal = ActionJournal(os.path.join(paths.state, JOURNAL_FILE))
     runtimes = Runtimes(paths.docker_socket, paths.cri_sockets)
-    on_images = ImageActions(runtimes, images, Ledger(journal), paths.rootfs)
+    on_images = ImageActions(runtimes, images, HoldJournal(journal), paths.rootfs)
     on_processes = ProcessActions(paths.proc, runtimes, GpuProcessesCollector(paths.proc).collect)
-    on_datasets = DatasetActions(own.dataset_roots, paths, journal, InUse(paths.proc, paths.sys))
-    handlers: dict[type[Action], Handler] = {
+    on_datasets = DatasetActions(actions.dataset_roots, paths, journal, InUse(paths.proc, paths.sys))
+    handlers: dict[type[Action], ActionHandler] = {
         RemoveImage: lambda action, _: on_images.remove(action),
         PruneBuildCache: lambda action, _: on_images.prune_build_cache(action),
         KillProcess: lambda action, _: on_processes.kill(action),
@@ -54,9 +54,9 @@ def make_actions(settings: AgentSettings, images: Callable[[], tuple[ImageCacheF
         RestoreUnit: on_datasets.restore,
         PurgeTrash: on_datasets.purge,
     }
-    desk = Desk(handlers, frozenset({ScanDatasets, PurgeTrash}), journal)
-    desk.first(lambda _: on_images.put_back_left_behind(), RemoveImage)
-    if own.dataset_roots:
-        desk.first(on_datasets.recover, PurgeTrash, TrashUnit, RestoreUnit)
-    used = UsedIds(os.path.join(paths.state, USED), time.time())
-    return ActionApi(Gate(own.token, own.per_minute, used), desk)
+    dispatcher = ActionDispatcher(handlers, frozenset({ScanDatasets, PurgeTrash}), journal)
+    dispatcher.run_before(lambda _: on_images.restore_interrupted(), RemoveImage)
+    if actions.dataset_roots:
+        dispatcher.run_before(on_datasets.recover, PurgeTrash, TrashUnit, RestoreUnit)
+    used_ids = UsedIds(os.path.join(paths.state, USED_IDS_FILE), time.time())
+    return ActionApi(ActionAuthenticator(actions.token, actions.per_minute, used_ids), dispatcher)

@@ -1,11 +1,12 @@
-"""Removing an image from containerd, which removes one that is in use without a word; and from CRI-O.
+"""Removes images from containerd, which silently removes images that are in use, and from CRI-O.
 
-containerd: a lease first holds the image's content and layers. Then CRI removes its names. When whoever had looked up a
-name before has got his container, all containers are looked at, also those that CRI has not finished making. If one
-uses the image, the records of its names are made again, and nothing was lost; else the lease is dropped and what nobody
-refers to is collected. The lease expires by itself, should nobody be left to drop it.
+containerd: a lease first holds the image's content and layers, then CRI removes the names. After a pause, in which
+container creations that had already looked up a name finish, all containers are read, including those that CRI does not
+list yet. If one uses the image, its records are created again and nothing is lost; otherwise the lease is deleted and
+unreferenced content is garbage-collected. The lease also expires, in case the agent is killed.
 
-CRI-O has no leases: it is looked before and after, and said so. It refuses by itself to remove an image in use.
+CRI-O has no leases, so containers are only checked before and after the removal, which the outcome states. CRI-O itself
+refuses to remove an image that is in use.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.actions.runtime_images import Hold, Ledger, Record, guarded
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.actions.runtime_images import ContainerdImageRecord, HoldJournal, ImageHold, remove_or_roll_back
 from monitor.agent.runtime.api import EngineError, GoneError, NotServedError
 from monitor.agent.runtime.containerd_native import AlreadyExistsError, Containerd
 from monitor.agent.runtime.cri_channel import CriChannel
@@ -27,30 +28,30 @@ from monitor.agent.runtime.proto import cri_pb2 as pb
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
-_TIMEOUT = 120.0
-_LEASE = timedelta(minutes=15)
-_RETURN = 10.0  # seconds within which CRI has noticed that an image is back
-_MAKING = 10.0  # seconds that making a container may take
-_STALE = 300.0  # a lease that is older was left behind: the kubelet gives up after two minutes
-_WITHOUT_LEASES = "this runtime has no leases: looked before and after"
+_TIMEOUT_SECONDS = 120.0
+_LEASE_DURATION = timedelta(minutes=15)
+_RELIST_SECONDS = 10.0  # until CRI lists an image that was created again
+_CREATE_SECONDS = 10.0  # for the creation of a container
+_STALE_LEASE_SECONDS = 300.0  # an older lease was abandoned: the kubelet gives up after two minutes
+_WITHOUT_LEASES = "this runtime has no leases: containers were checked before and after"
 
 
-class _ImageConfig(msgspec.Struct):
+class _CriImageConfig(msgspec.Struct):
     labels: dict[str, str] | None = msgspec.field(name="Labels", default=None)
 
 
-class _ImageSpec(msgspec.Struct):
-    config: _ImageConfig | None = None
+class _CriImageSpec(msgspec.Struct):
+    config: _CriImageConfig | None = None
 
 
-class _ImageInfo(msgspec.Struct, rename="camel"):
-    """The JSON in a verbose status of an image."""
+class _CriImageInfo(msgspec.Struct, rename="camel"):
+    """The JSON in the verbose status of an image."""
 
-    image_spec: _ImageSpec | None = None
+    image_spec: _CriImageSpec | None = None
 
 
 class CriImages:
-    """The images of one CRI runtime, to be changed. `settle` waits until what was begun can be seen."""
+    """Write access to the images of one CRI runtime. `settle` waits for container creations in progress."""
 
     def __init__(self, socket: str, name: str, settle: Callable[[], object]) -> None:
         self._socket = socket
@@ -61,18 +62,18 @@ class CriImages:
 
     def labels(self, image: ImageFact) -> dict[str, str]:
         request = pb.ImageStatusRequest(image=pb.ImageSpec(image=image.id), verbose=True)
-        reply = self._channel.call("ImageService/ImageStatus", request, pb.ImageStatusResponse, _TIMEOUT)
+        reply = self._channel.call("ImageService/ImageStatus", request, pb.ImageStatusResponse, _TIMEOUT_SECONDS)
         try:
-            spec = msgspec.json.decode(reply.info.get("info", ""), type=_ImageInfo).image_spec
+            spec = msgspec.json.decode(reply.info.get("info", ""), type=_CriImageInfo).image_spec
         except msgspec.MsgspecError as error:
-            raise EngineError(f"{self._socket}: does not tell the labels of an image: {error}") from error
+            raise EngineError(f"{self._socket}: cannot decode the labels of an image: {error}") from error
         if spec is None or spec.config is None:
-            raise EngineError(f"{self._socket}: does not tell the labels of an image")
+            raise EngineError(f"{self._socket}: does not return the labels of an image")
         return spec.config.labels or {}
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], holds: HoldJournal
+    ) -> str | ActionRefusal:
         with closing(Containerd(self._socket)) as containerd:
             try:
                 records = _records(containerd.images(), image)
@@ -80,113 +81,116 @@ class CriImages:
                 self._remove(image.id)
                 return in_use() or _WITHOUT_LEASES
             if not records:
-                return Refusal("gone", f"containerd has no record of {image.id}")
+                return ActionRefusal("gone", f"containerd has no record of {image.id}")
             if unlisted := self._unlisted(containerd, records):
                 return unlisted
-            hold = Hold(runtime=self._name, image_id=image.id, guard=guard, records=records)
+            hold = ImageHold(runtime=self._name, image_id=image.id, guard=guard, records=records)
 
-            def take_names() -> Refusal | None:
-                containerd.create_lease(guard, (datetime.now(UTC) + _LEASE).isoformat(timespec="seconds"))
+            def remove_names() -> ActionRefusal | None:
+                containerd.create_lease(guard, (datetime.now(UTC) + _LEASE_DURATION).isoformat(timespec="seconds"))
                 containerd.hold(guard, hold.digests)
                 self._remove(image.id)
                 self._settle()
-                return self._being_made(containerd, hold) or self._unlisted(containerd, records) or in_use()
+                creating = self._container_in_creation(containerd, hold)
+                return creating or self._unlisted(containerd, records) or in_use()
 
-            refusal = guarded(hold, ledger, take_names, self.put_back)
+            refusal = remove_or_roll_back(hold, holds, remove_names, self.restore_names)
             if refusal is not None:
                 return refusal
             containerd.delete_lease(guard, collect=True)
         return ""
 
-    def put_back(self, hold: Hold) -> None:
+    def restore_names(self, hold: ImageHold) -> None:
         with closing(Containerd(self._socket)) as containerd:
             try:
                 containerd.hold(hold.guard, hold.digests)
-            except GoneError:  # it was never taken, or so long ago that there is nothing left to give names to
+            except GoneError:  # never created, or expired long ago: there is no content left to name
                 return
             for record in hold.records:
                 try:
-                    containerd.create_image(_message(record))
+                    containerd.create_image(_image_message(record))
                 except AlreadyExistsError:
                     continue
             self._wait_for(hold.image_id)
             containerd.delete_lease(hold.guard, collect=False)
 
-    def _being_made(self, containerd: Containerd, hold: Hold) -> Refusal | None:
-        """Wait for the containers that are being made, and return that somebody does not get done with his.
+    def _container_in_creation(self, containerd: Containerd, hold: ImageHold) -> ActionRefusal | None:
+        """Wait for container creations in progress; refusal if one does not finish in time.
 
-        containerd writes one thing after the other, and stands still while it collects garbage: a container whose image
-        was looked up long ago may be waiting for its turn. A write of our own comes after those that were waiting, and
-        then each of them has a lease, until his container is recorded. A pull has one too, which holds content.
+        containerd serializes writes and blocks them during garbage collection: a creation that looked up the image long
+        ago may still be waiting to write. Our own write queues behind those, and after it each of them has a lease
+        until its container is recorded. A pull has a lease too, but that one holds content.
         """
         containerd.hold(hold.guard, hold.digests)
-        deadline = time.monotonic() + _MAKING
-        waiting = set(containerd.leases(since=time.time() - _STALE) - {hold.guard})
-        while waiting := {lease for lease in waiting if _makes_a_container(containerd, lease)}:
+        deadline = time.monotonic() + _CREATE_SECONDS
+        leases = set(containerd.leases(since=time.time() - _STALE_LEASE_SECONDS) - {hold.guard})
+        while leases := {lease for lease in leases if _is_container_creation(containerd, lease)}:
             if time.monotonic() > deadline:
-                return Refusal("in-use", f"somebody is making a container for {_MAKING:.0f} s, of what is not known")
+                text = f"a container of unknown image has been in creation for {_CREATE_SECONDS:.0f} s"
+                return ActionRefusal("in-use", text)
             time.sleep(0.05)
         return None
 
-    def _unlisted(self, containerd: Containerd, records: tuple[Record, ...]) -> Refusal | None:
-        """Return which container uses the image and is not on CRI's list: being made just now, or not made by CRI.
+    def _unlisted(self, containerd: Containerd, records: tuple[ContainerdImageRecord, ...]) -> ActionRefusal | None:
+        """Refusal if a container that CRI does not list, being in creation or not created by CRI, uses the image.
 
-        CRI is asked first: what it finishes after that is on the list that whoever asks next gets.
+        CRI is read first: a container that it finishes later is in the list that the caller reads next.
         """
         containers = self._channel.call(
-            "RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse, _TIMEOUT
+            "RuntimeService/ListContainers", pb.ListContainersRequest(), pb.ListContainersResponse, _TIMEOUT_SECONDS
         ).containers
         sandboxes = self._channel.call(
-            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT
+            "RuntimeService/ListPodSandbox", pb.ListPodSandboxRequest(), pb.ListPodSandboxResponse, _TIMEOUT_SECONDS
         ).items
-        listed = {one.id for one in containers} | {one.id for one in sandboxes}
+        listed = {container.id for container in containers} | {sandbox.id for sandbox in sandboxes}
         names = {record.name for record in records}
-        user = next((one.id for one in containerd.containers() if one.id not in listed and one.image in names), None)
-        return Refusal("in-use", f"container {user}, which CRI does not list, is made of it") if user else None
+        unlisted = (container for container in containerd.containers() if container.id not in listed)
+        user = next((container.id for container in unlisted if container.image in names), None)
+        return ActionRefusal("in-use", f"used by container {user}, which CRI does not list") if user else None
 
     def _remove(self, image_id: str) -> None:
         request = pb.RemoveImageRequest(image=pb.ImageSpec(image=image_id))
-        self._channel.call("ImageService/RemoveImage", request, pb.RemoveImageResponse, _TIMEOUT)
+        self._channel.call("ImageService/RemoveImage", request, pb.RemoveImageResponse, _TIMEOUT_SECONDS)
 
     def _wait_for(self, image_id: str) -> None:
-        """Return when CRI lists an image. It follows the records by events, a moment later."""
-        deadline = time.monotonic() + _RETURN
+        """Wait until CRI lists an image: it learns of new records by events, with a delay."""
+        deadline = time.monotonic() + _RELIST_SECONDS
         while time.monotonic() < deadline:
             reply = self._channel.call(
-                "ImageService/ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, _TIMEOUT
+                "ImageService/ListImages", pb.ListImagesRequest(), pb.ListImagesResponse, _TIMEOUT_SECONDS
             )
             if any(image.id == image_id for image in reply.images):
                 return
             time.sleep(0.02)
-        raise EngineError(f"{self._socket}: the names of {image_id} were put back, and are not listed")
+        raise EngineError(f"{self._socket}: the names of {image_id} were restored but are not listed")
 
 
-def _makes_a_container(containerd: Containerd, lease: str) -> bool:
+def _is_container_creation(containerd: Containerd, lease: str) -> bool:
     try:
         return not containerd.holds_content(lease)
     except GoneError:
         return False
 
 
-def _records(images: tuple[native.Image, ...], image: ImageFact) -> tuple[Record, ...]:
-    """Return the records of an image: those of its names, and others of the same content, which may have just come."""
+def _records(images: tuple[native.Image, ...], image: ImageFact) -> tuple[ContainerdImageRecord, ...]:
+    """Records of an image: those of its names, and others with the same content, which may be new."""
     names = {image.id, *image.names, *image.digests}
-    digests = {one.target.digest for one in images if one.name in names}
+    digests = {record.target.digest for record in images if record.name in names}
     return tuple(
-        Record(
-            name=one.name,
-            media_type=one.target.media_type,
-            digest=one.target.digest,
-            size=one.target.size,
-            labels=dict(one.labels),
-            annotations=dict(one.target.annotations),
+        ContainerdImageRecord(
+            name=record.name,
+            media_type=record.target.media_type,
+            digest=record.target.digest,
+            size=record.target.size,
+            labels=dict(record.labels),
+            annotations=dict(record.target.annotations),
         )
-        for one in images
-        if one.target.digest in digests
+        for record in images
+        if record.target.digest in digests
     )
 
 
-def _message(record: Record) -> native.Image:
+def _image_message(record: ContainerdImageRecord) -> native.Image:
     target = native.Descriptor(
         media_type=record.media_type, digest=record.digest, size=record.size, annotations=record.annotations
     )

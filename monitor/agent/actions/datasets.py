@@ -1,4 +1,4 @@
-"""Datasets by request: what there is below a root, into its trash, back out of it, and gone for good."""
+"""Actions on datasets: scan a root, move units to its trash, restore them, and purge the trash."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from functools import partial
 
 import msgspec
 
-from monitor.agent.actions.outcome import Job, Outcome, failed, refused
-from monitor.agent.datasets.check import Planned
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Root, Roots
-from monitor.agent.datasets.survey import How, InUse, read_owners, survey
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
+from monitor.agent.datasets.check import PlannedUnit
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.root_scan import FindUses, ScanOptions, read_owners, scan_root
+from monitor.agent.datasets.roots import DatasetRoot, DatasetRoots
 from monitor.agent.datasets.trash import Trash
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.settings import Paths
 from monitor.base.clock import Clock
 from monitor.facts.actions import ActionState, PurgeTrash, RestoreUnit, ScanDatasets, TrashUnit
@@ -25,104 +25,103 @@ log = logging.getLogger(__name__)
 
 
 class DatasetActions:
-    """What is done to datasets below the roots that the settings allow, nowhere else. `in_use` says who uses what."""
+    """Actions below the allowed roots. `find_uses` finds the processes and mounts that use a location."""
 
     def __init__(
-        self, allowed: tuple[str, ...], paths: Paths, journal: Journal, in_use: InUse, clock: Clock = time
+        self, allowed: tuple[str, ...], paths: Paths, journal: ActionJournal, find_uses: FindUses, clock: Clock = time
     ) -> None:
-        """Raise ValueError if one of the roots cannot be one."""
+        """Raise ValueError if a path cannot be a root."""
         self._allowed = allowed
         self._rootfs = paths.rootfs.rstrip("/")
-        self._roots = Roots(allowed, self._rootfs, paths.proc)
-        self._in_use = in_use
+        self._roots = DatasetRoots(allowed, self._rootfs, paths.proc)
+        self._find_uses = find_uses
         self._journal = journal
         self._clock = clock
 
-    def scan(self, action: ScanDatasets, job: Job) -> Outcome:
-        """Measure units. The result has `scan`, and what lies in the root's `trash`."""
+    def scan(self, action: ScanDatasets, context: ActionContext) -> ActionOutcome:
+        """Scan units. The result has `scan`, and the entries of the root's `trash`."""
 
-        def run(root: Root) -> Outcome:
-            how = How(
+        def run(root: DatasetRoot) -> ActionOutcome:
+            options = ScanOptions(
                 owners=read_owners(self._rootfs),
                 entries_per_second=action.entries_per_second,
-                stop=job.stop,
-                progress=lambda entries: job.progress.update(entries=entries),
+                stop=context.stop,
+                progress=lambda entries: context.progress.update(entries=entries),
                 clock=self._clock,
             )
-            scan = survey(root, action.pattern, "file" if action.files else "dir", self._in_use, how)
-            job.progress["entries"] = scan.entries
-            trash = self._trash(root, job).entries()
-            return _told("stopped" if scan.stopped else "scanned", scan=scan, trash=trash)
+            scan = scan_root(root, action.pattern, "file" if action.files else "dir", self._find_uses, options)
+            context.progress["entries"] = scan.entries
+            trash = self._trash(root, context).entries()
+            return _done("stopped" if scan.stopped else "scanned", scan=scan, trash=trash)
 
         return self._at(action.root, run)
 
-    def trash(self, action: TrashUnit, job: Job) -> Outcome:
-        """Move a unit into the trash. The result has the `trash` entry."""
-        planned = Planned(action.path, action.device, action.inode, action.newest)
+    def trash(self, action: TrashUnit, context: ActionContext) -> ActionOutcome:
+        """Move a unit to the trash. The result has the `trash` entry."""
+        planned = PlannedUnit(action.path, action.device, action.inode, action.newest)
 
-        def run(root: Root) -> Outcome:
-            entry = self._trash(root, job).put(planned, action.policy, self._clock.time())
-            return _told("trashed", trash=entry)
+        def run(root: DatasetRoot) -> ActionOutcome:
+            entry = self._trash(root, context).put(planned, action.policy, self._clock.time())
+            return _done("trashed", trash=entry)
 
         return self._at(action.root, run)
 
-    def restore(self, action: RestoreUnit, job: Job) -> Outcome:
-        """Put a unit back. The result has the `trash` entry that it was."""
+    def restore(self, action: RestoreUnit, context: ActionContext) -> ActionOutcome:
+        """Move a unit out of the trash. The result has its former `trash` entry."""
         return self._at(
-            action.root, lambda root: _told("restored", trash=self._trash(root, job).restore(action.trash_id))
+            action.root, lambda root: _done("restored", trash=self._trash(root, context).restore(action.trash_id))
         )
 
-    def purge(self, action: PurgeTrash, job: Job) -> Outcome:
-        """Delete for good what is in the trash for long enough. The result has all `purges`."""
+    def purge(self, action: PurgeTrash, context: ActionContext) -> ActionOutcome:
+        """Delete entries that are old enough. The result has all `purges`."""
         older_than = self._clock.time() - action.older_than_seconds
 
-        def run(root: Root) -> Outcome:
-            trash = self._trash(root, job)
+        def run(root: DatasetRoot) -> ActionOutcome:
+            trash = self._trash(root, context)
             due = [entry for entry in trash.entries() if entry.trashed_at <= older_than]
-            return self._purge(trash, due, older_than, job)
+            return self._purge(trash, due, older_than, context)
 
         return self._at(action.root, run)
 
-    def recover(self, job: Job) -> None:
-        """Bring to an end what an agent that died had begun. Raise nothing: a root that is not there waits."""
+    def recover(self, context: ActionContext) -> None:
+        """Complete operations that were interrupted when the agent ended. Never raises: a missing root is skipped."""
         for path in self._allowed:
-            outcome = self._at(path, lambda root: _told("recovered", lines=self._trash(root, job).recover()))
+            outcome = self._at(path, lambda root: _done("recovered", lines=self._trash(root, context).recover()))
             if outcome.state is not ActionState.DONE:
-                log.warning("%s: what was begun there is not brought to an end: %s", path, outcome.message)
+                log.warning("cannot complete interrupted operations on %s: %s", path, outcome.message)
 
-    def _purge(self, trash: Trash, due: list[TrashFact], older_than: float, job: Job) -> Outcome:
+    def _purge(self, trash: Trash, due: list[TrashFact], older_than: float, context: ActionContext) -> ActionOutcome:
         purges: list[PurgeFact] = []
         problems: list[str] = []
-        freed = before = 0
-        job.progress.update(units=0, of=len(due), deleted=0)
+        freed = deleted = 0
+        context.progress.update(units=0, of=len(due), deleted=0)
         for entry in due:
-            if job.stop.is_set():
+            if context.stop.is_set():
                 break
             try:
-                purge = trash.purge(entry.id, older_than, partial(_count, job, before))
-            except RefusedError as error:  # one that cannot be purged does not keep the others
+                purge = trash.purge(entry.id, older_than, partial(_report_deleted, context, deleted))
+            except DatasetRefusedError as error:  # must not block the purge of the other entries
                 problems.append(str(error))
                 continue
             purges.append(purge)
             problems += purge.errors
             freed += entry.allocated_bytes if purge.finished else 0
-            before += purge.deleted
-            job.progress.update(units=len(purges), deleted=before)
-        word = "stopped" if job.stop.is_set() else "partly" if problems else "purged"
-        told = _told(word, purges=purges)
+            deleted += purge.deleted
+            context.progress.update(units=len(purges), deleted=deleted)
+        code = "stopped" if context.stop.is_set() else "partly" if problems else "purged"
         state = ActionState.FAILED if problems and not freed else ActionState.DONE
-        return Outcome(state, word, "; ".join(problems[:3]) or None, freed, told.result)
+        return ActionOutcome(state, code, "; ".join(problems[:3]) or None, freed, _encoded(purges=purges))
 
-    def _trash(self, root: Root, job: Job) -> Trash:
-        return Trash(root, self._journal, self._in_use, read_owners(self._rootfs), job.stop)
+    def _trash(self, root: DatasetRoot, context: ActionContext) -> Trash:
+        return Trash(root, self._journal, self._find_uses, read_owners(self._rootfs), context.stop)
 
-    def _at(self, path: str, run: Callable[[Root], Outcome]) -> Outcome:
-        """Do something at a root that is opened for it. Whatever is refused there is the outcome."""
+    def _at(self, path: str, run: Callable[[DatasetRoot], ActionOutcome]) -> ActionOutcome:
+        """Call `run` with an open root. Refusals and errors become outcomes."""
         try:
             with self._roots.open(path) as root:
                 return run(root)
-        except RefusedError as error:
-            outcome = failed if error.reason is Reason.FAILED else refused
+        except DatasetRefusedError as error:
+            outcome = failed if error.reason is RefusalReason.FAILED else refused
             return outcome(error.reason.value, error.detail)
         except ValueError as error:
             return refused("malformed", str(error))
@@ -130,10 +129,13 @@ class DatasetActions:
             return failed("failed", str(error))
 
 
-def _count(job: Job, before: int, deleted: int) -> None:
-    job.progress["deleted"] = before + deleted
+def _report_deleted(context: ActionContext, deleted_before: int, deleted: int) -> None:
+    context.progress["deleted"] = deleted_before + deleted
 
 
-def _told(word: str, **result: object) -> Outcome:
-    encoded = {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in result.items()}
-    return Outcome(ActionState.DONE, word, result=encoded)
+def _done(code: str, **result: object) -> ActionOutcome:
+    return ActionOutcome(ActionState.DONE, code, result=_encoded(**result))
+
+
+def _encoded(**result: object) -> dict[str, msgspec.Raw]:
+    return {name: msgspec.Raw(msgspec.json.encode(value)) for name, value in result.items()}

@@ -1,6 +1,6 @@
-"""Takes actions and has them done: each kind on a thread of its own, one at a time, written down before and after.
+"""Runs actions: one thread per kind of action, one action at a time on each, with a journal line before and after.
 
-The last ones are remembered until whoever asked has read what became of them.
+The latest actions are kept in memory, so that the client can read their outcome.
 """
 
 from __future__ import annotations
@@ -11,181 +11,181 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from monitor.agent.actions.auth import RefusedError, check_times
-from monitor.agent.actions.outcome import Job, Outcome, failed, refused
-from monitor.agent.journal import Journal
+from monitor.agent.actions.auth import ActionRefusedError, check_validity
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, failed, refused
+from monitor.agent.journal import ActionJournal
 from monitor.base.clock import Clock
+from monitor.base.threads import spawn
 from monitor.facts.actions import Action, ActionFact, ActionRequest, ActionState
 
 log = logging.getLogger(__name__)
-REMEMBERED = 200
-MOST_WAITING = 50  # of one kind
-MOST_RESULT_BYTES = 64 << 20  # a scan may be large: the results of older actions are dropped
-INTENT = "action"
+MAX_REMEMBERED_ACTIONS = 200
+MAX_QUEUED_PER_KIND = 50
+MAX_RESULT_BYTES = 64 << 20  # a scan result may be large: beyond this, results of older actions are dropped
+JOURNAL_ACTION = "action"
 
-Handler = Callable[[Any, Job], Outcome]
-_Lane = queue.SimpleQueue[Callable[[], object]]
+ActionHandler = Callable[[Any, ActionContext], ActionOutcome]
+_TaskQueue = queue.SimpleQueue[Callable[[], object]]
 
 
-class BusyError(Exception):
-    """Too many actions of one kind are waiting."""
+class ActionQueueFullError(Exception):
+    """Too many actions of one kind are queued."""
 
 
 class NotStoppableError(Exception):
-    """There is no such action that runs and can be stopped."""
+    """The action is not running or cannot be stopped."""
 
 
-class Desk:
-    """Where actions are done. `handlers` has one for each type of action; `stoppable` those that can be stopped."""
+class ActionDispatcher:
+    """Queues and runs actions. `stoppable` are the kinds whose handlers react to the stop signal."""
 
     def __init__(
         self,
-        handlers: Mapping[type[Action], Handler],
+        handlers: Mapping[type[Action], ActionHandler],
         stoppable: frozenset[type[Action]],
-        journal: Journal,
+        journal: ActionJournal,
         clock: Clock = time,
     ) -> None:
-        """Read what was begun before a restart and never ended. Raise OSError if the journal cannot be read."""
+        """Mark actions that a restart interrupted. Raise OSError if the journal cannot be read."""
         self._handlers = handlers
         self._stoppable = stoppable
         self._journal = journal
         self._clock = clock
         self._facts: dict[str, ActionFact] = {}
-        self._jobs: dict[str, Job] = {}
-        self._first: list[Job] = []
-        self._lanes: dict[str, _Lane] = {}
+        self._contexts: dict[str, ActionContext] = {}  # of queued and running actions
+        self._startup_contexts: list[ActionContext] = []
+        self._queues: dict[str, _TaskQueue] = {}
         self._lock = threading.Lock()
         self._done: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
-        self._note_interrupted()
+        self._mark_interrupted()
 
     def submit(self, request: ActionRequest) -> ActionFact:
-        """Given a request that was let in, return its fact; it is done on another thread."""
         kind = kind_of(request.action)
-        job = Job()
+        context = ActionContext()
         with self._lock:
-            lane = self._lane(kind)
             fact = ActionFact(id=request.id, kind=kind, state=ActionState.RUNNING, started_at=self._clock.time())
             self._remember(fact)
-            self._jobs[request.id] = job
-            lane.put(lambda: self._do(request, job))
+            self._contexts[request.id] = context
+            self._queue(kind).put(lambda: self._run(request, context))
         return fact
 
     def check_room(self, action: Action) -> None:
-        """Raise BusyError if too many actions of this kind are waiting already."""
+        """Raise ActionQueueFullError if too many actions of this kind are queued."""
         kind = kind_of(action)
         with self._lock:
-            if self._lane(kind).qsize() >= MOST_WAITING:
-                raise BusyError(f"{MOST_WAITING} actions of the kind {kind} are waiting")
+            if self._queue(kind).qsize() >= MAX_QUEUED_PER_KIND:
+                raise ActionQueueFullError(f"{MAX_QUEUED_PER_KIND} actions of kind {kind} are queued")
 
-    def first(self, task: Callable[[Job], None], *kinds: type[Action]) -> None:
-        """Have something done before any action of these kinds."""
-        over, job = threading.Event(), Job()
+    def run_before(self, task: Callable[[ActionContext], None], *kinds: type[Action]) -> None:
+        """Run `task` before any action of these kinds."""
+        finished, context = threading.Event(), ActionContext()
 
         def run() -> None:
             try:
-                task(job)
-            except Exception:  # what could not be done first is no reason to do nothing ever after
-                log.exception("before the first action")
+                task(context)
+            except Exception:  # a failed start-up task must not block all later actions
+                log.exception("start-up task of actions failed")
             finally:
-                over.set()
+                finished.set()
 
         with self._lock:
-            self._first.append(job)
-            lane, *others = (self._lane(kind_of(kind)) for kind in kinds)
-            lane.put(run)
+            self._startup_contexts.append(context)
+            first, *others = (self._queue(kind_of(kind)) for kind in kinds)
+            first.put(run)
             for other in others:
-                other.put(over.wait)
+                other.put(finished.wait)
 
-    def fact(self, ident: str) -> ActionFact | None:
-        """Return what is known of an action, or None if it is not remembered."""
+    def fact(self, action_id: str) -> ActionFact | None:
+        """State of an action, or None if it is unknown."""
         with self._lock:
-            fact, job = self._facts.get(ident), self._jobs.get(ident)
-            return msgspec.structs.replace(fact, progress=dict(job.progress)) if fact and job else fact
+            fact, context = self._facts.get(action_id), self._contexts.get(action_id)
+            return msgspec.structs.replace(fact, progress=dict(context.progress)) if fact and context else fact
 
-    def stop(self, ident: str) -> ActionFact:
-        """Have an action end early. Raise NotStoppableError."""
+    def stop(self, action_id: str) -> ActionFact:
+        """Signal an action to stop early. Raise NotStoppableError."""
         with self._lock:
-            job, fact = self._jobs.get(ident), self._facts.get(ident)
+            context, fact = self._contexts.get(action_id), self._facts.get(action_id)
             kinds = {kind_of(action) for action in self._stoppable}
-            if job is None or fact is None or fact.kind not in kinds:
-                raise NotStoppableError(f"{ident} does not run, or cannot be stopped")
-            job.stop.set()
+            if context is None or fact is None or fact.kind not in kinds:
+                raise NotStoppableError(f"{action_id} is not running or cannot be stopped")
+            context.stop.set()
             return fact
 
     def stop_all(self) -> None:
-        """Have everything that can be stopped end early."""
+        """Signal all actions and start-up tasks to stop early."""
         with self._lock:
-            for job in (*self._first, *self._jobs.values()):
-                job.stop.set()
+            for context in (*self._startup_contexts, *self._contexts.values()):
+                context.stop.set()
 
     def counts(self) -> tuple[dict[str, int], dict[str, int], tuple[str, ...]]:
-        """Return what was done and what failed, as kind/outcome, and the ids of what runs."""
+        """Finished and failed actions by kind/outcome, and the ids of queued and running ones."""
         with self._lock:
-            return dict(self._done), dict(self._failed), tuple(self._jobs)
+            return dict(self._done), dict(self._failed), tuple(self._contexts)
 
-    def _lane(self, kind: str) -> _Lane:
-        if kind not in self._lanes:
-            lane: _Lane = queue.SimpleQueue()
-            threading.Thread(target=_drive, args=(lane,), name=f"act-{kind}", daemon=True).start()
-            self._lanes[kind] = lane
-        return self._lanes[kind]
+    def _queue(self, kind: str) -> _TaskQueue:
+        if kind not in self._queues:
+            tasks: _TaskQueue = queue.SimpleQueue()
+            spawn(f"act-{kind}", partial(_work, tasks))
+            self._queues[kind] = tasks
+        return self._queues[kind]
 
-    def _do(self, request: ActionRequest, job: Job) -> None:
-        outcome = self._outcome(request, job)
+    def _run(self, request: ActionRequest, context: ActionContext) -> None:
+        outcome = self._outcome(request, context)
         with self._lock:
             fact = self._facts[request.id]
             counter = self._failed if outcome.state is ActionState.FAILED else self._done
-            counter[f"{fact.kind}/{outcome.word}"] += 1
-            del self._jobs[request.id]
+            counter[f"{fact.kind}/{outcome.code}"] += 1
+            del self._contexts[request.id]
             self._remember(
                 msgspec.structs.replace(
                     fact,
                     state=outcome.state,
                     finished_at=self._clock.time(),
-                    outcome=outcome.word,
+                    outcome=outcome.code,
                     message=outcome.message,
                     freed_bytes=outcome.freed_bytes,
-                    progress=dict(job.progress),
+                    progress=dict(context.progress),
                     result=outcome.result,
                 )
             )
-        log.info("%s %s: %s %s", fact.kind, request.id, outcome.word, outcome.message or "")
+        log.info("%s %s: %s %s", fact.kind, request.id, outcome.code, outcome.message or "")
 
-    def _outcome(self, request: ActionRequest, job: Job) -> Outcome:
-        """Do an action, written down before and after. Whatever goes wrong is an outcome."""
+    def _outcome(self, request: ActionRequest, context: ActionContext) -> ActionOutcome:
+        """Perform an action, with a journal line before and after. Every failure is an outcome."""
         handler = self._handlers.get(type(request.action))
         if handler is None:
-            return refused("unsupported", "this agent does no such thing")
+            return refused("unsupported", "this agent does not support the action")
         try:
-            check_times(request, self._clock.time())  # it may have waited for long
-            ident = self._journal.intend(INTENT, _written(request))
-        except RefusedError as error:
+            check_validity(request, self._clock.time())  # it may have expired in the queue
+            intent_id = self._journal.intend(JOURNAL_ACTION, _journal_details(request))
+        except ActionRefusedError as error:
             return refused(error.reason, str(error))
         except OSError as error:
-            return failed("not-journaled", f"nothing was done, because the journal cannot be written: {error}")
+            return failed("not-journaled", f"not performed, because the journal cannot be written: {error}")
         try:
-            outcome = handler(request.action, job)
-        except Exception as error:  # a broken action is an outcome, never the end of its lane
-            log.exception("action %s", request.id)
+            outcome = handler(request.action, context)
+        except Exception as error:  # a handler that raises must not end the thread
+            log.exception("action %s failed", request.id)
             outcome = failed("failed", f"{type(error).__name__}: {error}")
         try:
-            self._journal.done(ident, outcome.word, {"state": outcome.state, "freed_bytes": outcome.freed_bytes})
+            self._journal.done(intent_id, outcome.code, {"state": outcome.state, "freed_bytes": outcome.freed_bytes})
         except OSError as error:
-            log.error("the outcome of %s cannot be written down: %s", request.id, error)
+            log.error("cannot write the outcome of %s to the journal: %s", request.id, error)
         return outcome
 
-    def _note_interrupted(self) -> None:
-        """Report what was begun before a restart as interrupted, and write that down."""
-        for line in self._journal.open():
-            if line.action != INTENT:
+    def _mark_interrupted(self) -> None:
+        """Record actions that were running when the agent ended as interrupted, in memory and in the journal."""
+        for line in self._journal.open_intents():
+            if line.action != JOURNAL_ACTION:
                 continue
             self._journal.done(line.id, "interrupted")
-            message = "the agent was stopped while it did this"
+            message = "the agent ended while the action was running"
             self._remember(
                 ActionFact(
                     id=str(line.what["id"]), kind=str(line.what["kind"]), state=ActionState.FAILED, started_at=line.at,
@@ -194,30 +194,30 @@ class Desk:
             )  # fmt: skip
 
     def _remember(self, fact: ActionFact) -> None:
-        """Keep a fact, and forget the oldest of those that ended."""
+        """Store a fact and drop the oldest finished ones over the limit."""
         self._facts.pop(fact.id, None)
         self._facts[fact.id] = fact
-        ended = [ident for ident in self._facts if ident not in self._jobs and ident != fact.id]
-        for ident in ended[: max(0, len(self._facts) - REMEMBERED)]:
-            del self._facts[ident]
+        finished = [action_id for action_id in self._facts if action_id not in self._contexts and action_id != fact.id]
+        for action_id in finished[: max(0, len(self._facts) - MAX_REMEMBERED_ACTIONS)]:
+            del self._facts[action_id]
         self._drop_results(fact.id)
 
-    def _drop_results(self, newest: str) -> None:
-        """Forget the oldest results if all of them together are too large."""
-        sizes = {ident: sum(map(len, fact.result.values())) for ident, fact in self._facts.items() if fact.result}
-        for ident, size in tuple(sizes.items()):
-            if sum(sizes.values()) <= MOST_RESULT_BYTES or ident == newest:
+    def _drop_results(self, newest_id: str) -> None:
+        """Drop the oldest results while all together are too large."""
+        sizes = {key: sum(map(len, fact.result.values())) for key, fact in self._facts.items() if fact.result}
+        for action_id, size in tuple(sizes.items()):
+            if sum(sizes.values()) <= MAX_RESULT_BYTES or action_id == newest_id:
                 return
-            self._facts[ident] = msgspec.structs.replace(self._facts[ident], result={})
-            sizes[ident] -= size
+            self._facts[action_id] = msgspec.structs.replace(self._facts[action_id], result={})
+            sizes[action_id] -= size
 
 
 def kind_of(action: Action | type[Action]) -> str:
-    """Return the word for a type of action, as it is on the wire."""
+    """Name of a kind of action on the wire."""
     return str(action.__struct_config__.tag)
 
 
-def _written(request: ActionRequest) -> dict[str, str]:
+def _journal_details(request: ActionRequest) -> dict[str, str]:
     return {
         "id": request.id,
         "kind": kind_of(request.action),
@@ -227,6 +227,6 @@ def _written(request: ActionRequest) -> dict[str, str]:
     }
 
 
-def _drive(lane: _Lane) -> None:
+def _work(tasks: _TaskQueue) -> None:
     while True:
-        lane.get()()
+        tasks.get()()

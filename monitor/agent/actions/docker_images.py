@@ -1,10 +1,10 @@
-"""Removing an image from Docker: name by name, never by force, and so that it can be put back until the last moment.
+"""Removes images from Docker: name by name, never with force, and reversible until the last step.
 
-Docker refuses to remove the last name of an image that a container uses, and removes any other name without a word. A
-container that is just being made counts only once it is registered. So the image is first given a name of ours in each
-of its repositories, which holds it (and its digests, which nobody could put back) while its own names go. After a
-pause in which whoever had looked up a name has registered his container, the containers are looked at again: if one
-uses the image, its names are put back; else our name goes as the last one, which Docker checks once more.
+Docker refuses to remove the last name of an image that a container uses, but removes any other name silently, and a
+container under construction counts only once it is registered. Therefore the image first gets a guard tag in each of
+its repositories, which holds it (and its digests, which could not be restored) while its own names are removed. After a
+pause, in which a container whose creation had already looked up a name becomes registered, the containers are read
+again: if one uses the image, its names are restored; otherwise the guard tags are removed, which Docker checks again.
 """
 
 from __future__ import annotations
@@ -14,92 +14,93 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from monitor.agent.actions.names import split
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.actions.runtime_images import Hold, Ledger, guarded
+from monitor.agent.actions.names import split_reference
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.actions.runtime_images import HoldJournal, ImageHold, remove_or_roll_back
 from monitor.agent.runtime.api import ConflictError, GoneError
 from monitor.agent.runtime.docker_json import decode
 from monitor.agent.runtime.unix_http import UnixHttp
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
-_TIMEOUT = 120.0  # removing 60 GB of small files takes its time
+_TIMEOUT_SECONDS = 120.0  # removing 60 GB of small files takes long
 
 
-class _Config(msgspec.Struct, rename="pascal"):
+class _DockerImageConfig(msgspec.Struct, rename="pascal"):
     labels: dict[str, str] | None = None
 
 
-class _Inspection(msgspec.Struct, rename="pascal"):
+class _ImageInspection(msgspec.Struct, rename="pascal"):
     """/images/{id}/json."""
 
     id: str
-    config: _Config | None = None
+    config: _DockerImageConfig | None = None
 
 
-class _Pruned(msgspec.Struct, rename="pascal"):
+class _BuildPruneReply(msgspec.Struct, rename="pascal"):
     """/build/prune."""
 
     space_reclaimed: int = 0
 
 
 class DockerImages:
-    """The images of one Docker engine, to be changed. `settle` waits until what was begun can be seen."""
+    """Write access to the images of one Docker engine. `settle` waits for container creations in progress."""
 
     def __init__(self, socket: str, settle: Callable[[], object]) -> None:
         self._socket = socket
         self._settle = settle
 
     def labels(self, image: ImageFact) -> dict[str, str]:
-        config = decode(self._send("GET", _path(image.id, "/json")), _Inspection).config
+        config = decode(self._send("GET", _path(image.id, "/json")), _ImageInspection).config
         return (config.labels if config else None) or {}
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
-        hold = Hold(runtime="docker", image_id=image.id, guard=guard, names=image.names)
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], holds: HoldJournal
+    ) -> str | ActionRefusal:
+        hold = ImageHold(runtime="docker", image_id=image.id, guard=guard, names=image.names)
 
-        def take_names() -> Refusal | None:
-            for held in _guards(hold):
-                self._tag(image.id, held)
+        def remove_names() -> ActionRefusal | None:
+            for tag in _guard_tags(hold):
+                self._tag(image.id, tag)
             for name in hold.names:
-                if self._id_of(name) == image.id:  # not if it has moved to another image meanwhile
+                if self._id_of(name) == image.id:  # not if it was moved to another image
                     self._untag(name)
             self._settle()
             return in_use() or self._remove_rest(image, hold)
 
-        return guarded(hold, ledger, take_names, self.put_back) or ""
+        return remove_or_roll_back(hold, holds, remove_names, self.restore_names) or ""
 
-    def put_back(self, hold: Hold) -> None:
+    def restore_names(self, hold: ImageHold) -> None:
         if self._id_of(hold.image_id) is None:
             return
         for name in hold.names:
-            if self._id_of(name) is None:  # else somebody has pulled it meanwhile
+            if self._id_of(name) is None:  # otherwise it was pulled again
                 self._tag(hold.image_id, name)
-        for held in _guards(hold):
-            self._untag(held)
+        for tag in _guard_tags(hold):
+            self._untag(tag)
 
     def prune_build_cache(self, unused_seconds: float) -> int:
-        """Remove build cache that nobody used for so long, and return how many bytes that freed."""
+        """Prune build cache that was not used for this time. Return the freed bytes."""
         filters = msgspec.json.encode({"unused-for": [f"{int(unused_seconds)}s"]}).decode()
         query = urlencode({"all": "1", "filters": filters})
-        return decode(self._send("POST", f"/build/prune?{query}"), _Pruned).space_reclaimed
+        return decode(self._send("POST", f"/build/prune?{query}"), _BuildPruneReply).space_reclaimed
 
-    def _remove_rest(self, image: ImageFact, hold: Hold) -> Refusal | None:
-        """Remove what still holds the image. The last of it Docker removes only if no container uses the image."""
-        guarded = {split(name)[0] for name in hold.names}
-        rest = [digest for digest in image.digests if split(digest)[0] not in guarded] + list(_guards(hold))
+    def _remove_rest(self, image: ImageFact, hold: ImageHold) -> ActionRefusal | None:
+        """Remove the remaining references. Docker removes the last one only if no container uses the image."""
+        guarded = {split_reference(name)[0] for name in hold.names}
+        rest = [digest for digest in image.digests if split_reference(digest)[0] not in guarded]
+        rest += _guard_tags(hold)
         try:
             for name in rest or [image.id]:
                 self._untag(name)
         except ConflictError as error:
-            return Refusal("in-use", str(error))
+            return ActionRefusal("in-use", str(error))
         return None
 
     def _id_of(self, name: str) -> str | None:
-        """Given a name or an id, return the id of the image, or None if there is none."""
+        """Id of the image with this name or id, or None."""
         try:
-            return decode(self._send("GET", _path(name, "/json")), _Inspection).id
+            return decode(self._send("GET", _path(name, "/json")), _ImageInspection).id
         except GoneError:
             return None
 
@@ -116,15 +117,15 @@ class DockerImages:
 
     def _send(self, method: str, target: str) -> bytes:
         with UnixHttp(self._socket) as http:
-            return http.send(method, target, _TIMEOUT)
+            return http.send(method, target, _TIMEOUT_SECONDS)
 
 
 def _path(name: str, rest: str) -> str:
     return f"/images/{quote(name, safe='/:@')}{rest}"
 
 
-def _guards(hold: Hold) -> tuple[str, ...]:
-    """Return our names for an image: one in each repository in which it has a tag."""
+def _guard_tags(hold: ImageHold) -> tuple[str, ...]:
+    """One guard tag for each repository in which the image has a tag."""
     repositories = dict.fromkeys(name.rpartition(":")[0] for name in hold.names)
     return tuple(f"{repository}:{hold.guard}" for repository in repositories)
 

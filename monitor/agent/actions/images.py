@@ -1,6 +1,6 @@
-"""Removing images and build cache: everything is looked at anew where it is, then one image goes, or stays.
+"""Removes images and build cache. The node's state is read again immediately before each removal.
 
-What cannot be known is a reason to leave an image alone. Nothing is removed through the filesystem, nothing by force.
+An image about which information is missing is kept. Nothing is removed through the filesystem or with force.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 
-from monitor.agent.actions.outcome import Outcome, Refusal, done, failed, refused
-from monitor.agent.actions.protect import asks_for_labels, in_use, labels_protect, refusal
-from monitor.agent.actions.runtime_images import Ledger, RuntimeImages
+from monitor.agent.actions.outcome import ActionOutcome, ActionRefusal, done, failed, refused
+from monitor.agent.actions.protect import has_label_pins, in_use_refusal, label_pin_refusal, removal_refusal
+from monitor.agent.actions.runtime_images import HoldJournal, RuntimeImages
 from monitor.agent.runtime import EngineError, NotServedError, Runtime, Runtimes
 from monitor.base.clock import Clock
 from monitor.facts import ContainerFact, ImageCacheFact, ImageFact
@@ -22,103 +22,102 @@ from monitor.facts.actions import PruneBuildCache, RemoveImage
 
 log = logging.getLogger(__name__)
 
-# How long a runtime may take between looking up the name of an image and having the container that was made of it.
-SETTLE = 2.0
-GUARD = "gpuwarden-"  # how the name begins under which an image is kept meanwhile
+# Longest time between a runtime's lookup of an image name and the registration of the container created from it.
+SETTLE_SECONDS = 2.0
+GUARD_PREFIX = "gpuwarden-"  # of the tag or lease that holds an image during its removal
 
-Remembered = Callable[[], tuple[ImageCacheFact, ...] | None]
+KnownImages = Callable[[], tuple[ImageCacheFact, ...] | None]
 
 
 class ImageActions:
-    """What is done to the images of a node. `remembered` is what the agent knows of when images were used."""
+    """Actions on the images of a node. `known_images` returns the collected images with their times of use."""
 
     def __init__(
         self,
         runtimes: Runtimes,
-        remembered: Remembered,
-        ledger: Ledger,
+        known_images: KnownImages,
+        holds: HoldJournal,
         rootfs: str = "/",
         clock: Clock = time,
-        settle: float = SETTLE,
+        settle: float = SETTLE_SECONDS,
     ) -> None:
         self._runtimes = runtimes
-        self._remembered = remembered
-        self._ledger = ledger
+        self._known_images = known_images
+        self._holds = holds
         self._rootfs = rootfs
         self._clock = clock
         self._settle = partial(time.sleep, settle)
-        self._left_behind = list(ledger.left_behind())
+        self._interrupted = list(holds.interrupted())
         self._images: dict[Runtime, RuntimeImages] = {}
 
-    def remove(self, action: RemoveImage) -> Outcome:
-        """Remove an image if nothing speaks against it now."""
+    def remove(self, action: RemoveImage) -> ActionOutcome:
+        """Remove an image unless something protects it."""
+        return self._on_runtime(action.runtime, lambda runtime: self._remove(runtime, action))
+
+    def prune_build_cache(self, action: PruneBuildCache) -> ActionOutcome:
+        """Prune Docker's build cache; other runtimes do not build images."""
+        return self._on_runtime(action.runtime, lambda runtime: self._prune(runtime, action))
+
+    def _on_runtime(self, name: str, work: Callable[[Runtime], ActionOutcome]) -> ActionOutcome:
         try:
-            runtime = self._runtime(action.runtime)
-            self._put_back(runtime)
-            return self._remove(runtime, action)
+            return work(self._runtime(name))
         except NotServedError as error:
             return refused("unknown", str(error))
         except EngineError as error:
             return failed("failed", str(error))
 
-    def prune_build_cache(self, action: PruneBuildCache) -> Outcome:
-        """Remove what builds left behind in Docker; other runtimes build nothing."""
-        from monitor.agent.actions.docker_images import DockerImages  # where there is no Docker, it is not paid for
+    def _prune(self, runtime: Runtime, action: PruneBuildCache) -> ActionOutcome:
+        if runtime.name != "docker":
+            return refused("unsupported", f"{runtime.name} has no build cache")
+        from monitor.agent.actions.docker_images import DockerImages  # not loaded on nodes without Docker
 
-        try:
-            runtime = self._runtime(action.runtime)
-            if runtime.name != "docker":
-                return refused("unsupported", f"{runtime.name} has no build cache")
-            freed = DockerImages(runtime.socket, self._settle).prune_build_cache(action.unused_seconds)
-        except NotServedError as error:
-            return refused("unknown", str(error))
-        except EngineError as error:
-            return failed("failed", str(error))
+        freed = DockerImages(runtime.socket, self._settle).prune_build_cache(action.unused_seconds)
         return done("removed", freed_bytes=freed)
 
-    def put_back_left_behind(self) -> None:
-        """Put back the names that an agent which died had taken from images, on runtimes that answer now."""
-        for name in {hold.runtime for _, hold in self._left_behind}:
+    def restore_interrupted(self) -> None:
+        """Restore image names that an agent removed before it was killed, on runtimes that respond."""
+        for name in {hold.runtime for _, hold in self._interrupted}:
             try:
-                self._put_back(self._runtime(name))
-            except (EngineError, NotServedError) as error:  # tried again before the next image is removed there
-                log.warning("names of images could not be put back: %s", error)
+                self._restore_names(self._runtime(name))
+            except (EngineError, NotServedError) as error:  # retried before the next removal on that runtime
+                log.warning("cannot restore image names on %s: %s", name, error)
 
-    def _put_back(self, runtime: Runtime) -> None:
-        for entry in [entry for entry in self._left_behind if entry[1].runtime == runtime.name]:
-            ident, hold = entry
-            self._images_of(runtime).put_back(hold)
-            self._ledger.end(ident, "put-back")
-            self._left_behind.remove(entry)
+    def _restore_names(self, runtime: Runtime) -> None:
+        for entry in [entry for entry in self._interrupted if entry[1].runtime == runtime.name]:
+            intent_id, hold = entry
+            self._images_of(runtime).restore_names(hold)
+            self._holds.end(intent_id, "put-back")
+            self._interrupted.remove(entry)
 
-    def _remove(self, runtime: Runtime, action: RemoveImage) -> Outcome:
-        image, containers = _look(runtime, action.image_id)
-        against = refusal(action, image, self._seen(action), containers, self._clock.time())
-        if against is not None or image is None:
-            return (against or Refusal("gone", action.image_id)).outcome()
+    def _remove(self, runtime: Runtime, action: RemoveImage) -> ActionOutcome:
+        self._restore_names(runtime)
+        image, containers = _read(runtime, action.image_id)
+        refusal = removal_refusal(action, image, self._history(action), containers, self._clock.time())
+        if refusal is not None or image is None:
+            return (refusal or ActionRefusal("gone", action.image_id)).outcome()
         images = self._images_of(runtime)
-        if asks_for_labels(action) and (pinned := labels_protect(images.labels(image), action)):
+        if has_label_pins(action) and (pinned := label_pin_refusal(images.labels(image), action)):
             return pinned.outcome()
+        free_before = self._free_bytes(runtime)
+        guard = f"{GUARD_PREFIX}{uuid.uuid4().hex[:12]}"
+        removed = images.remove(image, guard, lambda: self._in_use(action, image), self._holds)
+        if isinstance(removed, ActionRefusal):
+            return removed.outcome()
         free = self._free_bytes(runtime)
-        said = images.remove(image, f"{GUARD}{uuid.uuid4().hex[:12]}", lambda: self._used(action, image), self._ledger)
-        if isinstance(said, Refusal):
-            return said.outcome()
-        after = self._free_bytes(runtime)
-        freed = max(0, after - free) if free is not None and after is not None else None
-        return done("removed", said or None, freed)
+        freed = max(0, free - free_before) if free is not None and free_before is not None else None
+        return done("removed", removed or None, freed)
 
-    def _used(self, action: RemoveImage, image: ImageFact) -> Refusal | None:
-        return in_use(action, image, self._runtime(action.runtime).containers(), self._clock.time())
+    def _in_use(self, action: RemoveImage, image: ImageFact) -> ActionRefusal | None:
+        return in_use_refusal(action, image, self._runtime(action.runtime).containers(), self._clock.time())
 
-    def _seen(self, action: RemoveImage) -> ImageFact | None:
-        caches = self._remembered() or ()
+    def _history(self, action: RemoveImage) -> ImageFact | None:
+        caches = self._known_images() or ()
         images = (image for cache in caches if cache.runtime == action.runtime for image in cache.images)
         return next((image for image in images if image.id == action.image_id), None)
 
     def _runtime(self, name: str) -> Runtime:
-        """Return a runtime by its name. One that speaks CRI says its name only when it is asked something."""
-        present = self._runtimes.present()
-        for runtime in present:
+        """Find a runtime by name. A CRI runtime reports its name only after the first call."""
+        for runtime in self._runtimes.present():
             if runtime.name not in (name, "cri"):
                 continue
             if runtime.name == "cri":
@@ -129,12 +128,12 @@ class ImageActions:
 
     def _images_of(self, runtime: Runtime) -> RuntimeImages:
         if runtime not in self._images:
-            self._images = {runtime: self._make(runtime)}  # one that was replaced is not kept
+            self._images = {runtime: self._connect(runtime)}  # drops that of a replaced runtime
         return self._images[runtime]
 
-    def _make(self, runtime: Runtime) -> RuntimeImages:
+    def _connect(self, runtime: Runtime) -> RuntimeImages:
         if runtime.name == "docker":
-            from monitor.agent.actions.docker_images import DockerImages  # where there is no Docker, it is not paid for
+            from monitor.agent.actions.docker_images import DockerImages  # not loaded on nodes without Docker
 
             return DockerImages(runtime.socket, self._settle)
         from monitor.agent.actions.cri_images import CriImages  # grpc costs 13 MiB
@@ -142,7 +141,7 @@ class ImageActions:
         return CriImages(runtime.socket, runtime.name, self._settle)
 
     def _free_bytes(self, runtime: Runtime) -> int | None:
-        """Return how much room there is on the disk of a runtime, or None if that cannot be told."""
+        """Free space on the disk of a runtime, or None if unknown."""
         if runtime.root is None:
             return None
         try:
@@ -152,7 +151,7 @@ class ImageActions:
         return disk.f_bfree * disk.f_frsize
 
 
-def _look(runtime: Runtime, image_id: str) -> tuple[ImageFact | None, tuple[ContainerFact, ...]]:
-    """Ask a runtime for an image and, after that, for all containers: who starts one in between is seen."""
+def _read(runtime: Runtime, image_id: str) -> tuple[ImageFact | None, tuple[ContainerFact, ...]]:
+    """Read an image and then all containers: in this order, a container started in between is seen."""
     image = next((image for image in runtime.images().images if image.id == image_id), None)
     return image, runtime.containers()

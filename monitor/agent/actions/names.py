@@ -1,7 +1,4 @@
-"""Names of images: the many ways in which one is written, made comparable. Pure.
-
-busybox, docker.io/library/busybox and index.docker.io/library/busybox:latest are one image; a name may end in a digest.
-"""
+"""Normalization of image references: busybox, docker.io/library/busybox and busybox:latest are the same image."""
 
 from __future__ import annotations
 
@@ -9,69 +6,68 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 _HEX = frozenset("0123456789abcdef")
-_ID_LENGTH = 64
+_ID_CHARS = 64
 _HUB, _OFFICIAL = "docker.io/", "docker.io/library/"
-LABEL = "label:"  # how a pin by label begins: label:keep, label:team=nlp
+LABEL_PREFIX = "label:"  # of pins by label: label:keep, label:team=nlp
 
 
-def keys(name: str) -> frozenset[str]:
-    """Given a name, a name with a digest, or an id, return what it is known by. Equal images share one of these."""
-    if _is_id(name):
-        return frozenset({f"sha256:{name.removeprefix('sha256:')}"})
-    repository, tag, digest = split(name)
-    found = {digest, f"{repository}@{digest}"} if digest else set()
-    if tag or not digest:
-        found.add(f"{repository}:{tag or 'latest'}")
-    return frozenset(found)
+def reference_keys(*names: str) -> frozenset[str]:
+    """Normalized keys of references and image ids. References to the same image share at least one key."""
+    return frozenset(key for name in names for key in _keys(name))
 
 
-def all_keys(names: Iterable[str]) -> frozenset[str]:
-    """Given names, return what they are known by."""
-    return frozenset(key for name in names for key in keys(name))
-
-
-def split(name: str) -> tuple[str, str | None, str | None]:
-    """Given a name, return its repository in full, its tag and its digest, where it has them."""
+def split_reference(name: str) -> tuple[str, str | None, str | None]:
+    """Fully qualified repository, tag and digest of a reference."""
     plain, _, digest = name.partition("@")
     path, colon, tag = plain.rpartition(":")
-    if not colon or "/" in tag:  # the colon of a registry's port
+    if not colon or "/" in tag:  # the colon belongs to the registry's port
         path, tag = plain, ""
-    return _in_full(path), tag or None, digest or None
+    return _qualified(path), tag or None, digest or None
 
 
-def pinned_by(names: Iterable[str], pins: Iterable[str]) -> str | None:
-    """Given all names of an image and patterns, return the first pattern that one of its names matches, or None.
+def matching_pin(names: Iterable[str], pins: Iterable[str]) -> str | None:
+    """The first pin that matches one of an image's names, or None.
 
-    A pattern is held against a name as it is, in full, as short as it may be written, and without its tag.
+    A pin is matched against the name as given, fully qualified, in its shortest form, and without its tag.
     """
-    written = {form for name in names for form in _forms(name)}
-    patterns = (pin for pin in pins if not pin.startswith(LABEL))
-    return next((pin for pin in patterns if any(fnmatchcase(form, pin) for form in written)), None)
+    spellings = {spelling for name in names for spelling in _spellings(name)}
+    patterns = (pin for pin in pins if not pin.startswith(LABEL_PREFIX))
+    return next((pin for pin in patterns if any(fnmatchcase(spelling, pin) for spelling in spellings)), None)
 
 
-def labelled(labels: dict[str, str], pins: Iterable[str]) -> str | None:
-    """Given the labels of an image and pins, return the first pin by label that holds, or None."""
+def matching_label_pin(labels: dict[str, str], pins: Iterable[str]) -> str | None:
+    """The first pin by label that matches an image's labels, or None."""
     for pin in pins:
-        if not pin.startswith(LABEL):
+        if not pin.startswith(LABEL_PREFIX):
             continue
-        key, equals, value = pin.removeprefix(LABEL).partition("=")
+        key, equals, value = pin.removeprefix(LABEL_PREFIX).partition("=")
         if key in labels and (not equals or fnmatchcase(labels[key], value)):
             return pin
     return None
 
 
-def is_sandbox(name: str) -> bool:
-    """Return whether a name looks like that of the image pods are held together by: without it none starts."""
-    last = split(name)[0].rpartition("/")[2]
+def is_sandbox_image(name: str) -> bool:
+    """Whether a name looks like the pause image, without which no pod starts."""
+    last = split_reference(name)[0].rpartition("/")[2]
     return "pause" in last or last == "pod-infrastructure"
+
+
+def _keys(name: str) -> set[str]:
+    if _is_id(name):
+        return {f"sha256:{name.removeprefix('sha256:')}"}
+    repository, tag, digest = split_reference(name)
+    keys = {digest, f"{repository}@{digest}"} if digest else set()
+    if tag or not digest:
+        keys.add(f"{repository}:{tag or 'latest'}")
+    return keys
 
 
 def _is_id(name: str) -> bool:
     digits = name.removeprefix("sha256:")
-    return len(digits) == _ID_LENGTH and _HEX.issuperset(digits)
+    return len(digits) == _ID_CHARS and _HEX.issuperset(digits)
 
 
-def _in_full(path: str) -> str:
+def _qualified(path: str) -> str:
     first, slash, rest = path.partition("/")
     if not slash:
         return _OFFICIAL + path
@@ -81,12 +77,12 @@ def _in_full(path: str) -> str:
     return path if is_host else _HUB + path
 
 
-def _forms(name: str) -> Iterable[str]:
+def _spellings(name: str) -> Iterable[str]:
     yield name
     if _is_id(name):
         yield name.removeprefix("sha256:")
         return
-    for key in (*keys(name), split(name)[0]):
+    for key in (*_keys(name), split_reference(name)[0]):
         for prefix in (_OFFICIAL, _HUB, ""):
             if key.startswith(prefix):
                 yield key.removeprefix(prefix)

@@ -1,4 +1,4 @@
-"""What an action returns, and what it is given while it runs."""
+"""Results of an action, and the context it runs in."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from monitor.facts.actions import ActionState
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How an action ended. `word` is what programs go by, `message` is for people."""
+class ActionOutcome:
+    """Result of an action. `code` is machine-readable, `message` is for people."""
 
     state: ActionState
-    word: str
+    code: str
     message: str | None = None
     freed_bytes: int | None = None
     result: dict[str, msgspec.Raw] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why something is left alone."""
+class ActionRefusal:
+    """Why a target is left unchanged."""
 
-    word: str
+    code: str
     detail: str
 
-    def outcome(self) -> Outcome:
-        return Outcome(ActionState.REFUSED, self.word, self.detail)
+    def outcome(self) -> ActionOutcome:
+        return refused(self.code, self.detail)
 
 
 @dataclass(frozen=True)
-class Job:
-    """One action at work: where it says how far it is, and sees that it should stop."""
+class ActionContext:
+    """Stop signal and progress counters of a running action."""
 
     stop: threading.Event = field(default_factory=threading.Event)
     progress: dict[str, int] = field(default_factory=dict)
 
 
-def done(word: str, message: str | None = None, freed_bytes: int | None = None) -> Outcome:
-    """Return that it was done."""
-    return Outcome(ActionState.DONE, word, message, freed_bytes)
+def done(code: str, message: str | None = None, freed_bytes: int | None = None) -> ActionOutcome:
+    """Outcome of an action that succeeded."""
+    return ActionOutcome(ActionState.DONE, code, message, freed_bytes)
 
 
-def refused(word: str, message: str) -> Outcome:
-    """Return that it was not begun, because something speaks against it."""
-    return Outcome(ActionState.REFUSED, word, message)
+def refused(code: str, message: str) -> ActionOutcome:
+    """Outcome of an action that was not started because a check failed."""
+    return ActionOutcome(ActionState.REFUSED, code, message)
 
 
-def failed(word: str, message: str) -> Outcome:
-    """Return that it was tried and did not work."""
-    return Outcome(ActionState.FAILED, word, message)
+def failed(code: str, message: str) -> ActionOutcome:
+    """Outcome of an action that was attempted and failed."""
+    return ActionOutcome(ActionState.FAILED, code, message)

@@ -1,4 +1,4 @@
-"""What removing an image has in common on all runtimes: what is held meanwhile, and where that is written down."""
+"""Image removal common to all runtimes: the interface, and the journal of images that are held during removal."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Protocol
 
 import msgspec
 
-from monitor.agent.actions.outcome import Refusal
-from monitor.agent.journal import Journal
+from monitor.agent.actions.outcome import ActionRefusal
+from monitor.agent.journal import ActionJournal
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.facts import ImageFact
 
-HOLD = "hold-image"  # how the journal calls it
+HOLD_ACTION = "hold-image"  # in the journal
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One of containerd's records of an image, as it has to be made again."""
+class ContainerdImageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One of containerd's records of an image, with all fields needed to create it again."""
 
     name: str
     media_type: str
@@ -26,82 +26,80 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
 
 
-class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """An image whose names are being removed, with all that it takes to put them back.
+class ImageHold(msgspec.Struct, frozen=True, kw_only=True):
+    """An image whose names are being removed, with everything needed to restore them.
 
-    `guard` is what holds the image meanwhile: a tag in Docker, a lease in containerd.
+    `guard` holds the image in the meantime: a tag in Docker, a lease in containerd.
     """
 
     runtime: str
     image_id: str
     guard: str
     names: tuple[str, ...] = ()
-    records: tuple[Record, ...] = ()
+    records: tuple[ContainerdImageRecord, ...] = ()
 
     @property
     def digests(self) -> frozenset[str]:
-        """Return the content that the records are of."""
         return frozenset(record.digest for record in self.records)
 
 
 class RuntimeImages(Protocol):
-    """The images of one runtime, to be changed. Each method raises EngineError."""
+    """Write access to the images of one runtime. Each method raises EngineError."""
 
     def labels(self, image: ImageFact) -> dict[str, str]:
-        """Return the labels that whoever built the image gave it."""
+        """Labels from the image's configuration."""
         ...
 
     def remove(
-        self, image: ImageFact, guard: str, in_use: Callable[[], Refusal | None], ledger: Ledger
-    ) -> str | Refusal:
-        """Remove an image, all its names. Return what is worth saying about it, or of whom it turned out to be used."""
+        self, image: ImageFact, guard: str, in_use: Callable[[], ActionRefusal | None], holds: HoldJournal
+    ) -> str | ActionRefusal:
+        """Remove an image with all its names. Return a remark, which may be empty, or why it was kept."""
         ...
 
-    def put_back(self, hold: Hold) -> None:
-        """Put back the names of an image, as far as that is still to be done."""
+    def restore_names(self, hold: ImageHold) -> None:
+        """Restore those names of an image that are missing."""
         ...
 
 
-class Ledger:
-    """What is held, on the disk: an agent that dies in the middle puts the names back when it is started again."""
+class HoldJournal:
+    """Held images on disk: after a crash in the middle of a removal, the next agent restores the names."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: ActionJournal) -> None:
         self._journal = journal
 
-    def begin(self, hold: Hold) -> str:
-        """Write down what is about to be held, and return by which id to end it. Raise OSError."""
-        return self._journal.intend(HOLD, {"hold": msgspec.json.encode(hold).decode()})
+    def begin(self, hold: ImageHold) -> str:
+        """Record a hold and return the id to end it with. Raise OSError."""
+        return self._journal.intend(HOLD_ACTION, {"hold": msgspec.json.encode(hold).decode()})
 
-    def end(self, ident: str, outcome: str) -> None:
-        """Write down that nothing is held any more."""
-        self._journal.done(ident, outcome)
+    def end(self, intent_id: str, outcome: str) -> None:
+        self._journal.done(intent_id, outcome)
 
-    def left_behind(self) -> tuple[tuple[str, Hold], ...]:
-        """Return what an agent that died was holding, with the id of each."""
+    def interrupted(self) -> tuple[tuple[str, ImageHold], ...]:
+        """Holds of an agent that was killed, with their ids."""
         return tuple(
-            (line.id, msgspec.json.decode(str(line.what["hold"]), type=Hold))
-            for line in self._journal.open()
-            if line.action == HOLD
+            (line.id, msgspec.json.decode(str(line.what["hold"]), type=ImageHold))
+            for line in self._journal.open_intents()
+            if line.action == HOLD_ACTION
         )
 
 
-def guarded(
-    hold: Hold,
-    ledger: Ledger,
-    take_names: Callable[[], Refusal | None],
-    put_back: Callable[[Hold], None],
-) -> Refusal | None:
-    """Do what takes the names of an image, and undo it if that fails or somebody turns out to need the image."""
-    ident = ledger.begin(hold)
+def remove_or_roll_back(
+    hold: ImageHold,
+    holds: HoldJournal,
+    remove_names: Callable[[], ActionRefusal | None],
+    restore_names: Callable[[ImageHold], None],
+) -> ActionRefusal | None:
+    """Remove the names of an image, and restore them if that fails or the image turns out to be in use."""
+    intent_id = holds.begin(hold)
     try:
-        refusal = take_names()
+        refusal = remove_names()
     except BaseException:
-        put_back(hold)
-        ledger.end(ident, "put-back")
+        restore_names(hold)
+        holds.end(intent_id, "put-back")
         raise
     if refusal is not None:
-        put_back(hold)
-    ledger.end(ident, "put-back" if refusal else "removed")
+        restore_names(hold)
+    holds.end(intent_id, "put-back" if refusal else "removed")
     return refusal
 
 

@@ -1,7 +1,6 @@
-"""Datasets on one node: reads what is there, moves units into a trash, brings them back, deletes them for good.
+"""Datasets on one node: scans units, moves them to a trash, restores them, and purges them.
 
-Everything below an allow-listed root is reached by directory file descriptors, one name at a time: no symbolic link is
-followed, no mount is crossed, and no `..` is ever opened. Which unit goes is decided elsewhere; what is refused here is
-refused because the disk no longer is what the plan says.
-May import: monitor.facts, monitor.agent.{act,guard,mountinfo,clock}, msgspec.
+Everything below an allow-listed root is opened through directory file descriptors, one path component at a time: no
+symbolic link is followed, no mount is crossed, and `..` is never opened. Which units are removed is decided elsewhere;
+a refusal here means that the disk differs from the plan.
 """

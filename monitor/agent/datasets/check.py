@@ -1,4 +1,4 @@
-"""Whether a unit still is what the plan saw, asked right before it is moved."""
+"""Checks, immediately before a unit is moved, that it still matches the plan."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import stat
 import threading
 from dataclasses import dataclass
 
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Root
-from monitor.agent.datasets.scan import Scan, Unit
-from monitor.agent.datasets.survey import InUse, places_of, used_by
-from monitor.agent.datasets.tree import Directory, OtherMountError, Tree
-from monitor.agent.datasets.units import TRASH
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.root_scan import FindUses, locations_of, uses_at
+from monitor.agent.datasets.roots import DatasetRoot
+from monitor.agent.datasets.scan import ScanUnit, UnitScan
+from monitor.agent.datasets.tree import Directory, DirectoryTree, OtherMountError
+from monitor.agent.datasets.units import TRASH_DIRECTORY
 from monitor.facts.datasets import UseFact, path_bytes, path_text
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What the plan knew of a unit: `newest` is the newest of its times. `path` is as facts have it."""
+class PlannedUnit:
+    """A unit as planned: `path` is escaped as in facts, `newest` is the newest of its times."""
 
     path: str
     device: int
@@ -28,80 +28,85 @@ class Planned:
     newest: float
 
 
-def split(path: str) -> list[str]:
-    """Given the text of a path relative to a root, return its names. Raise RefusedError unless it stays inside."""
+def split_path(path: str) -> list[str]:
+    """Components of an escaped path relative to a root. Raise DatasetRefusedError unless it stays below the root."""
     try:
         names = os.fsdecode(path_bytes(path)).split("/")
     except ValueError as error:
-        raise RefusedError(Reason.BAD_PATH, str(error)) from error
-    if any(name in ("", ".", "..") or "\0" in name for name in names) or names[0] == TRASH:
-        raise RefusedError(Reason.BAD_PATH, f"not the path of a unit: {path!r}")
+        raise DatasetRefusedError(RefusalReason.BAD_PATH, str(error)) from error
+    if any(name in ("", ".", "..") or "\0" in name for name in names) or names[0] == TRASH_DIRECTORY:
+        raise DatasetRefusedError(RefusalReason.BAD_PATH, f"not the path of a unit: {path!r}")
     return names
 
 
-def enter_parent(tree: Tree, path: str) -> Directory:
-    """Given a unit's path, return the directory it is in, or was. Raise RefusedError if that cannot be entered."""
-    here = tree.top
-    for name in split(path)[:-1]:
+def enter_parent(tree: DirectoryTree, path: str) -> Directory:
+    """Parent directory of a unit. Raise DatasetRefusedError if it cannot be opened."""
+    directory = tree.top
+    for name in split_path(path)[:-1]:
         try:
-            here = tree.enter(here, name)[0]
+            directory = tree.enter(directory, name)[0]
         except OSError as error:
-            raise _refusal(error, path_text(os.fsencode(here.below(name)))) from error
-    return here
+            raise _refusal(error, path_text(os.fsencode(directory.below(name)))) from error
+    return directory
 
 
 def check_unchanged(
-    tree: Tree, root: Root, parent: Directory, planned: Planned, in_use: InUse, stop: threading.Event
-) -> tuple[Unit, os.stat_result]:
-    """Return the unit as it is now. Raise RefusedError if it is another one, was used or pinned since, or is in use."""
+    tree: DirectoryTree,
+    root: DatasetRoot,
+    parent: Directory,
+    planned: PlannedUnit,
+    find_uses: FindUses,
+    stop: threading.Event,
+) -> tuple[ScanUnit, os.stat_result]:
+    """The unit as it is now. Raise DatasetRefusedError if it was replaced, used or pinned since, or is in use."""
     unit = _find(tree, parent, planned)
-    Scan(tree, Pace(None, stop), stop).run([unit])
-    tally, found = unit.tally, unit.stat
-    if tally.errors.count:
-        raise RefusedError(Reason.UNREADABLE, "; ".join(tally.errors.first))
-    if unit.unread or found is None:
-        raise RefusedError(Reason.FAILED, "stopped before it was read whole")
-    if (found.st_dev, found.st_ino) != (planned.device, planned.inode):
-        raise RefusedError(Reason.CHANGED, f"{planned.path} was replaced while it was read")
-    if tally.pinned:
-        raise RefusedError(Reason.PINNED, f"{planned.path} has a .keep")
-    if max(tally.mtime, tally.ctime, tally.atime or 0.0) > planned.newest:
-        raise RefusedError(Reason.CHANGED, f"{planned.path} was changed or read since it was planned")
-    users = users_of(root, path_bytes(planned.path), in_use)
-    if users:
-        raise RefusedError(Reason.IN_USE, f"{planned.path} is used: {users[0]}")
-    return unit, found
+    UnitScan(tree, ScanRateLimiter(None, stop), stop).run([unit])
+    totals, status = unit.totals, unit.stat
+    if totals.errors.count:
+        raise DatasetRefusedError(RefusalReason.UNREADABLE, "; ".join(totals.errors.first))
+    if unit.unread or status is None:
+        raise DatasetRefusedError(RefusalReason.FAILED, "stopped before it was read completely")
+    if (status.st_dev, status.st_ino) != (planned.device, planned.inode):
+        raise DatasetRefusedError(RefusalReason.CHANGED, f"{planned.path} was replaced while it was read")
+    if totals.pinned:
+        raise DatasetRefusedError(RefusalReason.PINNED, f"{planned.path} contains a .keep file")
+    if max(totals.mtime, totals.ctime, totals.atime or 0.0) > planned.newest:
+        raise DatasetRefusedError(RefusalReason.CHANGED, f"{planned.path} was changed or read since it was planned")
+    uses = uses_of(root, path_bytes(planned.path), find_uses)
+    if uses:
+        raise DatasetRefusedError(RefusalReason.IN_USE, f"{planned.path} is in use: {uses[0]}")
+    return unit, status
 
 
-def users_of(root: Root, path: bytes, in_use: InUse) -> tuple[UseFact, ...]:
-    """Given a path relative to a root, return who uses that: somebody unknown if it cannot be told."""
-    places = places_of(root, path)
+def uses_of(root: DatasetRoot, path: bytes, find_uses: FindUses) -> tuple[UseFact, ...]:
+    """Uses of a path relative to a root: a use of kind `unknown` if they cannot be determined."""
+    locations = locations_of(root, path)
     try:
-        return used_by(places, in_use(places))
+        return uses_at(locations, find_uses(locations))
     except OSError:
         return (UseFact(how="unknown"),)
 
 
-def _find(tree: Tree, parent: Directory, planned: Planned) -> Unit:
-    name = split(planned.path)[-1]
+def _find(tree: DirectoryTree, parent: Directory, planned: PlannedUnit) -> ScanUnit:
+    name = split_path(planned.path)[-1]
     try:
         with tree.at(parent) as descriptor:
-            found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     except FileNotFoundError as error:
-        raise RefusedError(Reason.GONE, f"{planned.path} is gone") from error
+        raise DatasetRefusedError(RefusalReason.GONE, f"{planned.path} is gone") from error
     except OSError as error:
-        raise RefusedError(Reason.UNREADABLE, f"{planned.path}: {error.strerror}") from error
-    if (found.st_dev, found.st_ino) != (planned.device, planned.inode):
-        raise RefusedError(Reason.CHANGED, f"{planned.path} is not the one that was planned")
-    return Unit(parent, name, stat.S_ISDIR(found.st_mode))
+        raise DatasetRefusedError(RefusalReason.UNREADABLE, f"{planned.path}: {error.strerror}") from error
+    if (status.st_dev, status.st_ino) != (planned.device, planned.inode):
+        raise DatasetRefusedError(RefusalReason.CHANGED, f"{planned.path} is not the one that was planned")
+    return ScanUnit(parent, name, stat.S_ISDIR(status.st_mode))
 
 
-def _refusal(error: OSError, where: str) -> RefusedError:
+def _refusal(error: OSError, path: str) -> DatasetRefusedError:
     if isinstance(error, FileNotFoundError):
-        hint = "make it (mkdir -p) with the owner it had, and try again"
-        return RefusedError(Reason.PARENT_GONE, f"the directory {where} is gone: {hint}")
+        hint = "create it (mkdir -p) with its former owner and try again"
+        return DatasetRefusedError(RefusalReason.PARENT_GONE, f"the directory {path} is gone: {hint}")
     if isinstance(error, OtherMountError):
-        return RefusedError(Reason.OTHER_MOUNT, f"{where}: {error.strerror}")
+        return DatasetRefusedError(RefusalReason.OTHER_MOUNT, f"{path}: {error.strerror}")
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return RefusedError(Reason.SYMLINK, f"{where} is a symbolic link or not a directory")
-    return RefusedError(Reason.FAILED, f"{where}: {error.strerror}")
+        return DatasetRefusedError(RefusalReason.SYMLINK, f"{path} is a symbolic link or not a directory")
+    return DatasetRefusedError(RefusalReason.FAILED, f"{path}: {error.strerror}")

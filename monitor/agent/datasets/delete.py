@@ -1,6 +1,6 @@
-"""Deletes a tree for good: by directory descriptors only, across no mount, however deep it is.
+"""Deletes a directory tree of any depth, through directory descriptors only and without crossing mounts.
 
-It can be stopped, or killed, at any moment and be called again. What cannot be deleted is reported and left.
+A deletion can be stopped or killed at any time and run again. Entries that cannot be deleted are reported and kept.
 """
 
 from __future__ import annotations
@@ -13,103 +13,104 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.tally import Errors
-from monitor.agent.datasets.tree import Directory, Tree, exists
+from monitor.agent.datasets.totals import PathErrors
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
 
-_CHUNK = 256
-# What unlink says of a directory: Linux the first, POSIX the second.
+Progress = Callable[[int], None]  # called with the number of deleted entries
+_CHUNK_ITEMS = 256
+# Errors of unlink on a directory: of Linux and of POSIX.
 _IS_DIRECTORY = (errno.EISDIR, errno.EPERM)
-# What rmdir says when something is left in there, which was reported when it could not be deleted.
+# Errors of rmdir while an entry is left, which was reported when it could not be deleted.
 _NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 
 
 @dataclass
-class Deleted:
-    """How far a deletion came. `finished` when nothing is left."""
+class DeletionResult:
+    """Progress of a deletion; `finished` if nothing is left."""
 
     entries: int = 0
     finished: bool = False
     stopped: bool = False
-    errors: Errors = field(default_factory=Errors)
+    errors: PathErrors = field(default_factory=PathErrors)
 
 
 @dataclass
-class _Level:
-    """A directory that is being emptied, and the directories in it that are still to be."""
+class _PendingDirectory:
+    """A directory whose files are deleted, and its subdirectories still to be deleted."""
 
     directory: Directory
-    inner: list[str]
+    subdirectories: list[str]
 
 
 class Deletion:
-    """One deletion of what has a name in a directory. `run` it once."""
+    """Deletes one entry of a directory. `run` it once."""
 
-    def __init__(self, tree: Tree, stop: threading.Event, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(self, tree: DirectoryTree, stop: threading.Event, progress: Progress | None = None) -> None:
         self._tree = tree
         self._stop = stop
         self._progress = progress
-        self._done = Deleted()
+        self._result = DeletionResult()
 
-    def run(self, parent: Directory, name: str) -> Deleted:
-        """Delete it, a directory with all that is in it. What is not there is deleted already."""
+    def run(self, parent: Directory, name: str) -> DeletionResult:
+        """Delete an entry, a directory with all its contents. A missing entry counts as deleted."""
         if not self._unlink(parent, name):
             self._delete_directories(parent, name)
-        self._done.stopped = self._stop.is_set()
+        self._result.stopped = self._stop.is_set()
         with self._tree.at(parent) as descriptor:
-            self._done.finished = not exists(name, descriptor)
-        return self._done
+            self._result.finished = not exists(name, descriptor)
+        return self._result
 
     def _delete_directories(self, parent: Directory, name: str) -> None:
-        """Work down and up again on a list of levels: trees are deeper than the interpreter may recurse."""
-        levels: list[_Level] = []
-        self._enter(parent, name, levels)
-        while levels and not self._stop.is_set():
-            level = levels[-1]
-            if level.inner:
-                self._enter(level.directory, level.inner.pop(), levels)
+        """Delete depth-first with an explicit stack: trees can be deeper than Python's recursion limit."""
+        stack: list[_PendingDirectory] = []
+        self._enter(parent, name, stack)
+        while stack and not self._stop.is_set():
+            pending = stack[-1]
+            if pending.subdirectories:
+                self._enter(pending.directory, pending.subdirectories.pop(), stack)
             else:
-                levels.pop()
-                self._remove(level.directory)
+                stack.pop()
+                self._remove(pending.directory)
 
-    def _enter(self, parent: Directory, name: str, levels: list[_Level]) -> None:
-        """Open a directory, delete the files in it, and put it in line with the directories in it."""
+    def _enter(self, parent: Directory, name: str, stack: list[_PendingDirectory]) -> None:
+        """Open a directory, delete its files, and push it with its subdirectories."""
         try:
             directory = self._tree.enter(parent, name)[0]
-            levels.append(_Level(directory, self._empty(directory)))
+            stack.append(_PendingDirectory(directory, self._delete_files(directory)))
         except FileNotFoundError:
             return
         except OSError as error:
-            # Another mount, no permission, or swapped for a link: a link goes like any file.
+            # Another mount, no permission, or replaced by a link, which is deleted like a file.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP) or not self._unlink(parent, name):
-                self._done.errors.add(parent.below(name), error)
+                self._result.errors.add(parent.below(name), error)
 
-    def _empty(self, directory: Directory) -> list[str]:
-        """Delete the files of a directory and return the names of the directories in it."""
-        inner: list[str] = []
+    def _delete_files(self, directory: Directory) -> list[str]:
+        """Delete the files of a directory and return the names of its subdirectories."""
+        subdirectories: list[str] = []
         with self._tree.at(directory) as descriptor, os.scandir(descriptor) as entries:
             while not self._stop.is_set():
-                chunk = list(itertools.islice(entries, _CHUNK))
-                inner += [
+                chunk = list(itertools.islice(entries, _CHUNK_ITEMS))
+                subdirectories += [
                     entry.name
                     for entry in chunk
                     if entry.is_dir(follow_symlinks=False) or not self._unlink_at(descriptor, directory, entry.name)
                 ]
                 if self._progress is not None:
-                    self._progress(self._done.entries)
-                if len(chunk) < _CHUNK:
+                    self._progress(self._result.entries)
+                if len(chunk) < _CHUNK_ITEMS:
                     break
-        return inner
+        return subdirectories
 
     def _unlink(self, parent: Directory, name: str) -> bool:
         try:
             with self._tree.at(parent) as descriptor:
                 return self._unlink_at(descriptor, parent, name)
         except OSError as error:
-            self._done.errors.add(parent.below(name), error)
+            self._result.errors.add(parent.below(name), error)
             return True
 
     def _unlink_at(self, descriptor: int, parent: Directory, name: str) -> bool:
-        """Delete a file. Return False if it is a directory; report what cannot be deleted."""
+        """Delete a file, or report why it cannot be deleted. Return False if it is a directory."""
         try:
             os.unlink(name, dir_fd=descriptor)
         except FileNotFoundError:
@@ -117,27 +118,26 @@ class Deletion:
         except OSError as error:
             if error.errno in _IS_DIRECTORY and _is_directory(name, descriptor):
                 return False
-            self._done.errors.add(parent.below(name), error)
+            self._result.errors.add(parent.below(name), error)
             return True
-        self._done.entries += 1
+        self._result.entries += 1
         return True
 
     def _remove(self, directory: Directory) -> None:
-        """Remove a directory that was emptied."""
         if directory.parent is None:
             raise ValueError("a root is never removed")
         self._tree.release(directory)
-        known = self._done.errors.count
+        errors_before = self._result.errors.count
         try:
             with self._tree.at(directory.parent) as descriptor:
                 os.rmdir(directory.name, dir_fd=descriptor)
         except FileNotFoundError:
             return
         except OSError as error:
-            if not (error.errno in _NOT_EMPTY and known):
-                self._done.errors.add(directory.path(), error)
+            if not (error.errno in _NOT_EMPTY and errors_before):
+                self._result.errors.add(directory.path(), error)
             return
-        self._done.entries += 1
+        self._result.entries += 1
 
 
 def _is_directory(name: str, descriptor: int) -> bool:

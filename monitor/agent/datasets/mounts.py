@@ -1,6 +1,6 @@
-"""Which mount a descriptor is on, and where a path lies inside its filesystem, whoever looks at it.
+"""Mounts of file descriptors, and locations of paths inside filesystems.
 
-A dataset has another path in every container. What is the same for all is its place: filesystem, and path in there.
+A dataset has a different path in each container. Its location, a filesystem and a path in it, is the same for all.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import NamedTuple
 from monitor.agent.mountinfo import MountPoint
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
-_FDINFO_SIZE = 4096
+_FDINFO_BYTES = 4096
 
 
-class Place(NamedTuple):
-    """A path inside a filesystem. `filesystem` is its device number, or for a network one also its server."""
+class FsLocation(NamedTuple):
+    """A path inside a filesystem, which is identified by its device number or, on a network, also by its server."""
 
     filesystem: bytes
     path: bytes
 
 
-class SeenMount(NamedTuple):
-    """One line of a mountinfo. `id` is what /proc/<pid>/fdinfo calls it."""
+class MountEntry(NamedTuple):
+    """One line of mountinfo. `id` is the mnt_id in /proc/<pid>/fdinfo."""
 
     id: int
     options: frozenset[bytes]
     mount: MountPoint
 
-    def places(self, path: bytes) -> Iterator[Place]:
-        """Given a path relative to the mount point, yield the places that it may be.
+    def locations(self, path: bytes) -> Iterator[FsLocation]:
+        """Possible locations of a path relative to the mount point.
 
-        A directory of an export can be mounted by itself: its device number need not be that of the whole export,
+        A directory of an export can be mounted by itself: its device number may differ from that of the whole export,
         but the server's name for it is the same.
         """
         mount = self.mount
-        yield Place(mount.number, join(mount.root, path))
+        yield FsLocation(mount.number, join_path(mount.root, path))
         server, colon, exported = mount.source.partition(b":/")
         if mount.is_network and colon:
-            yield Place(server, join(b"/" + exported, join(mount.root, path)))
+            yield FsLocation(server, join_path(b"/" + exported, join_path(mount.root, path)))
 
 
-def join(base: bytes, path: bytes) -> bytes:
-    """Given an absolute path and one relative to it, return both as one, without a slash at its end."""
+def join_path(base: bytes, path: bytes) -> bytes:
+    """Join an absolute and a relative path, without a trailing slash."""
     return b"/" + b"/".join(part for part in (base.strip(b"/"), path.strip(b"/")) if part)
 
 
-def parse(raw: bytes) -> Iterator[SeenMount]:
-    """Given a mountinfo, yield all of it. Skip lines that are no mount."""
+def parse_mountinfo(raw: bytes) -> Iterator[MountEntry]:
+    """All mounts in a mountinfo. Malformed lines are skipped."""
     for line in raw.split(b"\n"):
         head, _, tail = line.partition(b" - ")
         fields, rest = head.split(b" "), tail.split(b" ")
@@ -58,41 +58,41 @@ def parse(raw: bytes) -> Iterator[SeenMount]:
         options = frozenset(fields[5].split(b",")) | frozenset(rest[2].split(b",") if len(rest) > 2 else ())
         root, point, source = (_unescape(field) for field in (fields[3], fields[4], rest[1]))
         mount = MountPoint(fields[2], root, point, rest[0], source, b"ro" in options)
-        yield SeenMount(int(fields[0]), options, mount)
+        yield MountEntry(int(fields[0]), options, mount)
 
 
-def read(path: str) -> tuple[SeenMount, ...]:
-    """Given the path of a mountinfo, return its mounts. Raise OSError."""
+def read_mountinfo(path: str) -> tuple[MountEntry, ...]:
+    """All mounts in a mountinfo file. Raise OSError."""
     with open(path, "rb") as file:
-        return tuple(parse(file.read()))
+        return tuple(parse_mountinfo(file.read()))
 
 
 def mount_id(proc: str, descriptor: int) -> int:
-    """Given an open descriptor of ours, return the id of the mount it was opened through. Raise OSError.
+    """Id of the mount through which a descriptor of this process was opened. Raise OSError.
 
-    This also tells bind mounts of one filesystem apart, which st_dev does not, and cannot be raced: it speaks of the
-    descriptor, not of a path.
+    Unlike st_dev it distinguishes bind mounts of one filesystem, and it is free of races: it belongs to the descriptor,
+    not to a path.
     """
     file = os.open(f"{proc}/self/fdinfo/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return parse_mount_id(os.read(file, _FDINFO_SIZE))
+        return parse_mount_id(os.read(file, _FDINFO_BYTES))
     finally:
         os.close(file)
 
 
 def parse_mount_id(raw: bytes) -> int:
-    """Given an fdinfo, return the id of the mount in it. Raise OSError if it has none."""
+    """The mnt_id in an fdinfo. Raise OSError if it is missing."""
     _, _, rest = raw.partition(b"mnt_id:")
-    ident = rest.split(None, 1)[:1]
-    if not ident or not ident[0].isdigit():
-        raise OSError("this kernel does not say which mount a descriptor is on")
-    return int(ident[0])
+    digits = rest.split(None, 1)[:1]
+    if not digits or not digits[0].isdigit():
+        raise OSError("this kernel does not report the mount of a descriptor")
+    return int(digits[0])
 
 
-def by_id(mounts: Iterable[SeenMount], ident: int) -> SeenMount | None:
-    """Return the mount with that id, or None."""
+def find_mount(mounts: Iterable[MountEntry], ident: int) -> MountEntry | None:
+    """The mount with this id, or None."""
     return next((mount for mount in mounts if mount.id == ident), None)
 
 
 def _unescape(field: bytes) -> bytes:
-    return _ESCAPED.sub(lambda found: bytes([int(found[1], 8) & 0xFF]), field)
+    return _ESCAPED.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), field)

@@ -1,7 +1,7 @@
-"""What a process refers to: open and mapped files, working directories, roots, its executable.
+"""Files that a process refers to: open and mapped files, working directories, roots and its executable.
 
-The kernel shows each as a path in the mount namespace it was opened in. That need not be where its process is now, and
-the mount may have been taken away lazily; so the id of the mount is read too where the kernel tells it.
+The kernel shows each as a path in the mount namespace in which it was opened. The process may have left that namespace
+since, and the mount may have been detached lazily; therefore the mount id is read as well where the kernel reports it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from monitor.agent.datasets.mounts import mount_id, parse_mount_id
 
-GONE = (FileNotFoundError, ProcessLookupError)
+PROCESS_GONE = (FileNotFoundError, ProcessLookupError)
 
 
-class Reference(NamedTuple):
-    """How a process refers to which path. `mount` is None where the kernel does not tell it.
+class FileReference(NamedTuple):
+    """A path that a process refers to. `mount` is None where the kernel does not report it.
 
-    `device` is the device number, read only when no namespace has a mount of that id.
+    `device` is the device number, set only if no known namespace has the mount.
     """
 
     how: str
@@ -27,22 +27,22 @@ class Reference(NamedTuple):
     device: bytes | None = None
 
 
-def references(proc: str, pid: int, known: Container[int]) -> Iterator[Reference]:
-    """Given a process and the ids of the mounts of all namespaces, yield what it refers to. Raise OSError."""
+def file_references(proc: str, pid: int, known_mounts: Container[int]) -> Iterator[FileReference]:
+    """All references of a process; `known_mounts` are the mount ids of all namespaces. Raise OSError."""
     base = f"{proc}/{pid}"
     threads = os.listdir(f"{base}/task")
-    yield from _directories(base, threads, known)
+    yield from _directories(base, threads, known_mounts)
     exe = _target(f"{base}/exe")
     if exe is not None:
-        yield Reference("exe", exe)
-    # When its first thread has ended, a process's files are only found with the others.
+        yield FileReference("exe", exe)
+    # After the main thread has ended, files are only visible in the other threads.
     for table in [f"{base}/task/{thread}" for thread in threads] if _is_zombie(base) else [base]:
-        yield from _open_files(table, known)
+        yield from _open_files(table, known_mounts)
         yield from _maps(f"{table}/maps")
 
 
-def _directories(base: str, threads: list[str], known: Container[int]) -> Iterator[Reference]:
-    """Yield working directories and roots: a thread can have its own."""
+def _directories(base: str, threads: list[str], known_mounts: Container[int]) -> Iterator[FileReference]:
+    """Working directories and roots of all threads: each thread can have its own."""
     for how in ("cwd", "root"):
         links = {_target(f"{base}/task/{thread}/{how}"): f"{base}/task/{thread}/{how}" for thread in threads}
         for path, link in links.items():
@@ -50,45 +50,46 @@ def _directories(base: str, threads: list[str], known: Container[int]) -> Iterat
                 continue
             try:
                 descriptor = os.open(link, os.O_PATH | os.O_CLOEXEC)
-            except GONE:
+            except PROCESS_GONE:
                 continue
             try:
                 mount = mount_id("/proc", descriptor)
             finally:
                 os.close(descriptor)
-            yield Reference(how, path, mount, None if mount in known else _device(link))
+            yield FileReference(how, path, mount, None if mount in known_mounts else _device(link))
 
 
-def _open_files(table: str, known: Container[int]) -> Iterator[Reference]:
-    for number in _listed(f"{table}/fd"):
-        path = _target(f"{table}/fd/{number}")
+def _open_files(table: str, known_mounts: Container[int]) -> Iterator[FileReference]:
+    for number in _list_directory(f"{table}/fd"):
+        link = f"{table}/fd/{number}"
+        path = _target(link)
         if path is None:
             continue
         try:
             with open(f"{table}/fdinfo/{number}", "rb", buffering=0) as file:
                 mount = parse_mount_id(file.read())
-            yield Reference("open", path, mount, None if mount in known else _device(f"{table}/fd/{number}"))
-        except GONE:
-            continue  # closed meanwhile
+            yield FileReference("open", path, mount, None if mount in known_mounts else _device(link))
+        except PROCESS_GONE:
+            continue  # closed in the meantime
 
 
-def _maps(path: str) -> Iterator[Reference]:
+def _maps(path: str) -> Iterator[FileReference]:
     try:
         with open(path, "rb") as file:
             mapped = {line[line.index(b"/") :].rstrip(b"\n") for line in file if b"/" in line}
-    except GONE:
+    except PROCESS_GONE:
         return
     for name in mapped:
-        yield Reference("map", name)
-        if b"\\012" in name:  # a newline in a name, or just what it looks like
-            yield Reference("map", name.replace(b"\\012", b"\n"))
+        yield FileReference("map", name)
+        if b"\\012" in name:  # an escaped newline, or these four characters
+            yield FileReference("map", name.replace(b"\\012", b"\n"))
 
 
 def _target(link: str) -> bytes | None:
-    """Return the path a link of /proc shows, or None: closed meanwhile, a socket, or a kernel thread's."""
+    """Target of a link in /proc, or None if it was closed, is a socket, or belongs to a kernel thread."""
     try:
         target = os.readlink(os.fsencode(link))
-    except GONE:
+    except PROCESS_GONE:
         return None
     return target if target.startswith(b"/") else None
 
@@ -96,16 +97,16 @@ def _target(link: str) -> bytes | None:
 def _device(link: str) -> bytes | None:
     try:
         device = os.stat(link).st_dev
-    except GONE:
+    except PROCESS_GONE:
         return None
     return b"%d:%d" % (os.major(device), os.minor(device))
 
 
-def is_over(proc: str, pid: int) -> bool:
-    """Return whether a process has ended, so that its files may have been closed while they were listed."""
+def has_ended(proc: str, pid: int) -> bool:
+    """Whether a process has ended, in which case its files may have been closed while they were listed."""
     try:
         return _is_zombie(f"{proc}/{pid}")
-    except GONE:
+    except PROCESS_GONE:
         return True
 
 
@@ -114,8 +115,8 @@ def _is_zombie(base: str) -> bool:
         return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
 
 
-def _listed(path: str) -> list[str]:
+def _list_directory(path: str) -> list[str]:
     try:
         return os.listdir(path)
-    except GONE:
+    except PROCESS_GONE:
         return []

@@ -1,4 +1,4 @@
-"""The directories below which datasets may be read and moved: those in the settings, and nothing else."""
+"""The allow-listed directories below which datasets may be read and moved."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from monitor.agent.datasets.mounts import Place, by_id, mount_id, read
-from monitor.agent.datasets.refused import Reason, RefusedError
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.mounts import FsLocation, find_mount, mount_id, read_mountinfo
 from monitor.agent.mountinfo import host_path
 from monitor.facts.datasets import path_text
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OPEN_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_ATIME = frozenset((b"noatime", b"ro"))
 
 
 @dataclass(frozen=True)
-class Root:
-    """An open root. `path` is the node's name for it, `places` where it lies in its filesystem."""
+class DatasetRoot:
+    """An open root. `path` is its path on the node, `locations` where it is in its filesystem."""
 
     path: str
     descriptor: int
     device: int
     mount: int
-    places: tuple[Place, ...]
+    locations: tuple[FsLocation, ...]
     atime_usable: bool | None
     read_only: bool
     proc: str
 
     @property
     def text(self) -> str:
-        """The path as it is written in facts."""
+        """The path, escaped as in facts."""
         return path_text(os.fsencode(self.path))
 
 
-class Roots:
-    """The allow-list. `rootfs` is where the agent sees the node's own root."""
+class DatasetRoots:
+    """The allow-list. `rootfs` is the path under which the agent sees the node's root."""
 
     def __init__(self, allowed: Sequence[str], rootfs: str = "", proc: str = "/proc") -> None:
         for path in allowed:
@@ -45,44 +45,44 @@ class Roots:
                 raise ValueError(
                     f"a dataset root must be an absolute path below /, without `..` or doubled /: {path!r}"
                 )
-        for one in allowed:
-            if any(other.startswith(one + "/") for other in allowed):
-                raise ValueError(f"a dataset root must not lie inside another: below {one!r}")
+        for path in allowed:
+            if any(other.startswith(path + "/") for other in allowed):
+                raise ValueError(f"a dataset root must not lie inside another: below {path!r}")
         self._allowed = tuple(allowed)
         self._rootfs = rootfs
         self._proc = proc
 
     @contextlib.contextmanager
-    def open(self, path: str) -> Iterator[Root]:
-        """Given one of the allow-listed paths, give it open. Raise RefusedError for others, and at a link."""
+    def open(self, path: str) -> Iterator[DatasetRoot]:
+        """Open an allow-listed path. Raise DatasetRefusedError for any other path, and for symbolic links."""
         if path not in self._allowed:
-            raise RefusedError(Reason.NOT_A_ROOT, f"{path!r} is not among the dataset roots")
-        seen = host_path(self._rootfs, os.fsencode(path))
-        descriptor = _open_from_top(seen)
+            raise DatasetRefusedError(RefusalReason.NOT_A_ROOT, f"{path!r} is not among the dataset roots")
+        agent_path = host_path(self._rootfs, os.fsencode(path))
+        descriptor = _open_from_top(agent_path)
         try:
-            yield self._describe(path, seen, descriptor)
+            yield self._describe(path, agent_path, descriptor)
         finally:
             os.close(descriptor)
 
-    def _describe(self, path: str, seen: bytes, descriptor: int) -> Root:
+    def _describe(self, path: str, agent_path: bytes, descriptor: int) -> DatasetRoot:
         ident = mount_id(self._proc, descriptor)
-        mount = by_id(read(f"{self._proc}/self/mountinfo"), ident)
+        mount = find_mount(read_mountinfo(f"{self._proc}/self/mountinfo"), ident)
         if mount is None:
-            raise RefusedError(Reason.OTHER_MOUNT, f"{path!r} is on a mount that was just taken away")
+            raise DatasetRefusedError(RefusalReason.OTHER_MOUNT, f"{path!r} was unmounted while it was opened")
         point = mount.mount.point.rstrip(b"/")
-        if seen != point and not seen.startswith(point + b"/"):
-            raise RefusedError(Reason.OTHER_MOUNT, f"{path!r} was mounted over while it was opened")
+        if agent_path != point and not agent_path.startswith(point + b"/"):
+            raise DatasetRefusedError(RefusalReason.OTHER_MOUNT, f"{path!r} was mounted over while it was opened")
         usable = None if mount.mount.is_network else True
         device = os.fstat(descriptor).st_dev
-        places = [*mount.places(seen.removeprefix(point))]
-        # Some filesystems (btrfs) call a file's device by another number than mountinfo does.
-        places.append(Place(b"%d:%d" % (os.major(device), os.minor(device)), places[0].path))
-        return Root(
+        locations = [*mount.locations(agent_path.removeprefix(point))]
+        # Some filesystems (btrfs) report another device number for files than for mounts.
+        locations.append(FsLocation(b"%d:%d" % (os.major(device), os.minor(device)), locations[0].path))
+        return DatasetRoot(
             path=path,
             descriptor=descriptor,
             device=device,
             mount=ident,
-            places=tuple(dict.fromkeys(places)),
+            locations=tuple(dict.fromkeys(locations)),
             atime_usable=False if mount.options & _NO_ATIME else usable,
             read_only=mount.mount.read_only,
             proc=self._proc,
@@ -90,24 +90,24 @@ class Roots:
 
 
 def _open_from_top(path: bytes) -> int:
-    """Given an absolute path, open it one name after the other. Raise RefusedError at a symbolic link."""
-    descriptor = os.open("/", DIRECTORY)
+    """Open an absolute path one component at a time. Raise DatasetRefusedError for symbolic links."""
+    descriptor = os.open("/", OPEN_DIRECTORY_FLAGS)
     for name in path.strip(b"/").split(b"/"):
         try:
-            inner = os.open(name, DIRECTORY, dir_fd=descriptor)
+            child = os.open(name, OPEN_DIRECTORY_FLAGS, dir_fd=descriptor)
         except OSError as error:
             raise _refusal(error, path, name) from error
         finally:
             os.close(descriptor)
-        descriptor = inner
+        descriptor = child
     return descriptor
 
 
-def _refusal(error: OSError, path: bytes, name: bytes) -> RefusedError:
-    where = f"{path_text(name)!r} in {path_text(path)!r}"
-    # O_DIRECTORY with O_NOFOLLOW on a link: the kernel says "not a directory".
+def _refusal(error: OSError, path: bytes, name: bytes) -> DatasetRefusedError:
+    component = f"{path_text(name)!r} in {path_text(path)!r}"
+    # For O_DIRECTORY with O_NOFOLLOW on a link, the kernel returns ENOTDIR.
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
-        return RefusedError(Reason.SYMLINK, f"{where} is a symbolic link or not a directory")
+        return DatasetRefusedError(RefusalReason.SYMLINK, f"{component} is a symbolic link or not a directory")
     if error.errno == errno.ENOENT:
-        return RefusedError(Reason.GONE, f"{where} does not exist")
-    return RefusedError(Reason.FAILED, f"{where}: {error.strerror}")
+        return DatasetRefusedError(RefusalReason.GONE, f"{component} does not exist")
+    return DatasetRefusedError(RefusalReason.FAILED, f"{component}: {error.strerror}")

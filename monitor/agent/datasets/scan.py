@@ -1,8 +1,7 @@
-"""Reads units in parallel: sums per unit, nothing per file.
+"""Reads units in parallel and adds up their totals.
 
-One thread is the quickest as long as the kernel answers out of its cache, because threads of one interpreter then only
-wait for each other. On a disk or a server they wait for that instead, and more of them read more: a thread is added
-while those that are there mostly wait.
+While the kernel answers from its cache, one thread is fastest, because threads of one interpreter only wait for each
+other. On a disk or a server they wait for I/O: a thread is added while the existing ones are mostly idle.
 """
 
 from __future__ import annotations
@@ -17,28 +16,29 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.tally import KEEP, Links, Tally
-from monitor.agent.datasets.tree import Directory, Tree, exists
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.totals import KEEP_FILE, HardLinks, UnitTotals
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
+from monitor.base.threads import spawn
 
-_CHUNK = 256
-_LOOK_SECONDS = 0.1
-_MOSTLY_WAITING = 0.5
+_CHUNK_ITEMS = 256
+_POLL_SECONDS = 0.1
+_BUSY_RATIO = 0.5
 _STOP_SECONDS = 2.0
-# Swapped for something else between being listed and being opened.
+# Replaced by something else between listing and opening.
 _REPLACED = (errno.ENOTDIR, errno.ELOOP)
 
 
 @dataclass(eq=False)
-class Unit:
-    """One unit to be read: a name in a directory. `stat` is that of the unit itself, once it was seen."""
+class ScanUnit:
+    """A unit to be read: a name in a directory. `stat` is that of the unit itself, once it was read."""
 
     parent: Directory
     name: str
     is_dir: bool
-    tally: Tally = field(default_factory=Tally)
+    totals: UnitTotals = field(default_factory=UnitTotals)
     stat: os.stat_result | None = None
-    unread: int = 1  # directories of it that were found and not yet read
+    unread: int = 1  # directories that were found but not yet read
 
     @property
     def path(self) -> str:
@@ -46,190 +46,188 @@ class Unit:
 
 
 @dataclass
-class _Found:
-    """Directories that were found in one and wait to be read."""
+class _PendingDirectories:
+    """Subdirectories of one directory that are still to be read."""
 
-    unit: Unit
+    unit: ScanUnit
     parent: Directory
     names: list[str]
 
 
-class Scan:
+class UnitScan:
     """One scan of some units. `run` it once."""
 
-    def __init__(self, tree: Tree, pace: Pace, stop: threading.Event, threads: int = 8) -> None:
+    def __init__(self, tree: DirectoryTree, limiter: ScanRateLimiter, stop: threading.Event, threads: int = 8) -> None:
         self._tree = tree
-        self._pace = pace
+        self._limiter = limiter
         self._stop = stop
-        self._threads = threads
-        self._links = Links()
+        self._max_threads = threads
+        self._links = HardLinks()
         self._changed = threading.Condition()
-        self._found: list[_Found] = []
+        self._pending: list[_PendingDirectories] = []
         self._reading = 0
-        self._over = threading.Event()  # nothing is left, or a thread broke
-        self._workers: list[_Worker] = []
+        self._ended = threading.Event()  # nothing is left, or a thread failed
+        self._workers: list[_ScanWorker] = []
 
-    def run(self, units: Iterable[Unit], progress: Callable[[int], None] | None = None) -> None:
-        """Given units, fill in what they add up to. Those that `stop` kept from being read whole have `unread` left.
+    def run(self, units: Iterable[ScanUnit], progress: Callable[[int], None] | None = None) -> None:
+        """Fill in the totals of units. If the scan was stopped, incomplete units have `unread` above 0.
 
-        `progress` is told, by the calling thread, how many entries were seen. Raise what a thread raised.
+        `progress` is called on this thread with the number of entries read. Raise what a worker thread raised.
         """
-        self._found = [_Found(unit, unit.parent, [unit.name]) for unit in units][::-1]  # the last one is taken first
-        if not self._found:
+        self._pending = [_PendingDirectories(unit, unit.parent, [unit.name]) for unit in units][::-1]  # a stack
+        if not self._pending:
             return
         try:
             self._add_worker()
-            seen = _Load(time.monotonic(), 0.0)
-            while not self._over.wait(_LOOK_SECONDS) and not self._stop.is_set():
+            sample = _CpuSample(time.monotonic(), 0.0)
+            while not self._ended.wait(_POLL_SECONDS) and not self._stop.is_set():
                 if progress is not None:
                     progress(self.entries)
-                seen = self._add_worker_if_they_wait(seen)
+                sample = self._add_worker_if_idle(sample)
         finally:
-            self._end()
+            self._join_workers()
         for worker in self._workers:
             if worker.error is not None:
                 raise worker.error
 
     @property
     def entries(self) -> int:
-        """How many entries were seen so far."""
+        """Number of entries read so far."""
         return sum(worker.entries for worker in self._workers)
 
     def end(self) -> None:
-        """Let no thread begin anything more."""
-        self._over.set()
+        """Let no worker start another directory."""
+        self._ended.set()
         with self._changed:
             self._changed.notify_all()
 
     def leave(self) -> None:
-        """Say that a thread is through."""
+        """Release the tree at the end of a worker."""
         self._tree.leave()
 
-    def _end(self) -> None:
-        """Wait for the threads. One that hangs on a dead server is left behind: it cannot be ended."""
+    def _join_workers(self) -> None:
+        """Wait for the workers. One that hangs on a dead server cannot be interrupted and is abandoned."""
         self.end()
         deadline = time.monotonic() + _STOP_SECONDS
         for worker in self._workers:
             worker.thread.join(max(0.0, deadline - time.monotonic()))
 
     def _add_worker(self) -> None:
-        worker = _Worker(self)
         self._tree.join()
-        worker.thread.start()
-        self._workers.append(worker)
+        self._workers.append(_ScanWorker(self))
 
-    def _add_worker_if_they_wait(self, before: _Load) -> _Load:
-        now = _Load(time.monotonic(), sum(_active_seconds(worker.thread) for worker in self._workers))
-        active = (now.active - before.active) / (now.at - before.at)
-        if active < _MOSTLY_WAITING and not self._pace.limits and len(self._workers) < self._threads:
+    def _add_worker_if_idle(self, before: _CpuSample) -> _CpuSample:
+        now = _CpuSample(time.monotonic(), sum(_cpu_seconds(worker.thread) for worker in self._workers))
+        busy = (now.cpu_seconds - before.cpu_seconds) / (now.at - before.at)
+        if busy < _BUSY_RATIO and not self._limiter.is_limited and len(self._workers) < self._max_threads:
             self._add_worker()
         return now
 
-    def next(self) -> tuple[Unit, Directory, str] | None:
-        """Return what to read next, waiting for it. Return None at the end."""
+    def next(self) -> tuple[ScanUnit, Directory, str] | None:
+        """Wait for the next directory to read. None at the end."""
         with self._changed:
-            while not self._found and not self._over.is_set():
+            while not self._pending and not self._ended.is_set():
                 self._changed.wait()
-            if self._over.is_set() or self._stop.is_set():
+            if self._ended.is_set() or self._stop.is_set():
                 return None
             self._reading += 1
-            last = self._found[-1]
+            last = self._pending[-1]
             name = last.names.pop()
             if not last.names:
-                self._found.pop()
+                self._pending.pop()
             return last.unit, last.parent, name
 
-    def read(self, unit: Unit, parent: Directory, name: str) -> Tally:
-        """Read one directory (or the file that is the unit), and put in line the directories that are in it."""
-        tally = Tally()
-        found: _Found | None = None
-        whole = True
+    def read(self, unit: ScanUnit, parent: Directory, name: str) -> UnitTotals:
+        """Read one directory, or the file that is the unit, and queue its subdirectories."""
+        totals = UnitTotals()
+        subdirectories: _PendingDirectories | None = None
+        complete = True
         try:
             if unit.is_dir:
-                found, whole = self._read_directory(unit, parent, name, tally)
+                subdirectories, complete = self._read_directory(unit, parent, name, totals)
             else:
-                self._read_file(unit, tally)
+                self._read_file(unit, totals)
         except FileNotFoundError as error:
             if parent is unit.parent:
-                tally.errors.add(parent.below(name), error)
+                totals.errors.add(parent.below(name), error)
         except OSError as error:
             if error.errno in _REPLACED:
-                error = OSError(error.errno, "replaced by something else while it was read")
-            tally.errors.add(parent.below(name), error)
+                error = OSError(error.errno, "replaced while it was read")
+            totals.errors.add(parent.below(name), error)
         with self._changed:
-            unit.tally.merge(tally)
-            unit.unread += (len(found.names) if found else 0) - (1 if whole else 0)
-            if found is not None and found.names:
-                self._found.append(found)
+            unit.totals.merge(totals)
+            unit.unread += (len(subdirectories.names) if subdirectories else 0) - (1 if complete else 0)
+            if subdirectories is not None and subdirectories.names:
+                self._pending.append(subdirectories)
                 self._changed.notify_all()
             self._reading -= 1
-            nothing_left = not self._found and not self._reading
+            nothing_left = not self._pending and not self._reading
         if nothing_left:
             self.end()
-        return tally
+        return totals
 
-    def _read_directory(self, unit: Unit, parent: Directory, name: str, tally: Tally) -> tuple[_Found, bool]:
+    def _read_directory(
+        self, unit: ScanUnit, parent: Directory, name: str, totals: UnitTotals
+    ) -> tuple[_PendingDirectories, bool]:
         directory, status = self._tree.enter(parent, name)
         if parent is unit.parent:
             unit.stat = status
-        tally.add_directory(status)
-        found = _Found(unit, directory, [])
-        whole = False
+        totals.add_directory(status)
+        subdirectories = _PendingDirectories(unit, directory, [])
+        complete = False
         with self._tree.at(directory) as descriptor, os.scandir(descriptor) as entries:
-            going_on = True
-            while going_on and not whole:
-                chunk = list(itertools.islice(entries, _CHUNK))
-                found.names += tally.add(chunk, directory, self._links)
-                whole = len(chunk) < _CHUNK
-                going_on = self._pace.take(len(chunk) or 1)
-        if not found.names:
+            may_continue = True
+            while may_continue and not complete:
+                chunk = list(itertools.islice(entries, _CHUNK_ITEMS))
+                subdirectories.names += totals.add(chunk, directory, self._links)
+                complete = len(chunk) < _CHUNK_ITEMS
+                may_continue = self._limiter.acquire(len(chunk) or 1)
+        if not subdirectories.names:
             self._tree.release(directory)
-        return found, whole
+        return subdirectories, complete
 
-    def _read_file(self, unit: Unit, tally: Tally) -> None:
+    def _read_file(self, unit: ScanUnit, totals: UnitTotals) -> None:
         with self._tree.at(unit.parent) as descriptor:
             unit.stat = os.stat(unit.name, dir_fd=descriptor, follow_symlinks=False)
             if not stat.S_ISREG(unit.stat.st_mode):
                 raise OSError(errno.ENOTDIR, "not a file")
-            tally.pinned = exists(KEEP, descriptor)
-        tally.add_file(unit.stat, self._links)
+            totals.pinned = exists(KEEP_FILE, descriptor)
+        totals.add_file(unit.stat, self._links)
 
 
 @dataclass(frozen=True)
-class _Load:
-    """How many seconds threads were active until a moment."""
+class _CpuSample:
+    """CPU time of all workers at a point in time."""
 
     at: float
-    active: float
+    cpu_seconds: float
 
 
-def _active_seconds(thread: threading.Thread) -> float:
-    """Return how long a thread has run, or could have if a processor had been free: not how long it waited for a disk.
+def _cpu_seconds(thread: threading.Thread) -> float:
+    """Seconds for which a thread ran or was runnable, in contrast to waiting for I/O.
 
-    Threads that seem always active, where the kernel does not tell, only mean that none is added.
+    Infinite where the kernel does not report it: then no worker is added.
     """
     try:
         with open(f"/proc/self/task/{thread.native_id}/schedstat", "rb", buffering=0) as file:
-            ran, was_ready, *_ = file.read().split()
+            running, runnable, *_ = file.read().split()
     except (OSError, ValueError):
         return math.inf
-    return (int(ran) + int(was_ready)) / 1e9
+    return (int(running) + int(runnable)) / 1e9
 
 
-class _Worker:
-    """One thread of a scan."""
-
-    def __init__(self, scan: Scan) -> None:
+class _ScanWorker:
+    def __init__(self, scan: UnitScan) -> None:
         self._scan = scan
         self.entries = 0
         self.error: Exception | None = None
-        self.thread = threading.Thread(target=self._work, name="dataset-scan", daemon=True)
+        self.thread = spawn("dataset-scan", self._work)
 
     def _work(self) -> None:
         try:
             while (task := self._scan.next()) is not None:
                 self.entries += self._scan.read(*task).entries
-        except Exception as error:  # raised again where the scan was asked for
+        except Exception as error:  # raised again by UnitScan.run
             self.error = error
             self._scan.end()
         finally:

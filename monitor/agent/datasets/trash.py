@@ -1,218 +1,215 @@
-"""The trash of a root: a unit is moved into it, brought back out of it, and deleted out of it for good.
+"""The trash of a root: moves units into it, restores them, and purges them.
 
-Nothing happens to a unit that is not exactly what the plan saw: the same directory, not changed, not read and not used
-since, without a `.keep`. It is looked at once more after the move, when nobody can reach it by its path any longer:
-what turns out to be in use then, or to be something else, is put back. Each step is in the journal before it is done.
+A unit is moved only if it is exactly what the plan saw: the same directory, not changed, read or used since, without a
+`.keep` file. It is checked again after the move, when its path can no longer be opened by others: a unit that turns out
+to be in use, or to be another one, is moved back. Each step is in the journal before it is performed.
 """
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from monitor.agent.datasets.check import Planned, check_unchanged, enter_parent, split, users_of
-from monitor.agent.datasets.delete import Deletion
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Root
-from monitor.agent.datasets.survey import InUse, unit_fact
-from monitor.agent.datasets.trash_store import PURGING, UNIT, Store, identity, put_back, rename
-from monitor.agent.datasets.tree import Directory, Tree, exists
-from monitor.agent.datasets.units import TRASH
-from monitor.agent.journal import Journal, Line, Value
+from monitor.agent.datasets.check import PlannedUnit, check_unchanged, enter_parent, split_path, uses_of
+from monitor.agent.datasets.delete import Deletion, Progress
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.root_scan import FindUses, unit_fact
+from monitor.agent.datasets.roots import DatasetRoot
+from monitor.agent.datasets.trash_store import PURGING, UNIT, TrashStore, identity, move_without_replacing, rename
+from monitor.agent.datasets.tree import Directory, DirectoryTree, exists
+from monitor.agent.datasets.units import TRASH_DIRECTORY
+from monitor.agent.journal import ActionJournal, JournalLine, JournalValue
 from monitor.facts.datasets import PurgeFact, TrashFact, UnitFact
 
-TRASHING, RESTORING, PURGE = "dataset.trash", "dataset.restore", "dataset.purge"
+TRASH_ACTION, RESTORE_ACTION, PURGE_ACTION = "dataset.trash", "dataset.restore", "dataset.purge"
 
 
 class Trash:
-    """The trash of one open root. Used from one thread at a time."""
+    """The trash of one open root. Not thread-safe."""
 
     def __init__(
         self,
-        root: Root,
-        journal: Journal,
-        in_use: InUse,
+        root: DatasetRoot,
+        journal: ActionJournal,
+        find_uses: FindUses,
         owners: Mapping[int, str],
         stop: threading.Event | None = None,
     ) -> None:
         self._root = root
         self._journal = journal
-        self._in_use = in_use
+        self._find_uses = find_uses
         self._owners = owners
         self._stop = stop or threading.Event()
 
-    def put(self, planned: Planned, policy: str, now: float) -> TrashFact:
-        """Given a unit as a plan has it, move it into the trash. Raise RefusedError: then it is where it was."""
+    def put(self, planned: PlannedUnit, policy: str, now: float) -> TrashFact:
+        """Move a planned unit to the trash. Raise DatasetRefusedError, in which case it is in its original place."""
         if self._root.read_only:
-            raise RefusedError(Reason.READ_ONLY, f"{self._root.text} is mounted read-only")
-        with Tree(self._root) as tree:
+            raise DatasetRefusedError(RefusalReason.READ_ONLY, f"{self._root.text} is mounted read-only")
+        with DirectoryTree(self._root) as tree:
             parent = enter_parent(tree, planned.path)
-            unit, status = check_unchanged(tree, self._root, parent, planned, self._in_use, self._stop)
+            unit, status = check_unchanged(tree, self._root, parent, planned, self._find_uses, self._stop)
             entry = _entry(unit_fact(self._root, unit, status, self._owners), policy, now)
             self._move_in(tree, parent, entry)
         return entry
 
     def entries(self) -> tuple[TrashFact, ...]:
-        """Return what is in the trash; an entry that cannot be read is left out. Raise RefusedError if it is unsafe."""
-        found = []
-        with Tree(self._root) as tree:
-            store = Store(tree)
+        """All readable entries of the trash. Raise DatasetRefusedError if the trash is unsafe."""
+        entries = []
+        with DirectoryTree(self._root) as tree:
+            store = TrashStore(tree)
             try:
-                idents = store.idents()
-            except RefusedError as refusal:
-                if refusal.reason == Reason.NOT_IN_TRASH:
+                entry_ids = store.entry_ids()
+            except DatasetRefusedError as refusal:
+                if refusal.reason == RefusalReason.NOT_IN_TRASH:
                     return ()
                 raise
-            for ident in idents:
+            for entry_id in entry_ids:
                 try:
-                    found.append(store.load(store.home(ident)))
-                except RefusedError:
+                    entries.append(store.find(entry_id)[1])
+                except DatasetRefusedError:
                     continue
-        return tuple(found)
+        return tuple(entries)
 
-    def restore(self, ident: str) -> TrashFact:
-        """Given an id, put that unit back where it was. Raise RefusedError: then it is still in the trash."""
-        with Tree(self._root) as tree:
-            store = Store(tree)
-            home = store.home(ident)
-            entry = store.load(home)
+    def restore(self, entry_id: str) -> TrashFact:
+        """Move a unit back to its original path. Raise DatasetRefusedError, in which case it is still in the trash."""
+        with DirectoryTree(self._root) as tree:
+            directory, entry = TrashStore(tree).find(entry_id)
             if entry.state != "trashed":
-                reason = Reason.PURGING if entry.state == "purging" else Reason.NOT_IN_TRASH
-                raise RefusedError(reason, f"{ident} cannot be restored: it is {entry.state}")
+                reason = RefusalReason.PURGING if entry.state == "purging" else RefusalReason.NOT_IN_TRASH
+                raise DatasetRefusedError(reason, f"{entry_id} cannot be restored: it is {entry.state}")
             parent = enter_parent(tree, entry.path)
-            intent = self._journal.intend(RESTORING, _about(entry))
+            intent_id = self._journal.intend(RESTORE_ACTION, _journal_details(entry))
             try:
-                self._move_out(tree, home, parent, entry)
-            except RefusedError as refusal:
-                self._journal.done(intent, "refused", {"error": str(refusal)})
+                self._move_out(tree, directory, parent, entry)
+            except DatasetRefusedError as refusal:
+                self._journal.done(intent_id, "refused", {"error": str(refusal)})
                 raise
-            self._journal.done(intent, "restored")
+            self._journal.done(intent_id, "restored")
         return entry
 
-    def purge(self, ident: str, older_than: float, progress: Callable[[int], None] | None = None) -> PurgeFact:
-        """Given an id, delete that unit for good if it was trashed before that time. Raise RefusedError.
+    def purge(self, entry_id: str, older_than: float, progress: Progress | None = None) -> PurgeFact:
+        """Delete a unit that was trashed before `older_than`. Raise DatasetRefusedError.
 
-        What was stopped, or killed, goes on when this is called again.
+        A purge that was stopped or killed is continued by the next call.
         """
-        with Tree(self._root) as tree:
-            store = Store(tree)
-            home = store.home(ident)
-            entry = store.load(home)
+        with DirectoryTree(self._root) as tree:
+            directory, entry = TrashStore(tree).find(entry_id)
             if entry.trashed_at > older_than:
-                raise RefusedError(Reason.TOO_YOUNG, f"{ident} was trashed at {entry.trashed_at:.0f}")
-            intent = self._journal.intend(PURGE, _about(entry))
-            return self._delete(tree, home, intent, progress)
+                raise DatasetRefusedError(RefusalReason.TOO_YOUNG, f"{entry_id} was trashed at {entry.trashed_at:.0f}")
+            intent_id = self._journal.intend(PURGE_ACTION, _journal_details(entry))
+            return self._delete(tree, directory, intent_id, progress)
 
-    def recover(self) -> tuple[Line, ...]:
-        """Bring to an end what was begun on this root and never ended, as after a kill -9. Return what that was."""
-        begun = tuple(line for line in self._journal.open() if line.what.get("root") == self._root.text)
-        for line in begun:
-            with Tree(self._root) as tree:
+    def recover(self) -> tuple[JournalLine, ...]:
+        """Complete operations on this root that were interrupted, for example by kill -9. Return their intents."""
+        intents = tuple(line for line in self._journal.open_intents() if line.what.get("root") == self._root.text)
+        for intent in intents:
+            with DirectoryTree(self._root) as tree:
                 try:
-                    self._recover(tree, line)
-                except RefusedError as refusal:
-                    self._journal.done(line.id, "refused", {"error": str(refusal)})
-        return begun
+                    self._recover(tree, intent)
+                except DatasetRefusedError as refusal:
+                    self._journal.done(intent.id, "refused", {"error": str(refusal)})
+        return intents
 
-    def _recover(self, tree: Tree, line: Line) -> None:
-        store, ident = Store(tree), str(line.what.get("trash"))
+    def _recover(self, tree: DirectoryTree, intent: JournalLine) -> None:
+        store, entry_id = TrashStore(tree), str(intent.what.get("trash"))
         try:
-            home = store.home(ident)
-        except RefusedError as refusal:
-            if refusal.reason != Reason.NOT_IN_TRASH:
+            directory = store.enter(entry_id)
+        except DatasetRefusedError as refusal:
+            if refusal.reason != RefusalReason.NOT_IN_TRASH:
                 raise
-            self._journal.done(line.id, "not-moved" if line.action == TRASHING else "gone")
+            self._journal.done(intent.id, "not-moved" if intent.action == TRASH_ACTION else "gone")
             return
-        with tree.at(home) as descriptor:
+        with tree.at(directory) as descriptor:
             moved, deleting = exists(UNIT, descriptor), exists(PURGING, descriptor)
-        if line.action == PURGE:
-            self._delete(tree, home, line.id, None)
-        elif line.action == TRASHING and moved:
-            self._settle_move(tree, ident, line.id)
+        if intent.action == PURGE_ACTION:
+            self._delete(tree, directory, intent.id, None)
+        elif intent.action == TRASH_ACTION and moved:
+            self._check_moved(tree, entry_id, intent.id)
         elif not moved and not deleting:
-            store.drop(home)
-            self._journal.done(line.id, "not-moved" if line.action == TRASHING else "restored")
+            store.drop(directory)
+            self._journal.done(intent.id, "not-moved" if intent.action == TRASH_ACTION else "restored")
         else:
-            self._journal.done(line.id, "not-restored")
+            self._journal.done(intent.id, "not-restored")
 
-    def _move_in(self, tree: Tree, parent: Directory, entry: TrashFact) -> None:
-        store = Store(tree)
+    def _move_in(self, tree: DirectoryTree, parent: Directory, entry: TrashFact) -> None:
+        store = TrashStore(tree)
         try:
-            store.prepare()
-            intent = self._journal.intend(TRASHING, _about(entry))
+            store.open_or_create()
+            intent_id = self._journal.intend(TRASH_ACTION, _journal_details(entry))
         except OSError as error:
-            raise _failed(entry.path, error) from error
+            raise _failure(entry.path, error) from error
         try:
-            home = store.add(entry)
+            directory = store.add(entry)
             try:
-                with tree.at(parent) as source, tree.at(home) as target:
-                    rename(source, split(entry.path)[-1], target, UNIT)
+                with tree.at(parent) as source, tree.at(directory) as target:
+                    rename(source, split_path(entry.path)[-1], target, UNIT)
             except OSError:
-                store.drop(home)
+                store.drop(directory)
                 raise
         except OSError as error:
-            self._journal.done(intent, "failed", {"error": str(error)})
-            raise _failed(entry.path, error) from error
-        self._settle_move(tree, entry.id, intent)
+            self._journal.done(intent_id, "failed", {"error": str(error)})
+            raise _failure(entry.path, error) from error
+        self._check_moved(tree, entry.id, intent_id)
 
-    def _settle_move(self, tree: Tree, ident: str, intent: str) -> None:
-        """Look at what was moved, now that it is out of reach, and put it back if it should not have been."""
-        store = Store(tree)
-        home = store.home(ident)
-        entry = store.load(home)
-        refusal = self._why_not(tree, home, entry)
+    def _check_moved(self, tree: DirectoryTree, entry_id: str, intent_id: str) -> None:
+        """Check a unit after its move, when others can no longer open its path, and move it back if refused."""
+        directory, entry = TrashStore(tree).find(entry_id)
+        refusal = self._late_refusal(tree, directory, entry)
         if refusal is None:
-            self._journal.done(intent, "trashed")
+            self._journal.done(intent_id, "trashed")
             return
         try:
-            self._move_out(tree, home, enter_parent(tree, entry.path), entry)
-        except RefusedError as stuck:
-            self._journal.done(intent, "trashed", {"error": f"{refusal}; cannot be put back: {stuck}"})
-            raise RefusedError(refusal.reason, f"{refusal.detail}; it is in the trash as {ident}: {stuck}") from stuck
-        self._journal.done(intent, "put-back", {"error": str(refusal)})
+            self._move_out(tree, directory, enter_parent(tree, entry.path), entry)
+        except DatasetRefusedError as error:
+            self._journal.done(intent_id, "trashed", {"error": f"{refusal}; cannot be moved back: {error}"})
+            text = f"{refusal.detail}; it remains in the trash as {entry_id}: {error}"
+            raise DatasetRefusedError(refusal.reason, text) from error
+        self._journal.done(intent_id, "put-back", {"error": str(refusal)})
         raise refusal
 
-    def _why_not(self, tree: Tree, home: Directory, entry: TrashFact) -> RefusedError | None:
-        with tree.at(home) as descriptor:
-            found = identity(UNIT, descriptor)
-        if found != (self._root.device, entry.inode):
-            return RefusedError(Reason.CHANGED, f"{entry.path} was replaced while it was moved")
-        users = users_of(self._root, f"{TRASH}/{entry.id}/{UNIT}".encode(), self._in_use)
-        if users:
-            return RefusedError(Reason.IN_USE, f"{entry.path} came into use while it was moved: {users[0]}")
+    def _late_refusal(self, tree: DirectoryTree, directory: Directory, entry: TrashFact) -> DatasetRefusedError | None:
+        with tree.at(directory) as descriptor:
+            moved = identity(UNIT, descriptor)
+        if moved != (self._root.device, entry.inode):
+            return DatasetRefusedError(RefusalReason.CHANGED, f"{entry.path} was replaced while it was moved")
+        uses = uses_of(self._root, f"{TRASH_DIRECTORY}/{entry.id}/{UNIT}".encode(), self._find_uses)
+        if uses:
+            return DatasetRefusedError(RefusalReason.IN_USE, f"{entry.path} came into use during the move: {uses[0]}")
         return None
 
-    def _move_out(self, tree: Tree, home: Directory, parent: Directory, entry: TrashFact) -> None:
+    def _move_out(self, tree: DirectoryTree, directory: Directory, parent: Directory, entry: TrashFact) -> None:
         try:
-            with tree.at(home) as source, tree.at(parent) as target:
-                put_back(source, UNIT, target, split(entry.path)[-1])
-            Store(tree).drop(home)
+            with tree.at(directory) as source, tree.at(parent) as target:
+                move_without_replacing(source, UNIT, target, split_path(entry.path)[-1])
+            TrashStore(tree).drop(directory)
         except FileExistsError as error:
-            raise RefusedError(Reason.EXISTS, f"{entry.path} is there again: move that away first") from error
+            raise DatasetRefusedError(RefusalReason.EXISTS, f"{entry.path} exists: move it away first") from error
         except OSError as error:
-            raise _failed(entry.path, error) from error
+            raise _failure(entry.path, error) from error
 
-    def _delete(self, tree: Tree, home: Directory, intent: str, progress: Callable[[int], None] | None) -> PurgeFact:
+    def _delete(
+        self, tree: DirectoryTree, directory: Directory, intent_id: str, progress: Progress | None
+    ) -> PurgeFact:
         try:
-            with tree.at(home) as descriptor:
+            with tree.at(directory) as descriptor:
                 if exists(UNIT, descriptor):
                     rename(descriptor, UNIT, descriptor, PURGING)
-            done = Deletion(tree, self._stop, progress).run(home, PURGING)
-            if done.finished:
-                Store(tree).drop(home)
+            result = Deletion(tree, self._stop, progress).run(directory, PURGING)
+            if result.finished:
+                TrashStore(tree).drop(directory)
         except OSError as error:
-            self._journal.done(intent, "failed", {"error": str(error)})
-            raise _failed(home.name, error) from error
-        left = "stopped" if done.stopped else "partly"
-        self._journal.done(intent, "purged" if done.finished else left, {"deleted": done.entries})
+            self._journal.done(intent_id, "failed", {"error": str(error)})
+            raise _failure(directory.name, error) from error
+        outcome = "purged" if result.finished else "stopped" if result.stopped else "partly"
+        self._journal.done(intent_id, outcome, {"deleted": result.entries})
         return PurgeFact(
-            id=home.name,
-            deleted=done.entries,
-            finished=done.finished,
-            stopped=done.stopped,
-            errors=tuple(done.errors.first),
-            failures=done.errors.count,
+            id=directory.name,
+            deleted=result.entries,
+            finished=result.finished,
+            stopped=result.stopped,
+            errors=tuple(result.errors.first),
+            failures=result.errors.count,
         )
 
 
@@ -234,7 +231,7 @@ def _entry(unit: UnitFact, policy: str, now: float) -> TrashFact:
     )
 
 
-def _about(entry: TrashFact) -> dict[str, Value]:
+def _journal_details(entry: TrashFact) -> dict[str, JournalValue]:
     return {
         "root": entry.root,
         "path": entry.path,
@@ -246,5 +243,5 @@ def _about(entry: TrashFact) -> dict[str, Value]:
     }
 
 
-def _failed(what: str, error: OSError) -> RefusedError:
-    return RefusedError(Reason.FAILED, f"{what}: {error.strerror or error}")
+def _failure(path: str, error: OSError) -> DatasetRefusedError:
+    return DatasetRefusedError(RefusalReason.FAILED, f"{path}: {error.strerror or error}")

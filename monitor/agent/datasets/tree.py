@@ -1,8 +1,8 @@
-"""A tree of directories held by descriptors. However deep it is, only some of them are open at a time.
+"""A directory tree accessed through file descriptors, with a bounded number of them open, whatever its depth.
 
-A directory is opened by its name in its parent's descriptor, must not be a link, and must be on the root's own mount.
-When a descriptor had to be closed for want of room, the directory is opened again from above by the names that led to
-it, and must be the same one: `..` would lead out of the tree if somebody has moved the directory meanwhile.
+A directory is opened by its name relative to its parent's descriptor, must not be a link, and must be on the root's
+mount. A directory whose descriptor was evicted is opened again from above, name by name, and must be the same inode:
+`..` would lead out of the tree if the directory was moved in the meantime.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from monitor.agent.datasets.mounts import mount_id
-from monitor.agent.datasets.roots import DIRECTORY, Root
+from monitor.agent.datasets.roots import OPEN_DIRECTORY_FLAGS, DatasetRoot
 
-OPEN_AT_MOST = 192
+MAX_OPEN_DIRECTORIES = 192
 
 
-class ChangedError(OSError):
-    """A directory is no longer the one that was looked at before."""
+class DirectoryReplacedError(OSError):
+    """A directory is not the one that was opened before."""
 
 
 class OtherMountError(OSError):
@@ -29,7 +29,7 @@ class OtherMountError(OSError):
 
 
 class Directory:
-    """One directory of the tree. Compared by identity."""
+    """One directory of a tree. Compared by identity."""
 
     __slots__ = ("descriptor", "inode", "name", "parent", "users")
 
@@ -41,59 +41,59 @@ class Directory:
         self.users = 0
 
     def path(self) -> str:
-        """The names that lead to it from the root."""
-        names, here = [], self
-        while here.parent is not None:
-            names.append(here.name)
-            here = here.parent
+        """Path relative to the root."""
+        names, directory = [], self
+        while directory.parent is not None:
+            names.append(directory.name)
+            directory = directory.parent
         return "/".join(reversed(names))
 
     def below(self, name: str) -> str:
-        """The path of something in it."""
+        """Path of an entry of the directory, relative to the root."""
         path = self.path()
         return f"{path}/{name}" if path else name
 
 
-class Tree:
-    """The directories below one root. Safe to use from several threads; the last one to `leave` closes it."""
+class DirectoryTree:
+    """The directories below a root. Thread-safe and reference-counted: the last `leave` closes it."""
 
-    def __init__(self, root: Root, open_at_most: int = OPEN_AT_MOST) -> None:
+    def __init__(self, root: DatasetRoot, max_open: int = MAX_OPEN_DIRECTORIES) -> None:
         self._device = root.device
         self._mount = root.mount
         self._proc = root.proc
-        self._open_at_most = open_at_most
+        self._max_open = max_open
         self._lock = threading.Lock()
-        self._open: OrderedDict[Directory, None] = OrderedDict()  # the longest unused first
-        self._visitors = 1
+        self._open: OrderedDict[Directory, None] = OrderedDict()  # least recently used first
+        self._threads = 1
         self.top = Directory(None, "", os.fstat(root.descriptor).st_ino)
-        # A copy: a thread that hangs on a dead NAS may come back after the root was closed.
+        # A duplicate: a thread that hangs on a dead NAS may return after the root was closed.
         self.top.descriptor = os.dup(root.descriptor)
 
-    def __enter__(self) -> Tree:
+    def __enter__(self) -> DirectoryTree:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.leave()
 
     def join(self) -> None:
-        """Say that one more thread uses it."""
+        """Register one more thread that uses the tree."""
         with self._lock:
-            self._visitors += 1
+            self._threads += 1
 
     def leave(self) -> None:
-        """Say that a thread is through with it. Close everything after the last one."""
+        """Unregister a thread. The last one closes all descriptors."""
         with self._lock:
-            self._visitors -= 1
-            if self._visitors == 0:
+            self._threads -= 1
+            if self._threads == 0:
                 for directory in (*self._open, self.top):
                     _close(directory)
                 self._open.clear()
 
     @contextmanager
     def at(self, directory: Directory) -> Iterator[int]:
-        """Give a directory's descriptor, which stays open meanwhile. Raise OSError, ChangedError among them."""
+        """Descriptor of a directory, not evicted inside the block. Raise OSError, such as DirectoryReplacedError."""
         with self._lock:
-            descriptor = self._reach(directory)
+            descriptor = self._descriptor(directory)
             directory.users += 1
         try:
             yield descriptor
@@ -102,9 +102,9 @@ class Tree:
                 directory.users -= 1
 
     def enter(self, parent: Directory, name: str) -> tuple[Directory, os.stat_result]:
-        """Given a name in a directory, return the directory of that name. Raise OSError, OtherMountError among them."""
-        with self.at(parent) as outer:
-            descriptor = os.open(name, DIRECTORY, dir_fd=outer)
+        """Open a subdirectory by name. Raise OSError, such as OtherMountError."""
+        with self.at(parent) as parent_descriptor:
+            descriptor = os.open(name, OPEN_DIRECTORY_FLAGS, dir_fd=parent_descriptor)
         try:
             stat = os.fstat(descriptor)
             if stat.st_dev != self._device or mount_id(self._proc, descriptor) != self._mount:
@@ -115,7 +115,7 @@ class Tree:
         directory = Directory(parent, name, stat.st_ino)
         directory.descriptor = descriptor
         with self._lock:
-            self._keep(directory)
+            self._add(directory)
         return directory, stat
 
     def release(self, directory: Directory) -> None:
@@ -125,37 +125,37 @@ class Tree:
                 del self._open[directory]
                 _close(directory)
 
-    def _reach(self, directory: Directory) -> int:
-        """Return its descriptor, opening it again from the nearest open directory above it if need be."""
+    def _descriptor(self, directory: Directory) -> int:
+        """Descriptor of a directory, reopened from its nearest open parent if it was evicted."""
         if directory.descriptor is None:
-            way = []
-            here = directory
-            while here.descriptor is None and here.parent is not None:
-                way.append(here)
-                here = here.parent
-            for step in reversed(way):
-                self._open_again(step)
+            closed = []
+            ancestor = directory
+            while ancestor.descriptor is None and ancestor.parent is not None:
+                closed.append(ancestor)
+                ancestor = ancestor.parent
+            for child in reversed(closed):
+                self._reopen(child)
         elif directory in self._open:
             self._open.move_to_end(directory)
         if directory.descriptor is None:
-            raise ChangedError(errno.EBADF, "the tree is closed")
+            raise DirectoryReplacedError(errno.EBADF, "the tree is closed")
         return directory.descriptor
 
-    def _open_again(self, directory: Directory) -> None:
+    def _reopen(self, directory: Directory) -> None:
         if directory.parent is None or directory.parent.descriptor is None:
-            raise ChangedError(errno.EBADF, "the tree is closed")
-        descriptor = os.open(directory.name, DIRECTORY, dir_fd=directory.parent.descriptor)
+            raise DirectoryReplacedError(errno.EBADF, "the tree is closed")
+        descriptor = os.open(directory.name, OPEN_DIRECTORY_FLAGS, dir_fd=directory.parent.descriptor)
         stat = os.fstat(descriptor)
         if (stat.st_dev, stat.st_ino) != (self._device, directory.inode):
             os.close(descriptor)
-            raise ChangedError(errno.ESTALE, "it was replaced meanwhile")
+            raise DirectoryReplacedError(errno.ESTALE, "the directory was replaced")
         directory.descriptor = descriptor
-        self._keep(directory)
+        self._add(directory)
 
-    def _keep(self, directory: Directory) -> None:
-        """Remember an open directory, and close those that were not used for longest."""
+    def _add(self, directory: Directory) -> None:
+        """Register an open directory, and evict the least recently used one if there are too many."""
         self._open[directory] = None
-        if len(self._open) > self._open_at_most:
+        if len(self._open) > self._max_open:
             idle = next((other for other in self._open if not other.users and other is not directory), None)
             if idle is not None:
                 del self._open[idle]
@@ -163,7 +163,7 @@ class Tree:
 
 
 def exists(name: str, descriptor: int) -> bool:
-    """Return whether a directory has that name. Raise OSError if it does not say."""
+    """Whether a directory has an entry of this name. Raise OSError."""
     try:
         os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     except FileNotFoundError:

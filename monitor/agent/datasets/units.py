@@ -1,4 +1,4 @@
-"""Which units a root has: what a pattern such as `*/datasets/*` names, level by level."""
+"""Finds the units of a root: the entries that a pattern such as `*/datasets/*` matches, level by level."""
 
 from __future__ import annotations
 
@@ -7,85 +7,89 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.scan import Unit
-from monitor.agent.datasets.tally import Errors
-from monitor.agent.datasets.tree import Directory, Tree
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.scan import ScanUnit
+from monitor.agent.datasets.totals import PathErrors
+from monitor.agent.datasets.tree import Directory, DirectoryTree
 from monitor.facts.datasets import UnitKind
 
-TRASH = ".gpuwarden-trash"
+TRASH_DIRECTORY = ".gpuwarden-trash"
 MAX_UNITS = 100_000
 
 
 @dataclass
-class Found:
-    """The units that were found, how many more there are than can be held, and what could not be looked at."""
+class UnitListing:
+    """Units that match a pattern. `left_out` counts those over the limit."""
 
-    units: list[Unit] = field(default_factory=list)
+    units: list[ScanUnit] = field(default_factory=list)
     left_out: int = 0
     entries: int = 0
     stopped: bool = False
-    errors: Errors = field(default_factory=Errors)
+    errors: PathErrors = field(default_factory=PathErrors)
 
 
-def find_units(tree: Tree, pattern: str, kind: UnitKind, pace: Pace, max_units: int = MAX_UNITS) -> Found:
-    """Given a pattern relative to the root, return the units of that kind that it names.
+def find_units(
+    tree: DirectoryTree, pattern: str, kind: UnitKind, limiter: ScanRateLimiter, max_units: int = MAX_UNITS
+) -> UnitListing:
+    """Units of a kind that match a pattern relative to the root. Raise ValueError for an invalid pattern.
 
-    As in a shell, a star does not stand for a name that begins with a dot. Raise ValueError for a pattern that is none.
+    As in a shell, a star does not match names that begin with a dot.
     """
-    *outer, last = _levels(pattern)
-    found = Found()
-    level = [tree.top]
-    for matches in outer:
-        level = [inner for directory in level for inner in _enter_matching(tree, directory, matches, pace, found)]
-    for directory in level:
-        for name in _names(tree, directory, last, kind, pace, found):
-            if len(found.units) < max_units:
-                found.units.append(Unit(directory, name, kind == "dir"))
+    *parent_patterns, last = _components(pattern)
+    finder = _UnitFinder(tree, limiter)
+    directories = [tree.top]
+    for matches in parent_patterns:
+        directories = [child for directory in directories for child in finder.enter_matching(directory, matches)]
+    listing = finder.listing
+    for directory in directories:
+        for name in finder.names(directory, last, kind):
+            if len(listing.units) < max_units:
+                listing.units.append(ScanUnit(directory, name, kind == "dir"))
             else:
-                found.left_out += 1
-    return found
+                listing.left_out += 1
+    return listing
 
 
-def _levels(pattern: str) -> list[re.Pattern[str]]:
+def _components(pattern: str) -> list[re.Pattern[str]]:
     parts = pattern.split("/")
     if any(part in ("", ".", "..") or "**" in part for part in parts):
         raise ValueError(f"a pattern must be relative to the root, without `..` and `**`: {pattern!r}")
-    # Hidden names, the trash among them, only where the pattern has the dot.
+    # Hidden names, such as the trash, match only where the pattern has the dot.
     return [re.compile(("" if part.startswith(".") else r"(?!\.)") + fnmatch.translate(part)) for part in parts]
 
 
-def _enter_matching(
-    tree: Tree, directory: Directory, matches: re.Pattern[str], pace: Pace, found: Found
-) -> list[Directory]:
-    inner = []
-    for name in _names(tree, directory, matches, "dir", pace, found):
+class _UnitFinder:
+    def __init__(self, tree: DirectoryTree, limiter: ScanRateLimiter) -> None:
+        self._tree = tree
+        self._limiter = limiter
+        self.listing = UnitListing()
+
+    def enter_matching(self, directory: Directory, matches: re.Pattern[str]) -> list[Directory]:
+        children = []
+        for name in self.names(directory, matches, "dir"):
+            try:
+                children.append(self._tree.enter(directory, name)[0])
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self.listing.errors.add(directory.below(name), error)
+        return children
+
+    def names(self, directory: Directory, matches: re.Pattern[str], kind: UnitKind) -> list[str]:
+        """Matching names of a kind in a directory, sorted, so that two scans leave out the same units."""
+        if self.listing.stopped:
+            return []
+        names, entries = [], 0
         try:
-            inner.append(tree.enter(directory, name)[0])
-        except FileNotFoundError:
-            continue
+            with self._tree.at(directory) as descriptor, os.scandir(descriptor) as scanned:
+                for entries, entry in enumerate(scanned, 1):  # noqa: B007  # the last value is used below
+                    if matches.match(entry.name) and _is(entry, kind) and not _is_trash(directory, entry.name):
+                        names.append(entry.name)
         except OSError as error:
-            found.errors.add(directory.below(name), error)
-    return inner
-
-
-def _names(
-    tree: Tree, directory: Directory, matches: re.Pattern[str], kind: UnitKind, pace: Pace, found: Found
-) -> list[str]:
-    """Return the names of that kind in a directory, sorted, so that two scans agree on what is over the cap."""
-    if found.stopped:
-        return []
-    names, entries = [], 0
-    try:
-        with tree.at(directory) as descriptor, os.scandir(descriptor) as listing:
-            for entries, entry in enumerate(listing, 1):  # noqa: B007  # how many there were
-                if matches.match(entry.name) and _is(entry, kind) and not _is_trash(directory, entry.name):
-                    names.append(entry.name)
-    except OSError as error:
-        found.errors.add(directory.path(), error)
-    found.entries += entries
-    found.stopped = not pace.take(entries or 1)
-    return sorted(names)
+            self.listing.errors.add(directory.path(), error)
+        self.listing.entries += entries
+        self.listing.stopped = not self._limiter.acquire(entries or 1)
+        return sorted(names)
 
 
 def _is(entry: os.DirEntry[str], kind: UnitKind) -> bool:
@@ -93,4 +97,4 @@ def _is(entry: os.DirEntry[str], kind: UnitKind) -> bool:
 
 
 def _is_trash(directory: Directory, name: str) -> bool:
-    return directory.parent is None and name == TRASH
+    return directory.parent is None and name == TRASH_DIRECTORY

@@ -1,4 +1,4 @@
-"""Two real engines that can be driven in the same way, each on a small disk of its own, so that `df` is exact."""
+"""Two real engines behind one interface, each on its own small disk, so that `df` is exact."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import docker.errors
 import grpc
 
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.actions.runtime_images import Ledger
-from monitor.agent.journal import Journal
+from monitor.agent.actions.runtime_images import HoldJournal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
 from tests.support.engines import ContainerdEngine, DockerEngine, make_containerd, make_docker
@@ -28,7 +28,7 @@ KINDS = ("docker", "containerd")
 
 
 class NoImageError(Exception):
-    """The engine has no image of this name. To make a container nothing is ever pulled here."""
+    """The engine has no image of this name; nothing is pulled to create a container."""
 
 
 @dataclass
@@ -45,25 +45,25 @@ class Rig(ABC):
         self.import_archive(archive(images))
 
     def facts(self) -> dict[str, ImageFact]:
-        """Return all images by each of their names, as short as they were given."""
+        """All images by each of their names, in short form."""
         (runtime,) = self.runtimes.present()
         images = runtime.images().images
         return {name.removeprefix("docker.io/"): image for image in images for name in image.names}
 
     def actions(self, *, young: frozenset[str] = frozenset(), settle: float = 0.1) -> ImageActions:
-        """Return the actions of an agent that knows all images for long, but for the young ones."""
+        """Actions of an agent that saw all images long ago, except the young ones."""
         (runtime,) = self.runtimes.present()
 
-        def remembered() -> tuple[ImageCacheFact, ...]:
+        def known_images() -> tuple[ImageCacheFact, ...]:
             cache = runtime.images()
             images = [
-                ImageFact(id=one.id, first_seen_at=2e9 if one.id in young else 1.0, last_used_at=None)
-                for one in cache.images
+                ImageFact(id=image.id, first_seen_at=2e9 if image.id in young else 1.0, last_used_at=None)
+                for image in cache.images
             ]
             return (ImageCacheFact(runtime=cache.runtime, images=tuple(images)),)
 
-        ledger = Ledger(Journal(str(self.journal)))
-        return ImageActions(self.runtimes, remembered, ledger, settle=settle)
+        holds = HoldJournal(ActionJournal(str(self.journal)))
+        return ImageActions(self.runtimes, known_images, holds, settle=settle)
 
     def used_bytes(self) -> int:
         os.sync()
@@ -72,14 +72,14 @@ class Rig(ABC):
 
     @abstractmethod
     def publish(self, image: str) -> None:
-        """Have a registry take an image, and the engine know that it did. Its name begins with the registry's."""
+        """Push an image to the registry in its name, so that the engine knows its digest there."""
 
     @abstractmethod
     def import_archive(self, tar: bytes) -> None: ...
 
     @abstractmethod
-    def make(self, image: str) -> str:
-        """Make a container and return its id. Raise NoImageError."""
+    def create(self, image: str) -> str:
+        """Create a container and return its id. Raise NoImageError."""
 
     @abstractmethod
     def start(self, container: str) -> None: ...
@@ -89,7 +89,7 @@ class Rig(ABC):
 
     @abstractmethod
     def discard(self, container: str) -> None:
-        """Remove a container, whether it runs or not."""
+        """Remove a container, running or not."""
 
     @abstractmethod
     def tag(self, image: str, name: str) -> None: ...
@@ -108,15 +108,15 @@ class DockerRig(Rig):
         self.engine.client.images.load(tar)
 
     def publish(self, image: str) -> None:
-        said = self.engine.client.images.push(image)
-        assert "error" not in said, said
+        reply = self.engine.client.images.push(image)
+        assert "error" not in reply, reply
 
-    def make(self, image: str) -> str:
+    def create(self, image: str) -> str:
         try:
             container = self.engine.client.containers.create(image, entrypoint=list(SLEEP), network_mode="none")
         except docker.errors.NotFound as error:
             raise NoImageError(image) from error
-        except docker.errors.APIError as error:  # the image went while its container was made
+        except docker.errors.APIError as error:  # the image was removed while its container was created
             if "no such image" in str(error).lower() or "does not exist" in str(error).lower():
                 raise NoImageError(image) from error
             raise
@@ -147,7 +147,7 @@ class ContainerdRig(Rig):
         self.runtimes = Runtimes("/nonexistent", (self.engine.socket,))
 
     def open_sandbox(self) -> None:
-        """Start a pod that containers are made in, and one container, so that it does not count as starting."""
+        """Start a pod for the containers, with one container, so that it does not count as starting."""
         new = self.engine.messages
         node = new.NamespaceOption(network=new.NODE)
         self.sandbox = new.PodSandboxConfig(
@@ -156,7 +156,7 @@ class ContainerdRig(Rig):
             linux=new.LinuxPodSandboxConfig(security_context=new.LinuxSandboxSecurityContext(namespace_options=node)),
         )
         self.sandbox_id = self.engine._call("RunPodSandbox", new.RunPodSandboxRequest(config=self.sandbox), new.Id).id
-        self.make("local/base:1")
+        self.create("local/base:1")
 
     def close_sandbox(self) -> None:
         for method in ("StopPodSandbox", "RemovePodSandbox"):
@@ -169,7 +169,7 @@ class ContainerdRig(Rig):
         self.engine.ctr("images", "push", "--plain-http", image)
         self.engine.pull(image)
 
-    def make(self, image: str) -> str:
+    def create(self, image: str) -> str:
         new = self.engine.messages
         node = new.NamespaceOption(network=new.NODE)
         container = new.ContainerConfig(
@@ -204,7 +204,7 @@ class ContainerdRig(Rig):
 
 @contextlib.contextmanager
 def rig(kind: str, directory: Path, first: bytes) -> Iterator[Rig]:
-    """Give an engine with a first archive of images: it has to have local/base:1 and local/pause:1."""
+    """An engine with the images of an archive, which must include local/base:1 and local/pause:1."""
     with ext4_disk(directory, megabytes=768, inodes=32768) as disk:
         base = disk / "e"
         base.mkdir()
@@ -212,16 +212,16 @@ def rig(kind: str, directory: Path, first: bytes) -> Iterator[Rig]:
         try:
             engine.start()
             if isinstance(engine, DockerEngine):
-                made: Rig = DockerRig(disk, directory / "journal", engine)
-                made.import_archive(first)
-                yield made
+                started: Rig = DockerRig(disk, directory / "journal", engine)
+                started.import_archive(first)
+                yield started
                 engine.remove_containers()
             else:
-                made = ContainerdRig(disk, directory / "journal", engine)
-                made.import_archive(first)
-                made.open_sandbox()
-                yield made
-                made.close_sandbox()
+                started = ContainerdRig(disk, directory / "journal", engine)
+                started.import_archive(first)
+                started.open_sandbox()
+                yield started
+                started.close_sandbox()
         finally:
             engine.stop()
             engine.clean_up()

@@ -1,4 +1,4 @@
-"""A whole agent with actions: asked over HTTP to remove an image of a real Docker."""
+"""An agent with actions enabled removes an image of a real Docker on request over HTTP."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import requests
 
-from monitor.agent.journal import Journal
+from monitor.agent.journal import ActionJournal
 from monitor.agent.main import start
 from monitor.config.root import Config
 from monitor.facts.actions import ActionFact, ActionState, KillProcess, RemoveImage
-from tests.agent.actions.requests_made import request
+from tests.agent.actions.requests_sent import request
 from tests.support import wait_until
 from tests.support.engines import DockerEngine
 from tests.support.image_archive import Image, archive, busybox_layer, layer
@@ -28,16 +28,16 @@ def test_an_agent_is_asked_to_act(docker_engine: DockerEngine, tmp_path: Path) -
     config = {"listen": "127.0.0.1:0", "paths": paths, "actions": {"enabled": True, "token": TOKEN}}
     agent = start(Config.model_validate({"agent": config}).agent_settings())
     try:
-        wait_until(lambda: agent.snapshot().images, 20, "the images were read")
+        wait_until(lambda: agent.snapshot().images, 60, "the images are collected")
         (cache,) = agent.snapshot().images or ()
         image = next(image for image in cache.images if NAME in image.names)
         known: dict[str, Any] = {"runtime": "docker", "image_id": image.id, "names": image.names}
         local = RemoveImage(**known, min_age_seconds=0.0)
-        asked = RemoveImage(**known, min_age_seconds=0.0, protect_local=False)
+        removable = RemoveImage(**known, min_age_seconds=0.0, protect_local=False)
         young = RemoveImage(**known, min_age_seconds=3600.0, protect_local=False)
-        outcomes = [ask(agent.address, one).outcome for one in (local, young, asked, asked)]
+        outcomes = [perform(agent.address, action).outcome for action in (local, young, removable, removable)]
         assert outcomes == ["local-only", "too-young", "removed", "gone"]
-        gone = ask(agent.address, KillProcess(pid=2**22 - 1, started_at=0.0, gpu="GPU-1"))
+        gone = perform(agent.address, KillProcess(pid=2**22 - 1, started_at=0.0, gpu="GPU-1"))
         assert gone.outcome == "gone"
         actions = agent.snapshot().actions
         assert actions is not None
@@ -45,20 +45,20 @@ def test_an_agent_is_asked_to_act(docker_engine: DockerEngine, tmp_path: Path) -
             "remove-image/local-only": 1, "remove-image/too-young": 1, "remove-image/removed": 1,
             "remove-image/gone": 1, "kill-process/gone": 1,
         }  # fmt: skip
-        assert Journal(str(tmp_path / "state" / "actions.journal")).open() == ()
+        assert ActionJournal(str(tmp_path / "state" / "actions.journal")).open_intents() == ()
     finally:
         agent.stop()
 
 
-def ask(address: tuple[str, int], action: RemoveImage | KillProcess) -> ActionFact:
+def perform(address: tuple[str, int], action: RemoveImage | KillProcess) -> ActionFact:
     url, headers = "http://{}:{}/v1/actions".format(*address), {"Authorization": f"Bearer {TOKEN}"}
     sent = request(action)
-    assert requests.post(url, msgspec.json.encode(sent), headers=headers, timeout=5).status_code == 202
-    deadline = time.monotonic() + 20
+    assert requests.post(url, msgspec.json.encode(sent), headers=headers, timeout=30).status_code == 202
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        reply = requests.get(f"{url}/{sent.id}", headers=headers, timeout=5)
+        reply = requests.get(f"{url}/{sent.id}", headers=headers, timeout=30)
         fact = msgspec.json.decode(reply.content, type=ActionFact)
         if fact.state is not ActionState.RUNNING:
             return fact
         time.sleep(0.02)
-    raise AssertionError(f"{action} did not end")
+    raise AssertionError(f"{action} has not finished")

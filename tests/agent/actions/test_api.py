@@ -1,4 +1,4 @@
-"""Actions over the real server: what is let in, and what is refused, counted and found."""
+"""Actions over the real server: requests that are accepted, and requests that are refused, counted and reported."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ import pytest
 import requests
 
 from monitor.agent.actions.api import ActionApi
-from monitor.agent.actions.auth import Gate, UsedIds
-from monitor.agent.actions.dispatcher import BusyError, Desk, Handler
-from monitor.agent.actions.outcome import Job, Outcome, done
-from monitor.agent.journal import Journal
-from monitor.agent.server import MAX_BODY, AgentServer
+from monitor.agent.actions.auth import ActionAuthenticator, UsedIds
+from monitor.agent.actions.dispatcher import ActionDispatcher, ActionHandler, ActionQueueFullError
+from monitor.agent.actions.outcome import ActionContext, ActionOutcome, done
+from monitor.agent.journal import ActionJournal
+from monitor.agent.server import MAX_BODY_BYTES, AgentServer
 from monitor.detect.rules.actions_refused import RULE
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import Action, ActionFact, ActionState, PruneBuildCache, ScanDatasets
 from monitor.facts.agents import AgentFact
-from tests.agent.actions.requests_made import request
+from tests.agent.actions.requests_sent import request
 from tests.detect.builders_nodes import only, situation
 from tests.support import wait_until
 from tests.support.snapshots import full_snapshot
 
-TOKEN, READING = "act-t0ken", "read-t0ken"
+TOKEN, READ_TOKEN = "act-t0ken", "read-t0ken"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 PER_MINUTE = 20
 
 
 class Node:
-    """An agent's server with actions that only count how often they were done."""
+    """The server of an agent whose actions only record that they ran."""
 
     def __init__(self, folder: Path) -> None:
-        self.did: list[Action] = []
-        handlers: dict[type[Action], Handler] = {PruneBuildCache: self._do, ScanDatasets: self._scan}
-        desk = Desk(handlers, frozenset({ScanDatasets}), Journal(str(folder / "journal")))
-        self.api = ActionApi(Gate(TOKEN, PER_MINUTE, UsedIds(str(folder / "used"), time.time())), desk)
-        self.server = AgentServer("127.0.0.1", 0, READING, self.snapshot, self.api)
+        self.performed: list[Action] = []
+        handlers: dict[type[Action], ActionHandler] = {PruneBuildCache: self._prune, ScanDatasets: self._scan}
+        dispatcher = ActionDispatcher(handlers, frozenset({ScanDatasets}), ActionJournal(str(folder / "journal")))
+        self.api = ActionApi(
+            ActionAuthenticator(TOKEN, PER_MINUTE, UsedIds(str(folder / "used"), time.time())), dispatcher
+        )
+        self.server = AgentServer("127.0.0.1", 0, READ_TOKEN, self.snapshot, self.api)
         self.server.start()
         host, port = self.server.address
         self.url = f"http://{host}:{port}/v1/actions"
@@ -48,30 +50,30 @@ class Node:
     def snapshot(self) -> NodeSnapshot:
         return msgspec.structs.replace(full_snapshot(), at=time.time(), actions=self.api.fact())
 
-    def _do(self, action: Action, _job: Job) -> Outcome:
-        self.did.append(action)
+    def _prune(self, action: Action, _context: ActionContext) -> ActionOutcome:
+        self.performed.append(action)
         return done("removed", freed_bytes=5)
 
-    def _scan(self, action: Action, job: Job) -> Outcome:
-        self.did.append(action)
-        job.stop.wait(10)
+    def _scan(self, action: Action, context: ActionContext) -> ActionOutcome:
+        self.performed.append(action)
+        context.stop.wait(60)
         return done("stopped")
 
     def post(self, body: bytes | None = None, headers: dict[str, str] | None = None) -> requests.Response:
         body = msgspec.json.encode(request()) if body is None else body
-        return requests.post(self.url, body, headers=BEARER if headers is None else headers, timeout=5)
+        return requests.post(self.url, body, headers=BEARER if headers is None else headers, timeout=30)
 
     def metrics(self) -> str:
         page = self.url.replace("/v1/actions", "/metrics")
-        return requests.get(page, headers={"Authorization": f"Bearer {READING}"}, timeout=5).text
+        return requests.get(page, headers={"Authorization": f"Bearer {READ_TOKEN}"}, timeout=30).text
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    made = Node(tmp_path)
-    yield made
-    made.api.stop()
-    made.server.stop()
+    node = Node(tmp_path)
+    yield node
+    node.api.stop()
+    node.server.stop()
 
 
 def fact(reply: requests.Response) -> ActionFact:
@@ -79,24 +81,24 @@ def fact(reply: requests.Response) -> ActionFact:
 
 
 def test_an_action_is_accepted_done_and_told(node: Node) -> None:
-    asked = request()
-    reply = node.post(msgspec.json.encode(asked))
-    assert (reply.status_code, fact(reply).id) == (202, asked.id)
+    sent = request()
+    reply = node.post(msgspec.json.encode(sent))
+    assert (reply.status_code, fact(reply).id) == (202, sent.id)
 
-    def told() -> ActionFact:
-        return fact(requests.get(f"{node.url}/{asked.id}", headers=BEARER, timeout=5))
+    def current() -> ActionFact:
+        return fact(requests.get(f"{node.url}/{sent.id}", headers=BEARER, timeout=30))
 
-    wait_until(lambda: told().state is ActionState.DONE, 5, "it was done")
-    assert (told().outcome, told().freed_bytes, node.did) == ("removed", 5, [asked.action])
+    wait_until(lambda: current().state is ActionState.DONE, 30, "the action is done")
+    assert (current().outcome, current().freed_bytes, node.performed) == ("removed", 5, [sent.action])
     assert 'gpuwarden_actions_total{kind="prune-build-cache",outcome="removed"} 1.0' in node.metrics()
 
 
 def test_a_scan_is_stopped(node: Node) -> None:
-    asked = request(ScanDatasets(root="/mnt/a", pattern="*"))
-    node.post(msgspec.json.encode(asked))
+    sent = request(ScanDatasets(root="/mnt/a", pattern="*"))
+    node.post(msgspec.json.encode(sent))
     for status in (202, 409):
-        assert requests.post(f"{node.url}/{asked.id}/stop", headers=BEARER, timeout=5).status_code == status
-        wait_until(lambda: not node.api.fact().running, 5, "it ended")
+        assert requests.post(f"{node.url}/{sent.id}/stop", headers=BEARER, timeout=30).status_code == status
+        wait_until(lambda: not node.api.fact().running, 30, "the scan has ended")
 
 
 def replayed(node: Node) -> requests.Response:
@@ -126,9 +128,9 @@ Ask = Callable[[Node], requests.Response]
     [
         ("token", lambda node: node.post(headers={}), 401, 0),
         ("token", lambda node: node.post(headers={"Authorization": "Bearer wrong"}), 401, 0),
-        ("token", lambda node: node.post(headers={"Authorization": f"Bearer {READING}"}), 401, 0),
-        ("token", lambda node: requests.get(f"{node.url}/a1", timeout=5), 401, 0),
-        ("token", lambda node: requests.post(f"{node.url}/a1/stop", timeout=5), 401, 0),
+        ("token", lambda node: node.post(headers={"Authorization": f"Bearer {READ_TOKEN}"}), 401, 0),
+        ("token", lambda node: requests.get(f"{node.url}/a1", timeout=30), 401, 0),
+        ("token", lambda node: requests.post(f"{node.url}/a1/stop", timeout=30), 401, 0),
         ("replayed", replayed, 409, 1),
         ("expired", expired, 410, 0),
         ("too-many", too_many, 429, PER_MINUTE),
@@ -138,14 +140,14 @@ def test_it_is_refused_counted_and_found(node: Node, reason: str, ask: Ask, stat
     reply = ask(node)
     assert reply.status_code == status
     assert TOKEN not in reply.text
-    wait_until(lambda: len(node.did) == done, 5, "what was accepted is done")
+    wait_until(lambda: len(node.performed) == done, 30, "accepted actions are done")
     snapshot = node.snapshot()
     assert snapshot.actions is not None
     assert snapshot.actions.refused == {reason: 1}
     assert f'gpuwarden_actions_refused_total{{reason="{reason}"}} 1.0' in node.metrics()
-    heard = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=time.time())
-    assert only(RULE(situation(RULE, agents=[heard], now=time.time()), None)).cause == reason
-    assert len(node.did) == done
+    agent = AgentFact(target="n1:9835", node="n1", snapshot=snapshot, received_at=time.time())
+    assert only(RULE(situation(RULE, agents=[agent], now=time.time()), None)).cause == reason
+    assert len(node.performed) == done
 
 
 def test_a_guesser_is_slowed_down_and_the_daemon_is_not(node: Node) -> None:
@@ -153,62 +155,62 @@ def test_a_guesser_is_slowed_down_and_the_daemon_is_not(node: Node) -> None:
         assert node.post(headers={"Authorization": "Bearer guess"}).status_code == 401
     reply = node.post(headers={"Authorization": "Bearer guess"})
     assert (reply.status_code, node.api.fact().refused) == (429, {"token": PER_MINUTE, "too-many": 1})
-    node.api._gate.identify(f"Bearer {TOKEN}", "127.0.0.2")
+    node.api._authenticator.authenticate(f"Bearer {TOKEN}", "127.0.0.2")
 
 
-def bent(**changes: Any) -> bytes:
+def altered(**changes: Any) -> bytes:
     plain = msgspec.to_builtins(request())
     action = plain["action"] | changes.pop("action", {})
     return json.dumps(plain | changes | {"action": action}).encode()
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "says"),
+    ("name", "body", "message"),
     [
-        ("no JSON", b"oops", "not an action: JSON is malformed"),
-        ("nothing", b"", "not an action"),
-        ("no object", b"[]", "not an action"),
+        ("not JSON", b"oops", "not an action: JSON is malformed"),
+        ("empty", b"", "not an action"),
+        ("not an object", b"[]", "not an action"),
         ("not UTF-8", b'{"id": "\xff"}', "not an action"),
         ("endless nesting", b"[" * 100000, "not an action"),
-        ("no such kind", bent(action={"kind": "format-disk"}), "format-disk"),
+        ("unknown kind", altered(action={"kind": "format-disk"}), "format-disk"),
         ("a field is missing", b'{"id":"a1"}', "issued_at"),
-        ("of another type", bent(issued_at="now"), "issued_at"),
-        ("a protection that is not known here", bent(action={"keep_users": ["zhang"]}), "does not know keep_users"),
-        ("a condition that is not known here", bent(only_if="idle"), "does not know only_if"),
-        ("good for a year", bent(expires_at=time.time() + 3e7), "expires_at: at most 300 s"),
-        ("an id that no log line should have", bent(id="a\nb"), "id: 1 to 100"),
+        ("a field of another type", altered(issued_at="now"), "issued_at"),
+        ("an unknown protection", altered(action={"keep_users": ["zhang"]}), "does not know keep_users"),
+        ("an unknown condition", altered(only_if="idle"), "does not know only_if"),
+        ("valid for a year", altered(expires_at=time.time() + 3e7), "expires_at: at most 300 s"),
+        ("a line break in the id", altered(id="a\nb"), "id: 1 to 100"),
     ],
 )  # fmt: skip
-def test_what_is_malformed_is_told_what_is_wrong(node: Node, name: str, body: bytes, says: str) -> None:
+def test_what_is_malformed_is_told_what_is_wrong(node: Node, name: str, body: bytes, message: str) -> None:
     reply = node.post(body)
     assert (reply.status_code, node.api.fact().refused) == (400, {"malformed": 1})
-    assert says in reply.json()["error"]
-    assert node.did == []
+    assert message in reply.json()["error"]
+    assert node.performed == []
 
 
 def test_paths_that_do_not_exist(node: Node) -> None:
     for method, path in (("GET", ""), ("GET", "/a1"), ("POST", "/a1"), ("GET", "/a1/stop"), ("POST", "/a1/b/stop")):
-        assert requests.request(method, node.url + path, headers=BEARER, timeout=5).status_code == 404
-    assert requests.post(f"{node.url}x", headers=BEARER, timeout=5).status_code == 405
+        assert requests.request(method, node.url + path, headers=BEARER, timeout=30).status_code == 404
+    assert requests.post(f"{node.url}x", headers=BEARER, timeout=30).status_code == 405
 
 
 def test_a_body_without_end_is_not_read(node: Node) -> None:
-    headers = BEARER | {"Content-Length": str(MAX_BODY + 1)}
+    headers = BEARER | {"Content-Length": str(MAX_BODY_BYTES + 1)}
     assert node.post(b"", headers).status_code == 413
     chunks = iter([b"{}"])
-    assert requests.post(node.url, chunks, headers=BEARER, timeout=5).status_code == 413
-    assert node.did == []
+    assert requests.post(node.url, chunks, headers=BEARER, timeout=30).status_code == 413
+    assert node.performed == []
 
 
 def test_an_action_for_which_there_is_no_room_may_come_again_under_its_id(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_desk: Desk, _action: Action) -> None:
-        raise BusyError("too many are waiting")
+    def full(_dispatcher: ActionDispatcher, _action: Action) -> None:
+        raise ActionQueueFullError("the queue is full")
 
     body = msgspec.json.encode(request())
     with monkeypatch.context() as patched:
-        patched.setattr(Desk, "check_room", full)
+        patched.setattr(ActionDispatcher, "check_room", full)
         reply = node.post(body)
     assert (reply.status_code, reply.headers["Retry-After"]) == (429, "60")
     assert node.post(body).status_code == 202

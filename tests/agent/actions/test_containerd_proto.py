@@ -1,4 +1,4 @@
-"""What was generated from containerd.proto is of this containerd.proto, and loads wherever we may be installed."""
+"""The generated module matches containerd.proto and loads with every supported protobuf version."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_the_types_are_in_step() -> None:
     stub = ast.parse((DIRECTORY / "containerd_pb2.pyi").read_text())
     typed = {
         node.name: [
-            one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+            item.target.id
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)
         ]
         for node in stub.body
         if isinstance(node, ast.ClassDef)

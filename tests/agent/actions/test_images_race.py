@@ -1,4 +1,4 @@
-"""A container begins to use an image at any moment around its removal, on real engines: it never loses the image."""
+"""A container created at any moment around the removal of its image never loses the image, on real engines."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tests.support.image_archive import Image, archive, busybox_layer, layer
 
 ROUNDS, WORKERS = 100, 4
 SETTLE = 0.4
-BEFORE, AFTER = 0.25, 0.15  # seconds around the beginning of the removal in which a container begins
+BEFORE, AFTER = 0.25, 0.15  # seconds around the start of the removal in which a container is created
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     directory: Path = tmp_path_factory.mktemp(f"race-{request.param}")
     base = busybox_layer()
-    with rig(request.param, directory, archive((Image(BASE, (base,)), Image(PAUSE, (base,))))) as made:
-        yield made
+    with rig(request.param, directory, archive((Image(BASE, (base,)), Image(PAUSE, (base,))))) as started:
+        yield started
 
 
 class Racer:
-    """Has one image, and has it removed again and again while a container is made of it."""
+    """Removes one image repeatedly while a container is created from it."""
 
     def __init__(self, engine: Rig, actions: ImageActions, number: int) -> None:
         self.name = f"local/race{number}:1"
@@ -47,13 +47,13 @@ class Racer:
         self._random = random.Random(number)
 
     def round(self) -> str:
-        """Return what came of a round. Fail if a container was made and its image is not there afterwards."""
+        """Outcome of one round. Fails if a container was created and its image is missing afterwards."""
         image = self._engine.facts()[self.name]
         action = RemoveImage(
             runtime=self._engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_local=False
         )
-        words: list[str] = []
-        removal = threading.Thread(target=lambda: words.append(self._actions.remove(action).word))
+        codes: list[str] = []
+        removal = threading.Thread(target=lambda: codes.append(self._actions.remove(action).code))
         delay = self._random.uniform(-BEFORE, AFTER)
         if delay < 0:
             threading.Timer(-delay, removal.start).start()
@@ -61,25 +61,25 @@ class Racer:
             removal.start()
             time.sleep(delay)
         try:
-            container = self._engine.make(self.name)
+            container = self._engine.create(self.name)
         except NoImageError:
             container = None
-        while not words:
+        while not codes:
             time.sleep(0.01)
         removal.join()
-        return self._judge(container, words[0])
+        return self._judge(container, codes[0])
 
-    def _judge(self, container: str | None, word: str) -> str:
+    def _judge(self, container: str | None, code: str) -> str:
         if container is None:
-            assert word == "removed" or self.name in self._engine.facts(), word
-            if word == "removed":
+            assert code == "removed" or self.name in self._engine.facts(), code
+            if code == "removed":
                 self._engine.import_archive(self._archive)
-            return f"came too late, {word}"
-        assert self.name in self._engine.facts(), f"a container was made, and the image was {word}"
+            return f"no container, {code}"
+        assert self.name in self._engine.facts(), f"a container was created, but its image was {code}"
         self._engine.start(container)
-        self._engine.discard(self._engine.make(self.name))  # nothing can be pulled here
+        self._engine.discard(self._engine.create(self.name))  # there is no registry to pull from
         self._engine.discard(container)
-        return f"was made, {word}"
+        return f"created, {code}"
 
 
 @pytest.mark.timeout(300)
@@ -88,28 +88,28 @@ def test_a_container_that_begins_meanwhile_never_loses_its_image(engine: Rig) ->
     racers = [Racer(engine, actions, number) for number in range(WORKERS)]
     with ThreadPoolExecutor(WORKERS) as pool:
         results = pool.map(lambda racer: [racer.round() for _ in range(ROUNDS // WORKERS)], racers)
-        outcomes = Counter(word for rounds in results for word in rounds)
+        outcomes = Counter(code for rounds in results for code in rounds)
     assert outcomes.total() == ROUNDS
-    assert outcomes.keys() <= {"was made, in-use", "came too late, removed", "came too late, in-use"}, outcomes
-    assert outcomes["was made, in-use"] > ROUNDS / 5, outcomes
-    assert outcomes["came too late, removed"] > 0, outcomes
+    assert outcomes.keys() <= {"created, in-use", "no container, removed", "no container, in-use"}, outcomes
+    assert outcomes["created, in-use"] > ROUNDS / 5, outcomes
+    assert outcomes["no container, removed"] > 0, outcomes
     print(dict(outcomes))
 
 
-DIES = """
+INTERRUPTED = """
 import sys
 from pathlib import Path
 from monitor.agent.actions.images import ImageActions
-from monitor.agent.journal import Journal
-from monitor.agent.actions.runtime_images import Ledger
+from monitor.agent.journal import ActionJournal
+from monitor.agent.actions.runtime_images import HoldJournal
 from monitor.agent.runtime import Runtimes
 from monitor.facts import ImageCacheFact, ImageFact
 from monitor.facts.actions import RemoveImage
-docker, cri, journal, runtime, ident, *names = sys.argv[1:]
-known = ImageCacheFact(runtime=runtime, images=(ImageFact(id=ident, first_seen_at=1.0),))
-actions = ImageActions(Runtimes(docker, (cri,)), lambda: (known,), Ledger(Journal(journal)), settle=60.0)
+docker, cri, journal, runtime, image_id, *names = sys.argv[1:]
+known = ImageCacheFact(runtime=runtime, images=(ImageFact(id=image_id, first_seen_at=1.0),))
+actions = ImageActions(Runtimes(docker, (cri,)), lambda: (known,), HoldJournal(ActionJournal(journal)), settle=60.0)
 action = RemoveImage(
-    runtime=runtime, image_id=ident, names=tuple(names), min_age_seconds=0.0, protect_local=False
+    runtime=runtime, image_id=image_id, names=tuple(names), min_age_seconds=0.0, protect_local=False
 )
 actions.remove(action)
 """
@@ -122,23 +122,23 @@ def test_an_agent_that_is_killed_in_the_middle_puts_the_names_back(engine: Rig) 
     image = engine.facts()[name]
     assert isinstance(engine, DockerRig | ContainerdRig)
     sockets = [engine.engine.socket, "/none"] if engine.name == "docker" else ["/none", engine.engine.socket]
-    program = [sys.executable, "-c", DIES, *sockets, str(engine.journal), engine.name, image.id, *image.names]
+    program = [sys.executable, "-c", INTERRUPTED, *sockets, str(engine.journal), engine.name, image.id, *image.names]
     with subprocess.Popen(program) as agent:
-        wait_until(lambda: not {name, other} & engine.facts().keys(), 20, "the names are gone")
+        wait_until(lambda: not {name, other} & engine.facts().keys(), 60, "the names are removed")
         agent.kill()
     actions = engine.actions()
-    actions.put_back_left_behind()
+    actions.restore_interrupted()
     facts = engine.facts()
     assert facts[name].id == facts[other].id == image.id
     assert set(facts[name].names) == set(image.names)
-    for one in (name, other):
-        engine.start(container := engine.make(one))
+    for tag in (name, other):
+        engine.start(container := engine.create(tag))
         engine.discard(container)
     again = engine.actions()
-    again.put_back_left_behind()  # there is nothing left to be put back
+    again.restore_interrupted()  # nothing is left to restore
     action = RemoveImage(
         runtime=engine.name, image_id=image.id, names=image.names, min_age_seconds=0.0, protect_local=False
     )
-    assert again.remove(action).word == "removed"
-    engine.actions().put_back_left_behind()
+    assert again.remove(action).code == "removed"
+    engine.actions().restore_interrupted()
     assert not {name, other} & engine.facts().keys()

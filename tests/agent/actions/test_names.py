@@ -1,10 +1,16 @@
-"""The many ways in which one image is written."""
+"""Normalization of image references."""
 
 from __future__ import annotations
 
 import pytest
 
-from monitor.agent.actions.names import all_keys, is_sandbox, keys, labelled, pinned_by, split
+from monitor.agent.actions.names import (
+    is_sandbox_image,
+    matching_label_pin,
+    matching_pin,
+    reference_keys,
+    split_reference,
+)
 
 ID = "a" * 64
 DIGEST = f"sha256:{'d' * 64}"
@@ -28,13 +34,13 @@ DIGEST = f"sha256:{'d' * 64}"
         (f"a/b@{DIGEST}", f"docker.io/a/b@{DIGEST}", True),
         (f"a/b:1@{DIGEST}", f"a/b@{DIGEST}", True),
         (f"a/b:1@{DIGEST}", "a/b:1", True),
-        (f"a/b@{DIGEST}", f"mirror.lab/a/b@{DIGEST}", True),  # the same content: kept, though under another name
+        (f"a/b@{DIGEST}", f"mirror.lab/a/b@{DIGEST}", True),  # the same content under another name
         (f"a/b@{DIGEST}", "a/b:latest", False),
     ],
 )
 def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
-    assert bool(keys(one) & keys(other)) is same
-    assert bool(keys(other) & all_keys(["x:1", one])) is same
+    assert bool(reference_keys(one) & reference_keys(other)) is same
+    assert bool(reference_keys(other) & reference_keys("x:1", one)) is same
 
 
 @pytest.mark.parametrize(
@@ -46,11 +52,11 @@ def test_which_names_are_of_one_image(one: str, other: str, same: bool) -> None:
     ],
 )
 def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | None]) -> None:
-    assert split(name) == expect
+    assert split_reference(name) == expect
 
 
 @pytest.mark.parametrize(
-    ("names", "pin", "held"),
+    ("names", "pin", "matches"),
     [
         (("harbor.lab/base/cuda:12",), "harbor.lab/base/*", True),
         (("harbor.lab/base/cuda:12",), "harbor.lab/base/cuda", True),
@@ -66,12 +72,12 @@ def test_the_parts_of_a_name(name: str, expect: tuple[str, str | None, str | Non
         (("harbor.lab/A:1",), "harbor.lab/a:*", False),
     ],
 )
-def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
-    assert pinned_by(names, ("no/such", pin)) == (pin if held else None)
+def test_pins(names: tuple[str, ...], pin: str, matches: bool) -> None:
+    assert matching_pin(names, ("no/such", pin)) == (pin if matches else None)
 
 
 @pytest.mark.parametrize(
-    ("labels", "pin", "held"),
+    ("labels", "pin", "matches"),
     [
         ({"keep": ""}, "label:keep", True),
         ({"keep": "yes"}, "label:keep=yes", True),
@@ -81,8 +87,8 @@ def test_pins(names: tuple[str, ...], pin: str, held: bool) -> None:
         ({"keep": ""}, "keep", False),
     ],
 )
-def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
-    assert labelled(labels, (pin,)) == (pin if held else None)
+def test_pins_by_label(labels: dict[str, str], pin: str, matches: bool) -> None:
+    assert matching_label_pin(labels, (pin,)) == (pin if matches else None)
 
 
 @pytest.mark.parametrize(
@@ -97,4 +103,4 @@ def test_pins_by_label(labels: dict[str, str], pin: str, held: bool) -> None:
     ],
 )
 def test_images_of_sandboxes(name: str, expect: bool) -> None:
-    assert is_sandbox(name) is expect
+    assert is_sandbox_image(name) is expect

@@ -1,4 +1,4 @@
-"""Whether an agent acts: as people write it, and what an agent that does not act is spared."""
+"""Settings of actions, and what a read-only agent does not load."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_is_written_reaches_the_agent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("given", "message"),
     [
         ({"enabled": True}, "is enabled without a token; write token_file: /etc/gpuwarden/action-token"),
         ({"enabled": True, "token": "reading"}, "has the token of the agent's pages"),
@@ -60,10 +60,10 @@ def test_what_is_written_reaches_the_agent(tmp_path: Path) -> None:
         ({"allow": True}, "allow"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], says: str) -> None:
+def test_what_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError) as refused:
         Config.model_validate({"agent": {"token": "reading", "actions": given}})
-    assert says in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(("enabled", "loaded"), [(False, False), (True, True)])
@@ -74,7 +74,7 @@ def test_an_agent_that_only_reads_does_not_pay_for_actions(tmp_path: Path, enabl
         "from monitor.agent.settings import AgentSettings\nfrom monitor.agent import main\n"
         f"agent = main.RunningAgent(msgspec.json.decode({msgspec.json.encode(given)!r}, type=AgentSettings))\n"
         "print(any(name.startswith('monitor.agent.actions') for name in sys.modules))\n"
-        "print(any('act-' in one.name for one in threading.enumerate()), agent.snapshot().actions.enabled)\n"
+        "print(any('act-' in thread.name for thread in threading.enumerate()), agent.snapshot().actions.enabled)\n"
         "agent.stop()"
     )
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout

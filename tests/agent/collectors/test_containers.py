@@ -18,7 +18,7 @@ from monitor.agent.collectors.images import ImagesCollector
 from monitor.agent.collectors.runtime_usage import RuntimeUsageCollector
 from monitor.agent.runner import CollectorWorker
 from monitor.agent.runtime import EngineError, Runtimes
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from tests.support import wait_until
 from tests.support.engines import BASE, ContainerdEngine, DockerEngine, frozen, make_containerd
 
@@ -115,7 +115,7 @@ def test_two_wedged_runtimes_are_a_failure_that_says_since_when(
 
 def test_the_only_runtime_wedged_is_reported_as_hung_and_recovers(docker: DockerEngine) -> None:
     collector = ContainersCollector(Runtimes(docker.socket, ()))
-    worker = CollectorWorker(collector, Schedule(enabled=True, interval=0.1, limit=0.3))
+    worker = CollectorWorker(collector, CollectorSchedule(enabled=True, interval=0.1, limit=0.3))
     worker.run_once()
     assert worker.fact().outcome == "ok"
     with frozen(docker.pid):

@@ -15,7 +15,7 @@ from monitor.agent.collectors.gpu_processes import GpuProcessesCollector
 from monitor.agent.gpu import DriverMissingError, GpuDriverError, GpuLostError, GpuProcess, UnreadableGpu
 from monitor.agent.gpu.nvml.session import COUNTERS_MAX_AGE_SECONDS
 from monitor.agent.runner import CollectorWorker
-from monitor.agent.settings import Schedule
+from monitor.agent.settings import CollectorSchedule
 from monitor.facts import GpuFact, GpuInventory
 from tests.nvml import InProcessNvml
 from tests.support import wait_until
@@ -162,7 +162,7 @@ def running(*workers: CollectorWorker) -> Iterator[None]:
 
 
 def test_a_hang_in_the_driver_holds_up_only_who_is_in_it(nvml: InProcessNvml) -> None:
-    schedule = Schedule(enabled=True, interval=0.02, limit=0.2)
+    schedule = CollectorSchedule(enabled=True, interval=0.02, limit=0.2)
     gpu = CollectorWorker(GpuCollector(), schedule)
     processes = CollectorWorker(GpuProcessesCollector("/proc"), schedule)
     with running(gpu, processes):

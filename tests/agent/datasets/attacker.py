@@ -1,10 +1,10 @@
-"""Swaps directories for links to somewhere else, as fast as it can, until its standard input ends. Run as a process:
+"""Swaps directories for links to the canary as fast as possible, until its standard input is closed. Run as a process:
 
     python attacker.py ROOT SHARED_FILE
 
-In every user's directory below ROOT, at every level, a directory and the link beside it change places: first under
-their path, then, by the descriptors that it still holds, wherever the unit was moved to. In SHARED_FILE the first byte
-says whether the other side is at work; the number behind it counts the swaps made while it was.
+In each user's directory below ROOT, at every level, a directory and the link next to it are exchanged: first under
+their path, then, through the descriptors still held, wherever the unit was moved to. The first byte of SHARED_FILE
+tells whether the code under test is running; the number after it counts the swaps made during that time.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def targets(root: str) -> list[tuple[int, bytes, bytes]]:
-    """Open the directories in which something can be swapped, with the names."""
-    found: list[tuple[int, bytes, bytes]] = []
+    """Open directories that contain a pair to swap, with the names of the pair."""
+    pairs: list[tuple[int, bytes, bytes]] = []
     for user in sorted(name for name in os.listdir(root) if name.startswith("user"))[-3:]:
-        with contextlib.suppress(OSError):  # at a link it ends: this one does not want to be misled itself
+        with contextlib.suppress(OSError):  # stop at a link, which would lead out of the root
             directory = os.open(os.path.join(root, user), DIRECTORY)
             for name in LEVELS:
-                found.append((directory, name.encode(), name.encode() + b".link"))
+                pairs.append((directory, name.encode(), name.encode() + b".link"))
                 directory = os.open(name, DIRECTORY, dir_fd=directory)
             os.close(directory)
-    return found
+    return pairs
 
 
 def swap_for_a_while(held: list[tuple[int, bytes, bytes]], shared: mmap.mmap) -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.datasets.ground import Ground, fingerprint, make_ground
+from tests.agent.datasets.root_fixture import RootFixture, fingerprint, make_fixture
 
 
 @pytest.fixture
-def ground(tmp_path: Path) -> Iterator[Ground]:
-    """A ground whose canary is looked at again when the test is over: whatever the test does, it must be unhurt."""
-    made = make_ground(tmp_path)
-    before = fingerprint(made.canary)
-    yield made
-    assert fingerprint(made.canary) == before
+def fixture(tmp_path: Path) -> Iterator[RootFixture]:
+    """A root fixture whose canary must be unchanged at the end of the test."""
+    root_fixture = make_fixture(tmp_path)
+    before = fingerprint(root_fixture.canary)
+    yield root_fixture
+    assert fingerprint(root_fixture.canary) == before

@@ -1,4 +1,4 @@
-"""Names of a disk as text, and back."""
+"""Escaping of file names as text, and back."""
 
 from __future__ import annotations
 
@@ -35,5 +35,5 @@ def test_every_name_survives_json(raw: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["%2e%2e", "%2F", "%41", "a\nb", "%e9", "\udce9"])
 def test_a_second_spelling_is_refused(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  # also the encoder's own
+    with pytest.raises(ValueError):  # noqa: PT011  # including UnicodeEncodeError
         path_bytes(text)

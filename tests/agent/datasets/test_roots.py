@@ -1,4 +1,4 @@
-"""Which directories may be opened as a root, on real directories and mounts."""
+"""Opening of roots, on real directories and mounts."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.mounts import SeenMount, mount_id, parse
-from monitor.agent.datasets.refused import Reason, RefusedError
-from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.errors import DatasetRefusedError, RefusalReason
+from monitor.agent.datasets.mounts import MountEntry, mount_id, parse_mountinfo
+from monitor.agent.datasets.roots import DatasetRoots
 from monitor.agent.mountinfo import MountPoint
-from tests.agent.datasets.ground import Ground, in_mount_namespace
+from tests.agent.datasets.root_fixture import RootFixture, in_mount_namespace
 
 
-def refusal(roots: Roots, path: Path) -> Reason:
-    with pytest.raises(RefusedError) as caught, roots.open(str(path)):
+def refusal(roots: DatasetRoots, path: Path) -> RefusalReason:
+    with pytest.raises(DatasetRefusedError) as caught, roots.open(str(path)):
         pass
     return caught.value.reason
 
 
-def test_an_allow_listed_root_is_opened(ground: Ground) -> None:
-    with ground.roots.open(str(ground.root)) as root:
-        assert root.device == ground.root.stat().st_dev
-        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+def test_an_allow_listed_root_is_opened(fixture: RootFixture) -> None:
+    with fixture.roots.open(str(fixture.root)) as root:
+        assert root.device == fixture.root.stat().st_dev
+        assert os.fstat(root.descriptor).st_ino == fixture.root.stat().st_ino
         assert root.mount == mount_id("/proc", root.descriptor)
         assert not root.read_only
         descriptor = root.descriptor
@@ -31,63 +31,63 @@ def test_an_allow_listed_root_is_opened(ground: Ground) -> None:
         os.fstat(descriptor)
 
 
-def test_its_place_is_that_of_its_filesystem(ground: Ground) -> None:
-    with ground.roots.open(str(ground.root)) as root:
-        device = ground.root.stat().st_dev
+def test_its_place_is_that_of_its_filesystem(fixture: RootFixture) -> None:
+    with fixture.roots.open(str(fixture.root)) as root:
+        device = fixture.root.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}".encode()
-        assert any(place.filesystem == number and place.path.endswith(b"/share") for place in root.places)
+        assert any(location.filesystem == number and location.path.endswith(b"/share") for location in root.locations)
 
 
-def test_others_are_refused(ground: Ground) -> None:
-    assert refusal(ground.roots, ground.canary) == Reason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / "zhang") == Reason.NOT_A_ROOT
-    assert refusal(ground.roots, ground.root / ".." / "canary") == Reason.NOT_A_ROOT
+def test_others_are_refused(fixture: RootFixture) -> None:
+    assert refusal(fixture.roots, fixture.canary) == RefusalReason.NOT_A_ROOT
+    assert refusal(fixture.roots, fixture.root / "zhang") == RefusalReason.NOT_A_ROOT
+    assert refusal(fixture.roots, fixture.root / ".." / "canary") == RefusalReason.NOT_A_ROOT
 
 
-def test_a_root_that_is_a_link_is_refused(ground: Ground) -> None:
-    link = ground.base / "link"
-    link.symlink_to(ground.canary)
-    assert refusal(Roots([str(link)]), link) == Reason.SYMLINK
+def test_a_root_that_is_a_link_is_refused(fixture: RootFixture) -> None:
+    link = fixture.base / "link"
+    link.symlink_to(fixture.canary)
+    assert refusal(DatasetRoots([str(link)]), link) == RefusalReason.SYMLINK
 
 
-def test_a_root_below_a_link_is_refused(ground: Ground) -> None:
-    link = ground.base / "link"
-    link.symlink_to(ground.canary)
+def test_a_root_below_a_link_is_refused(fixture: RootFixture) -> None:
+    link = fixture.base / "link"
+    link.symlink_to(fixture.canary)
     path = link / "datasets"
-    assert refusal(Roots([str(path)]), path) == Reason.SYMLINK
+    assert refusal(DatasetRoots([str(path)]), path) == RefusalReason.SYMLINK
 
 
-def test_a_root_that_is_missing_or_a_file(ground: Ground) -> None:
-    missing, file = ground.base / "missing", ground.base / "file"
+def test_a_root_that_is_missing_or_a_file(fixture: RootFixture) -> None:
+    missing, file = fixture.base / "missing", fixture.base / "file"
     file.write_text("")
-    assert refusal(Roots([str(missing)]), missing) == Reason.GONE
-    assert refusal(Roots([str(file)]), file) == Reason.SYMLINK
+    assert refusal(DatasetRoots([str(missing)]), missing) == RefusalReason.GONE
+    assert refusal(DatasetRoots([str(file)]), file) == RefusalReason.SYMLINK
 
 
 @pytest.mark.parametrize("path", ["", "/", "share", "/mnt/../etc", "/mnt//share", "/mnt/share/", "/mnt/./x", "/a\0b"])
 def test_paths_that_are_no_root(path: str) -> None:
     with pytest.raises(ValueError, match="absolute path below"):
-        Roots([path])
+        DatasetRoots([path])
 
 
 def test_roots_do_not_lie_in_each_other() -> None:
     with pytest.raises(ValueError, match="inside another"):
-        Roots(["/mnt/share/zhang", "/mnt/share"])
-    Roots(["/mnt/share", "/mnt/share2"])
+        DatasetRoots(["/mnt/share/zhang", "/mnt/share"])
+    DatasetRoots(["/mnt/share", "/mnt/share2"])
 
 
-def test_the_node_seen_from_a_container(ground: Ground) -> None:
-    with Roots(["/share"], rootfs=str(ground.base)).open("/share") as root:
+def test_the_node_seen_from_a_container(fixture: RootFixture) -> None:
+    with DatasetRoots(["/share"], rootfs=str(fixture.base)).open("/share") as root:
         assert root.text == "/share"
-        assert os.fstat(root.descriptor).st_ino == ground.root.stat().st_ino
+        assert os.fstat(root.descriptor).st_ino == fixture.root.stat().st_ino
 
 
 OPTIONS = """
-from monitor.agent.datasets.roots import Roots
+from monitor.agent.datasets.roots import DatasetRoots
 point, options = arguments[0], str(arguments[1])
 mount('-t', 'tmpfs', '-o', options, 'none', point)
-with Roots([str(point)]).open(str(point)) as root:
-    print(json.dumps([root.atime_usable, root.read_only, [place.path.decode() for place in root.places]]))
+with DatasetRoots([str(point)]).open(str(point)) as root:
+    print(json.dumps([root.atime_usable, root.read_only, [location.path.decode() for location in root.locations]]))
 """
 
 
@@ -95,22 +95,22 @@ with Roots([str(point)]).open(str(point)) as root:
     ("options", "atime_usable", "read_only"),
     [("relatime", True, False), ("strictatime", True, False), ("noatime", False, False), ("ro,relatime", False, True)],
 )
-def test_mount_options(ground: Ground, options: str, atime_usable: bool, read_only: bool) -> None:
-    assert in_mount_namespace(OPTIONS, ground.root, options) == [atime_usable, read_only, ["/"]]
+def test_mount_options(fixture: RootFixture, options: str, atime_usable: bool, read_only: bool) -> None:
+    assert in_mount_namespace(OPTIONS, fixture.root, options) == [atime_usable, read_only, ["/"]]
 
 
-def test_a_server_decides_about_atime(ground: Ground, tmp_path: Path) -> None:
-    """A recorded line of an NFS mount (Linux 5.15), with the id of the mount that the root is really on."""
+def test_a_server_decides_about_atime(fixture: RootFixture, tmp_path: Path) -> None:
+    """A recorded line of an NFS mount (Linux 5.15), with the id of the actual mount of the root."""
     proc = tmp_path / "proc"
     (proc / "self").mkdir(parents=True)
     (proc / "self/fdinfo").symlink_to("/proc/self/fdinfo")
-    with ground.roots.open(str(ground.root)) as root:
-        ident = root.mount
-    line = f"{ident} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
+    with fixture.roots.open(str(fixture.root)) as root:
+        mount = root.mount
+    line = f"{mount} 1 0:52 / / rw,relatime shared:3 - nfs4 nas:/export/data rw,vers=4.2,addr=10.0.0.9\n"
     (proc / "self/mountinfo").write_text(line)
-    with Roots([str(ground.root)], proc=str(proc)).open(str(ground.root)) as root:
+    with DatasetRoots([str(fixture.root)], proc=str(proc)).open(str(fixture.root)) as root:
         assert root.atime_usable is None
-        assert (b"nas", f"/export/data{ground.root}".encode()) in root.places
+        assert (b"nas", f"/export/data{fixture.root}".encode()) in root.locations
 
 
 def test_mountinfo_lines() -> None:
@@ -120,13 +120,13 @@ def test_mountinfo_lines() -> None:
         b"\n"
         b"41 35 0:52 / /data ro,relatime - nfs4 nas:/export ro,vers=4.2\n"
     )
-    assert list(parse(raw)) == [
-        SeenMount(
+    assert list(parse_mountinfo(raw)) == [
+        MountEntry(
             36,
             frozenset((b"rw", b"noatime", b"errors=continue")),
             MountPoint(b"98:0", b"/mnt1", b"/mnt2 x", b"ext3", b"/dev/root", False),
         ),
-        SeenMount(
+        MountEntry(
             41,
             frozenset((b"ro", b"relatime", b"vers=4.2")),
             MountPoint(b"0:52", b"/", b"/data", b"nfs4", b"nas:/export", True),

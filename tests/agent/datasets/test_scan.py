@@ -1,4 +1,4 @@
-"""What a scan adds up, on real trees."""
+"""Totals of a scan, on real trees."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from monitor.agent.datasets import scan as scan_module
-from monitor.agent.datasets.pace import Pace
-from monitor.agent.datasets.roots import Roots
-from monitor.agent.datasets.scan import Scan, Unit
-from monitor.agent.datasets.survey import How, read_owners, survey
-from monitor.agent.datasets.tally import Tally
-from monitor.agent.datasets.tree import Tree
+from monitor.agent.datasets.rate_limit import ScanRateLimiter
+from monitor.agent.datasets.root_scan import ScanOptions, read_owners, scan_root
+from monitor.agent.datasets.roots import DatasetRoots
+from monitor.agent.datasets.scan import ScanUnit, UnitScan
+from monitor.agent.datasets.totals import UnitTotals
+from monitor.agent.datasets.tree import DirectoryTree
 from monitor.agent.datasets.units import find_units
 from monitor.facts.datasets import UnitKind, UseFact, path_bytes
-from tests.agent.datasets.ground import OWNERS, Ground, in_mount_namespace, make_deep
+from tests.agent.datasets.root_fixture import OWNERS, RootFixture, in_mount_namespace, make_deep
 from tests.support import wait_until
 from tests.support.clock import FakeClock
 from tests.support.filesystems import stalling_mount
@@ -27,18 +27,18 @@ from tests.support.filesystems import stalling_mount
 OLD, NEW = 1_500_000_000, 1_700_000_000
 
 
-def paths(ground: Ground, pattern: str, kind: UnitKind = "dir") -> list[str]:
-    return sorted(unit.path for unit in ground.scan(pattern, kind).units)
+def paths(fixture: RootFixture, pattern: str, kind: UnitKind = "dir") -> list[str]:
+    return sorted(unit.path for unit in fixture.scan(pattern, kind).units)
 
 
-def test_sums_and_newest_times(ground: Ground) -> None:
-    unit = ground.make_unit()
+def test_sums_and_newest_times(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
     (unit / "in/big").write_bytes(b"x" * 100_000)
     os.utime(unit / "in/big", (NEW, OLD))
     for name in ("f", "in/f", "in/deep/f"):
         os.utime(unit / name, (OLD, OLD))
     every = [unit, *unit.rglob("*")]
-    fact = ground.scanned()
+    fact = fixture.scanned()
     assert (fact.files, fact.failures, fact.pinned, fact.kind) == (4, 0, False, "dir")
     assert fact.apparent_bytes == sum(path.lstat().st_size for path in every)
     assert fact.allocated_bytes == sum(path.lstat().st_blocks * 512 for path in every)
@@ -49,9 +49,9 @@ def test_sums_and_newest_times(ground: Ground) -> None:
     assert (fact.owner_uid, fact.owner) == (os.getuid(), "zhang")
 
 
-def test_the_scan_itself_is_no_use(ground: Ground) -> None:
-    ground.make_unit()
-    first, second = ground.scanned(), ground.scanned()
+def test_the_scan_itself_is_no_use(fixture: RootFixture) -> None:
+    fixture.make_unit()
+    first, second = fixture.scanned(), fixture.scanned()
     assert (first.newest_atime, first.newest_ctime) == (second.newest_atime, second.newest_ctime)
 
 
@@ -68,85 +68,85 @@ def test_the_scan_itself_is_no_use(ground: Ground) -> None:
         (".*", "dir", []),
     ],
 )
-def test_patterns(ground: Ground, pattern: str, kind: UnitKind, expect: list[str]) -> None:
-    ground.make_unit("a")
-    ground.make_unit("b")
-    ground.make_unit("a", "li")
-    ground.make_unit(".hidden")
-    (ground.unit("link")).symlink_to(ground.canary)
-    (ground.root / "wang").symlink_to(ground.canary)
-    (ground.root / ".gpuwarden-trash").mkdir()
-    assert paths(ground, pattern, kind) == expect
+def test_patterns(fixture: RootFixture, pattern: str, kind: UnitKind, expect: list[str]) -> None:
+    fixture.make_unit("a")
+    fixture.make_unit("b")
+    fixture.make_unit("a", "li")
+    fixture.make_unit(".hidden")
+    (fixture.unit("link")).symlink_to(fixture.canary)
+    (fixture.root / "wang").symlink_to(fixture.canary)
+    (fixture.root / ".gpuwarden-trash").mkdir()
+    assert paths(fixture, pattern, kind) == expect
 
 
 @pytest.mark.parametrize("pattern", ["", "/*", "*/", "../*", "*/../../canary/*", "a/./b", "**", "a/**/b"])
-def test_patterns_that_are_none(ground: Ground, pattern: str) -> None:
+def test_patterns_that_are_none(fixture: RootFixture, pattern: str) -> None:
     with pytest.raises(ValueError, match="relative to the root"):
-        ground.scan(pattern)
+        fixture.scan(pattern)
 
 
-def test_links_are_counted_and_not_followed(ground: Ground) -> None:
-    unit = ground.make_unit()
-    (unit / "dir").symlink_to(ground.canary)
-    (unit / "file").symlink_to(ground.canary / "datasets/a/huge")
+def test_links_are_counted_and_not_followed(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
+    (unit / "dir").symlink_to(fixture.canary)
+    (unit / "file").symlink_to(fixture.canary / "datasets/a/huge")
     (unit / "up").symlink_to("..")
-    fact = ground.scanned()
+    fact = fixture.scanned()
     assert fact.files == 6
     assert fact.apparent_bytes < 1 << 30
 
 
-def test_hard_links_count_once(ground: Ground) -> None:
-    one, two = ground.make_unit("a"), ground.make_unit("b")
+def test_hard_links_count_once(fixture: RootFixture) -> None:
+    one, two = fixture.make_unit("a"), fixture.make_unit("b")
     (one / "big").write_bytes(b"x" * 1_000_000)
     os.link(one / "big", one / "in/again")
     os.link(one / "big", two / "third")
-    units = ground.scan().units
+    units = fixture.scan().units
     assert sum(unit.files for unit in units) == 9
     assert 1_000_000 < sum(unit.allocated_bytes for unit in units) < 1_200_000
 
 
 @pytest.mark.parametrize("where", [".keep", "in/deep/.keep"])
-def test_a_keep_file_pins(ground: Ground, where: str) -> None:
-    (ground.make_unit() / where).touch()
-    assert ground.scanned().pinned
+def test_a_keep_file_pins(fixture: RootFixture, where: str) -> None:
+    (fixture.make_unit() / where).touch()
+    assert fixture.scanned().pinned
 
 
-def test_a_file_is_pinned_by_a_keep_beside_it(ground: Ground) -> None:
-    unit = ground.make_unit()
-    assert [fact.pinned for fact in ground.scan("*/datasets/*/f", "file").units] == [False]
+def test_a_file_is_pinned_by_a_keep_beside_it(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
+    assert [fact.pinned for fact in fixture.scan("*/datasets/*/f", "file").units] == [False]
     (unit / ".keep").touch()
-    assert [fact.pinned for fact in ground.scan("*/datasets/*/f", "file").units] == [True]
+    assert [fact.pinned for fact in fixture.scan("*/datasets/*/f", "file").units] == [True]
 
 
-def test_names_of_all_kinds(ground: Ground) -> None:
+def test_names_of_all_kinds(fixture: RootFixture) -> None:
     names = [b"new\nline", b"bad\xff\xfe", "数据".encode(), b"100%", b"%FF", b" ", b"\x1b[31m", b"-rf"]
     for name in names:
-        directory = os.fsencode(ground.unit("x").parent) + b"/" + name
+        directory = os.fsencode(fixture.unit("x").parent) + b"/" + name
         os.makedirs(directory)
         with open(directory + b"/" + name, "wb") as file:
             file.write(b"x")
-    units = ground.scan().units
+    units = fixture.scan().units
     assert sorted(path_bytes(unit.path).rpartition(b"/")[2] for unit in units) == sorted(names)
     assert [unit.files for unit in units] == [1] * len(names)
 
 
 MOUNTS = """
-from tests.agent.datasets.ground import Ground
-ground = Ground(arguments[0])
-mount('--bind', ground.canary, ground.unit('a') / 'in')
-mount('-t', 'tmpfs', 'none', ground.unit('b') / 'in')
-mount('--bind', ground.unit('c') / 'in', ground.unit('c') / 'in')
-mount('--bind', ground.canary, ground.root / 'wang')
-scan = ground.scan()
+from tests.agent.datasets.root_fixture import RootFixture
+fixture = RootFixture(arguments[0])
+mount('--bind', fixture.canary, fixture.unit('a') / 'in')
+mount('-t', 'tmpfs', 'none', fixture.unit('b') / 'in')
+mount('--bind', fixture.unit('c') / 'in', fixture.unit('c') / 'in')
+mount('--bind', fixture.canary, fixture.root / 'wang')
+scan = fixture.scan()
 print(json.dumps([[(u.path, u.failures, u.errors, u.apparent_bytes) for u in scan.units], scan.errors]))
 """
 
 
-def test_mounts_are_not_crossed(ground: Ground) -> None:
+def test_mounts_are_not_crossed(fixture: RootFixture) -> None:
     for name in "abc":
-        ground.make_unit(name)
-    (ground.root / "wang").mkdir()
-    units, errors = in_mount_namespace(MOUNTS, ground.base)
+        fixture.make_unit(name)
+    (fixture.root / "wang").mkdir()
+    units, errors = in_mount_namespace(MOUNTS, fixture.base)
     assert [(path, failures) for path, failures, *_ in units] == [(f"zhang/datasets/{name}", 1) for name in "abc"]
     for path, _, (error,), apparent in units:
         assert error == f"{path}/in: another filesystem is mounted here"
@@ -154,24 +154,24 @@ def test_mounts_are_not_crossed(ground: Ground) -> None:
     assert errors == ["wang: another filesystem is mounted here"]
 
 
-def test_many_threads_agree_with_one(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_threads_agree_with_one(fixture: RootFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in range(5):
-        unit = ground.make_unit(str(name))
+        unit = fixture.make_unit(str(name))
         make_deep(unit, 30)
         for number in range(600):
             (unit / f"in/{number}").touch()
-    one = ground.scan(how=How(owners=OWNERS, threads=1)).units
-    monkeypatch.setattr(scan_module, "_MOSTLY_WAITING", float("inf"))
-    monkeypatch.setattr(scan_module, "_LOOK_SECONDS", 0.001)
+    one = fixture.scan(options=ScanOptions(owners=OWNERS, threads=1)).units
+    monkeypatch.setattr(scan_module, "_BUSY_RATIO", float("inf"))
+    monkeypatch.setattr(scan_module, "_POLL_SECONDS", 0.001)
     seen: list[int] = []
-    how = How(owners=OWNERS, threads=6, progress=lambda _: seen.append(threading.active_count()))
-    assert ground.scan(how=how).units == one
+    options = ScanOptions(owners=OWNERS, threads=6, progress=lambda _: seen.append(threading.active_count()))
+    assert fixture.scan(options=options).units == one
     assert max(seen) > 3, "threads were added"
 
 
-def test_the_budget_is_kept(ground: Ground) -> None:
+def test_the_budget_is_kept(fixture: RootFixture) -> None:
     class Impatient(threading.Event):
-        """Notes how long it was waited for, instead of waiting."""
+        """Adds up the waiting times instead of waiting."""
 
         waited = 0.0
 
@@ -181,19 +181,19 @@ def test_the_budget_is_kept(ground: Ground) -> None:
             return False
 
     clock, stop = FakeClock(), Impatient()
-    pace = Pace(100, stop, clock)
+    limiter = ScanRateLimiter(100, stop, clock)
     for _ in range(50):
-        assert pace.take(10)
+        assert limiter.acquire(10)
     assert stop.waited == pytest.approx(5, abs=0.2)
     clock.advance(60)
     stop.waited = 0.0
     for _ in range(50):
-        pace.take(10)
+        limiter.acquire(10)
     assert stop.waited == pytest.approx(5, abs=0.2), "a pause is not followed by a burst"
 
 
-def test_a_budget_slows_a_real_scan_and_stop_ends_it(ground: Ground) -> None:
-    unit = ground.make_unit()
+def test_a_budget_slows_a_real_scan_and_stop_ends_it(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
     for number in range(2000):
         (unit / f"in/{number}").touch()
     stop = threading.Event()
@@ -204,18 +204,18 @@ def test_a_budget_slows_a_real_scan_and_stop_ends_it(ground: Ground) -> None:
         if len(entries) == 3:
             stop.set()
 
-    fact = ground.scan(how=How(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
+    fact = fixture.scan(options=ScanOptions(owners=OWNERS, entries_per_second=50, stop=stop, progress=progress))
     assert fact.stopped
-    assert fact.units == (), "half a unit is no unit"
-    assert fact.finished_at - fact.started_at < 5
+    assert fact.units == (), "incomplete units are omitted"
+    assert fact.finished_at - fact.started_at < 20
     assert fact.entries < 1000
 
 
-def test_stopped_before_it_began(ground: Ground) -> None:
-    ground.make_unit()
+def test_stopped_before_it_began(fixture: RootFixture) -> None:
+    fixture.make_unit()
     stop = threading.Event()
     stop.set()
-    fact = ground.scan(how=How(owners=OWNERS, stop=stop))
+    fact = fixture.scan(options=ScanOptions(owners=OWNERS, stop=stop))
     assert (fact.stopped, fact.units) == (True, ())
 
 
@@ -223,42 +223,42 @@ def test_a_dead_server_does_not_keep_a_stopped_scan(tmp_path: Path) -> None:
     stop = threading.Event()
     with stalling_mount(tmp_path) as nas:
         point = str(nas.point)
-        with Roots([point]).open(point) as root, Tree(root) as tree:
-            unit = Unit(tree.top, "data", is_dir=False)
+        with DatasetRoots([point]).open(point) as root, DirectoryTree(root) as tree:
+            unit = ScanUnit(tree.top, "data", is_dir=False)
             nas.hang()
             threading.Timer(0.3, stop.set).start()
             began = time.monotonic()
-            Scan(tree, Pace(None, stop), stop).run([unit])
-            assert time.monotonic() - began < 4
+            UnitScan(tree, ScanRateLimiter(None, stop), stop).run([unit])
+            assert time.monotonic() - began < 20
             assert unit.unread, "it was not read"
-            assert scanning(), "its thread was left behind"
+            assert scanning(), "its thread was abandoned"
         nas.release()
-        wait_until(lambda: not scanning(), 10, "the thread that was left behind has ended")
+        wait_until(lambda: not scanning(), 60, "the abandoned thread has ended")
 
 
 def scanning() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name == "dataset-scan"]
 
 
-def test_units_over_the_cap_are_counted(ground: Ground) -> None:
+def test_units_over_the_cap_are_counted(fixture: RootFixture) -> None:
     for name in "abcde":
-        ground.make_unit(name)
-    with ground.roots.open(str(ground.root)) as root, Tree(root) as tree:
-        found = find_units(tree, "*/datasets/*", "dir", Pace(None, threading.Event()), max_units=3)
-    assert ([unit.name for unit in found.units], found.left_out) == (["a", "b", "c"], 2)
+        fixture.make_unit(name)
+    with fixture.roots.open(str(fixture.root)) as root, DirectoryTree(root) as tree:
+        listing = find_units(tree, "*/datasets/*", "dir", ScanRateLimiter(None, threading.Event()), max_units=3)
+    assert ([unit.name for unit in listing.units], listing.left_out) == (["a", "b", "c"], 2)
 
 
-def test_users_are_told_by_unit(ground: Ground) -> None:
-    ground.make_unit("a")
-    ground.make_unit("b")
+def test_users_are_told_by_unit(fixture: RootFixture) -> None:
+    fixture.make_unit("a")
+    fixture.make_unit("b")
     use = UseFact(how="cwd", pid=7)
-    with ground.roots.open(str(ground.root)) as root:
-        fact = survey(
+    with fixture.roots.open(str(fixture.root)) as root:
+        fact = scan_root(
             root,
             "*/datasets/*",
             "dir",
-            lambda places: {place: (use,) for place in places if place.path.endswith(b"/b")},
-            How(owners={}),
+            lambda locations: {location: (use,) for location in locations if location.path.endswith(b"/b")},
+            ScanOptions(owners={}),
         )
     assert [(unit.path, unit.in_use_by) for unit in fact.units] == [
         ("zhang/datasets/a", ()),
@@ -266,16 +266,16 @@ def test_users_are_told_by_unit(ground: Ground) -> None:
     ]
 
 
-def test_no_descriptor_is_left_open(ground: Ground) -> None:
-    ground.make_unit()
+def test_no_descriptor_is_left_open(fixture: RootFixture) -> None:
+    fixture.make_unit()
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
-        ground.scan()
+        fixture.scan()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_cannot_be_read_is_told(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    ground.make_unit()
+def test_what_cannot_be_read_is_told(fixture: RootFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixture.make_unit()
     real = os.open
 
     def broken(path: Any, flags: int, *rest: Any, **more: Any) -> int:
@@ -284,15 +284,15 @@ def test_what_cannot_be_read_is_told(ground: Ground, monkeypatch: pytest.MonkeyP
         return real(path, flags, *rest, **more)
 
     monkeypatch.setattr(os, "open", broken)
-    fact = ground.scanned()
+    fact = fixture.scanned()
     assert (fact.failures, fact.errors) == (1, ("zhang/datasets/a/in/deep: Permission denied",))
 
 
-def test_a_bug_in_a_thread_ends_the_scan(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
-    ground.make_unit()
-    monkeypatch.setattr(Tally, "add", lambda *_: 1 / 0)
+def test_a_bug_in_a_thread_ends_the_scan(fixture: RootFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    fixture.make_unit()
+    monkeypatch.setattr(UnitTotals, "add", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        ground.scan()
+        fixture.scan()
 
 
 def test_names_of_owners(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Into the trash, back out of it, and gone for good: on a real disk, with every reason to refuse."""
+"""Trash, restore and purge on a real disk, with every reason for refusal."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from monitor.agent.datasets.check import Planned
+from monitor.agent.datasets.check import PlannedUnit
+from monitor.agent.datasets.errors import RefusalReason
 from monitor.agent.datasets.in_use import InUse
-from monitor.agent.datasets.mounts import Place
-from monitor.agent.datasets.refused import Reason
+from monitor.agent.datasets.mounts import FsLocation
 from monitor.facts.datasets import UseFact, path_text
 from tests.agent.children import child
-from tests.agent.datasets.ground import NOW, Ground, fingerprint, planned
-from tests.agent.datasets.moves import LATER, TRASH, outcomes, put, refused
+from tests.agent.datasets.root_fixture import NOW, RootFixture, fingerprint, planned
+from tests.agent.datasets.trash_steps import LATER, TRASH, outcomes, put, refused
 
 
-def test_there_and_back(ground: Ground) -> None:
-    unit = ground.make_unit()
+def test_there_and_back(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
     before = fingerprint(unit)
-    entry = put(ground)
+    entry = put(fixture)
     assert not unit.exists()
     assert (entry.path, entry.state, entry.policy, entry.trashed_at) == (
         "zhang/datasets/a",
@@ -30,50 +30,50 @@ def test_there_and_back(ground: Ground) -> None:
         NOW,
     )
     assert (entry.files, entry.owner, entry.kind) == (3, "zhang", "dir")
-    with ground.trash() as trash:
+    with fixture.trash() as trash:
         assert trash.entries() == (entry,)
         assert trash.restore(entry.id) == entry
         assert trash.entries() == ()
     assert fingerprint(unit) == before
-    assert outcomes(ground) == ["dataset.trash", "trashed", "dataset.restore", "restored"]
-    assert ground.journal.open() == ()
+    assert outcomes(fixture) == ["dataset.trash", "trashed", "dataset.restore", "restored"]
+    assert fixture.journal.open_intents() == ()
 
 
-def test_a_file_there_and_back(ground: Ground) -> None:
-    file = ground.make_unit() / "f"
-    unit = ground.scan("*/datasets/*/f", "file").units[0]
-    entry = put(ground, planned(unit))
+def test_a_file_there_and_back(fixture: RootFixture) -> None:
+    file = fixture.make_unit() / "f"
+    unit = fixture.scan("*/datasets/*/f", "file").units[0]
+    entry = put(fixture, planned(unit))
     assert (entry.kind, file.exists()) == ("file", False)
-    with ground.trash() as trash:
+    with fixture.trash() as trash:
         trash.restore(entry.id)
     assert file.read_text() == "some content\n"
     assert file.stat().st_nlink == 1
 
 
-def test_gone_for_good(ground: Ground) -> None:
-    ground.make_unit()
-    ground.make_unit("b")
-    entry = put(ground)
-    with ground.trash() as trash:
+def test_gone_for_good(fixture: RootFixture) -> None:
+    fixture.make_unit()
+    fixture.make_unit("b")
+    entry = put(fixture)
+    with fixture.trash() as trash:
         done = trash.purge(entry.id, LATER)
         assert (done.finished, done.deleted, done.failures) == (True, 6, 0)
-        assert refused(lambda: trash.purge(entry.id, LATER)) == Reason.NOT_IN_TRASH
-    assert os.listdir(ground.root / TRASH) == []
-    assert ground.unit("b").exists()
-    assert outcomes(ground)[-2:] == ["dataset.purge", "purged"]
+        assert refused(lambda: trash.purge(entry.id, LATER)) == RefusalReason.NOT_IN_TRASH
+    assert os.listdir(fixture.root / TRASH) == []
+    assert fixture.unit("b").exists()
+    assert outcomes(fixture)[-2:] == ["dataset.purge", "purged"]
 
 
-def test_odd_names_there_and_back(ground: Ground) -> None:
+def test_odd_names_there_and_back(fixture: RootFixture) -> None:
     names = [b"new\nline", b"bad\xff\xfe", b"100%", b"unit", b"meta.json", b"-rf"]
     for name in names:
-        os.makedirs(os.fsencode(ground.root) + b"/zhang/datasets/" + name)
-    entries = [put(ground, planned(unit)) for unit in ground.scan().units]
+        os.makedirs(os.fsencode(fixture.root) + b"/zhang/datasets/" + name)
+    entries = [put(fixture, planned(unit)) for unit in fixture.scan().units]
     assert {entry.path for entry in entries} == {path_text(b"zhang/datasets/" + name) for name in names}
-    with ground.trash() as trash:
+    with fixture.trash() as trash:
         assert set(trash.entries()) == set(entries)
         for entry in entries:
             trash.restore(entry.id)
-    assert sorted(os.listdir(os.fsencode(ground.root) + b"/zhang/datasets")) == sorted(names)
+    assert sorted(os.listdir(os.fsencode(fixture.root) + b"/zhang/datasets")) == sorted(names)
 
 
 def newer(unit: Path) -> None:
@@ -114,24 +114,24 @@ def parent_gone(unit: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (newer, Reason.CHANGED),
-        (read, Reason.CHANGED),
-        (pin, Reason.PINNED),
-        (other, Reason.CHANGED),
-        (link, Reason.CHANGED),
-        (gone, Reason.GONE),
-        (parent_link, Reason.SYMLINK),
-        (parent_gone, Reason.PARENT_GONE),
+        (newer, RefusalReason.CHANGED),
+        (read, RefusalReason.CHANGED),
+        (pin, RefusalReason.PINNED),
+        (other, RefusalReason.CHANGED),
+        (link, RefusalReason.CHANGED),
+        (gone, RefusalReason.GONE),
+        (parent_link, RefusalReason.SYMLINK),
+        (parent_gone, RefusalReason.PARENT_GONE),
     ],
 )
-def test_not_what_the_plan_saw(ground: Ground, change: Callable[[Path], None], reason: Reason) -> None:
-    unit = ground.make_unit()
-    plan = planned(ground.scanned())
+def test_not_what_the_plan_saw(fixture: RootFixture, change: Callable[[Path], None], reason: RefusalReason) -> None:
+    unit = fixture.make_unit()
+    plan = planned(fixture.scanned())
     change(unit)
-    before = fingerprint(ground.root)
-    assert refused(lambda: put(ground, plan)) == reason
-    assert fingerprint(ground.root) == before
-    assert outcomes(ground) == []
+    before = fingerprint(fixture.root)
+    assert refused(lambda: put(fixture, plan)) == reason
+    assert fingerprint(fixture.root) == before
+    assert outcomes(fixture) == []
 
 
 @pytest.mark.parametrize(
@@ -139,40 +139,40 @@ def test_not_what_the_plan_saw(ground: Ground, change: Callable[[Path], None], r
     ["", "/", "..", "../canary", "zhang/../../canary", "/etc", "zhang//a", "zhang/./a", "%2e%2e/canary", ".", "a%00b",
      ".gpuwarden-trash", ".gpuwarden-trash/x"],
 )  # fmt: skip
-def test_paths_that_are_no_unit(ground: Ground, path: str) -> None:
-    plan = Planned(path, ground.canary.stat().st_dev, ground.canary.stat().st_ino, NOW)
-    assert refused(lambda: put(ground, plan)) == Reason.BAD_PATH
+def test_paths_that_are_no_unit(fixture: RootFixture, path: str) -> None:
+    plan = PlannedUnit(path, fixture.canary.stat().st_dev, fixture.canary.stat().st_ino, NOW)
+    assert refused(lambda: put(fixture, plan)) == RefusalReason.BAD_PATH
 
 
-def test_a_real_process_in_it(ground: Ground) -> None:
-    unit = ground.make_unit()
-    plan = planned(ground.scanned())
+def test_a_real_process_in_it(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
+    plan = planned(fixture.scanned())
     with child(f"os.chdir({str(unit)!r})"):
-        assert refused(lambda: put(ground, plan, InUse())) == Reason.IN_USE
+        assert refused(lambda: put(fixture, plan, InUse())) == RefusalReason.IN_USE
     assert unit.exists()
 
 
-def test_it_comes_into_use_while_it_is_moved(ground: Ground) -> None:
-    unit = ground.make_unit()
-    before = fingerprint(ground.root / "zhang")
-    plan = planned(ground.scanned())
+def test_it_comes_into_use_while_it_is_moved(fixture: RootFixture) -> None:
+    unit = fixture.make_unit()
+    before = fingerprint(fixture.root / "zhang")
+    plan = planned(fixture.scanned())
 
-    def in_use(places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
-        """Nobody before the move; then the process that opened it just before."""
-        return {place: (UseFact(how="open", pid=7),) for place in places if b".gpuwarden-trash" in place.path}
+    def find_uses(locations: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
+        """No use before the move, then that of a process that opened it just before."""
+        return {path: (UseFact(how="open", pid=7),) for path in locations if b".gpuwarden-trash" in path.path}
 
-    assert refused(lambda: put(ground, plan, in_use)) == Reason.IN_USE
+    assert refused(lambda: put(fixture, plan, find_uses)) == RefusalReason.IN_USE
     assert unit.exists()
-    after = fingerprint(ground.root / "zhang")
-    assert {name: what[:3] for name, what in after.items()} == {name: what[:3] for name, what in before.items()}
-    assert outcomes(ground) == ["dataset.trash", "put-back"]
-    assert os.listdir(ground.root / TRASH) == []
+    after = fingerprint(fixture.root / "zhang")
+    assert {name: entry[:3] for name, entry in after.items()} == {name: entry[:3] for name, entry in before.items()}
+    assert outcomes(fixture) == ["dataset.trash", "put-back"]
+    assert os.listdir(fixture.root / TRASH) == []
 
 
-def test_when_use_cannot_be_told_it_is_in_use(ground: Ground) -> None:
-    ground.make_unit()
+def test_when_use_cannot_be_told_it_is_in_use(fixture: RootFixture) -> None:
+    fixture.make_unit()
 
-    def in_use(_: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
+    def find_uses(_: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
         raise OSError("no /proc")
 
-    assert refused(lambda: put(ground, None, in_use)) == Reason.IN_USE
+    assert refused(lambda: put(fixture, None, find_uses)) == RefusalReason.IN_USE

@@ -1,4 +1,4 @@
-"""What a unit adds up to, entry by entry: figures, never a list of files."""
+"""Totals of a unit: sums and newest times, never a list of files."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Iterable
 from monitor.agent.datasets.tree import Directory
 from monitor.facts.datasets import path_text
 
-KEEP = ".keep"
+KEEP_FILE = ".keep"
 MAX_ERRORS = 8
-_MAX_PATH = 500  # trees can be deeper than anybody wants to read
-_BLOCK = 512  # what st_blocks counts in, whatever the filesystem's block size
+_MAX_PATH_CHARS = 500  # paths in deep trees are truncated
+_STAT_BLOCK_BYTES = 512  # unit of st_blocks, whatever the filesystem's block size
 
 
-class Links:
-    """Files with several names, so that each counts once. A file is forgotten when all its names were seen."""
+class HardLinks:
+    """Counts each file with several names once. A file is dropped when all its names were seen."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._names_left: dict[int, int] = {}
 
-    def first(self, stat: os.stat_result) -> bool:
-        """Given a file with several names, return whether this is the first of them."""
+    def is_first(self, stat: os.stat_result) -> bool:
+        """Whether this is the first name seen of a file with several names."""
         with self._lock:
             left = self._names_left.pop(stat.st_ino, None)
             names = stat.st_nlink if left is None else left
@@ -32,8 +32,8 @@ class Links:
             return left is None
 
 
-class Errors:
-    """How often something failed, and the first few words about it."""
+class PathErrors:
+    """Number of errors, and the first few messages."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -43,16 +43,16 @@ class Errors:
         self.count += 1
         if len(self.first) < MAX_ERRORS:
             text = path_text(os.fsencode(path))
-            shown = text if len(text) <= _MAX_PATH else "…" + text[-_MAX_PATH:]
+            shown = text if len(text) <= _MAX_PATH_CHARS else "…" + text[-_MAX_PATH_CHARS:]
             self.first.append(f"{shown}: {error.strerror or error}")
 
-    def merge(self, other: Errors) -> None:
+    def merge(self, other: PathErrors) -> None:
         self.count += other.count
         self.first += other.first[: MAX_ERRORS - len(self.first)]
 
 
-class Tally:
-    """Sums and maxima. One thread fills one; `merge` puts them together."""
+class UnitTotals:
+    """Sums and maxima over entries. Each is filled by one thread; `merge` combines them."""
 
     __slots__ = ("allocated", "apparent", "atime", "ctime", "entries", "errors", "files", "mtime", "pinned")
 
@@ -61,21 +61,21 @@ class Tally:
         self.atime: float | None = None
         self.mtime = self.ctime = 0.0
         self.pinned = False
-        self.errors = Errors()
+        self.errors = PathErrors()
 
     def add_directory(self, stat: os.stat_result) -> None:
         self.entries += 1
-        self.allocated += stat.st_blocks * _BLOCK
+        self.allocated += stat.st_blocks * _STAT_BLOCK_BYTES
         self.apparent += stat.st_size
         self.mtime = max(self.mtime, stat.st_mtime)
         self.ctime = max(self.ctime, stat.st_ctime)
 
-    def add_file(self, stat: os.stat_result, links: Links) -> None:
+    def add_file(self, stat: os.stat_result, links: HardLinks) -> None:
         self._add_times((stat,))
         self._add_sizes((stat,), links)
 
-    def add(self, entries: Iterable[os.DirEntry[str]], where: Directory, links: Links) -> list[str]:
-        """Given entries of a directory, count all but the directories among them, and return the names of these."""
+    def add(self, entries: Iterable[os.DirEntry[str]], parent: Directory, links: HardLinks) -> list[str]:
+        """Add all entries of a directory except subdirectories, whose names are returned."""
         directories = []
         stats = []
         for entry in entries:
@@ -85,17 +85,17 @@ class Tally:
                 else:
                     stats.append(entry.stat(follow_symlinks=False))
             except FileNotFoundError:
-                continue  # gone by now: it never counted
+                continue  # deleted since it was listed
             except OSError as error:
-                self.errors.add(where.below(entry.name), error)
-            if entry.name == KEEP:
+                self.errors.add(parent.below(entry.name), error)
+            if entry.name == KEEP_FILE:
                 self.pinned = True
         if stats:
             self._add_times(stats)
             self._add_sizes(stats, links)
         return directories
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: UnitTotals) -> None:
         self.allocated += other.allocated
         self.apparent += other.apparent
         self.files += other.files
@@ -118,15 +118,15 @@ class Tally:
                 ctime = stat.st_ctime
         self.atime, self.mtime, self.ctime = atime, mtime, ctime
 
-    def _add_sizes(self, stats: Iterable[os.stat_result], links: Links) -> None:
+    def _add_sizes(self, stats: Iterable[os.stat_result], links: HardLinks) -> None:
         files = blocks = apparent = 0
         for stat in stats:
             files += 1
-            if stat.st_nlink > 1 and not links.first(stat):
+            if stat.st_nlink > 1 and not links.is_first(stat):
                 continue
             blocks += stat.st_blocks
             apparent += stat.st_size
         self.files += files
         self.entries += files
-        self.allocated += blocks * _BLOCK
+        self.allocated += blocks * _STAT_BLOCK_BYTES
         self.apparent += apparent

@@ -1,4 +1,4 @@
-"""How fast a disk may be read: so many entries a second, so that whoever works on it does not notice."""
+"""Rate limit of a scan, so that it does not slow down other users of the disk."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 
 from monitor.base.clock import Clock
 
-_AT_ONCE_SECONDS = 0.1
+_BURST_SECONDS = 0.1
 
 
-class Pace:
-    """Lets `per_second` entries through, shared by all threads; None lets all through."""
+class ScanRateLimiter:
+    """Limits all threads of a scan together to `per_second` entries; None means no limit."""
 
     def __init__(self, per_second: float | None, stop: threading.Event, clock: Clock = time) -> None:
         self._per_second = per_second
@@ -19,15 +19,15 @@ class Pace:
         self._clock = clock
         self._lock = threading.Lock()
         self._free_at = clock.monotonic()
-        self.limits = per_second is not None
+        self.is_limited = per_second is not None
 
-    def take(self, entries: int) -> bool:
-        """Given so many entries, wait until they may be read. Return False when to stop."""
+    def acquire(self, entries: int) -> bool:
+        """Wait until this many entries may be read. Return False if the scan is to stop."""
         if self._per_second is None:
             return not self._stop.is_set()
         with self._lock:
             now = self._clock.monotonic()
-            # What was not used in the last moment is lost: a pause must not be followed by a burst.
-            self._free_at = max(self._free_at, now - _AT_ONCE_SECONDS) + entries / self._per_second
+            # Unused capacity beyond the burst is lost: a pause must not be followed by a burst.
+            self._free_at = max(self._free_at, now - _BURST_SECONDS) + entries / self._per_second
             wait = self._free_at - now
         return not self._stop.wait(max(0.0, wait))

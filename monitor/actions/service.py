@@ -30,7 +30,7 @@ from monitor.actions.plan import (
     shown,
 )
 from monitor.cleanup.execute.run_plan import LEASE_LOST
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.shown import ShownRun
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
@@ -62,7 +62,7 @@ class Cluster(Protocol):
 class Releasing(Protocol):
     """Who releases cards. Both raise ValueError in plain words."""
 
-    def release_plan(self, node: str, gpu: str) -> Plan: ...
+    def release_plan(self, node: str, gpu: str) -> CleanupPlan: ...
 
     def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> ShownRun: ...
 

@@ -8,25 +8,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from monitor.cleanup.execute.disk_level import Reading
-from monitor.cleanup.execute.references_reader import NeedsReader, Templates, Volumes
-from monitor.cleanup.execute.scanner import Scanned
-from monitor.cleanup.journal import Journal
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.plan.datasets import Ground, plan_datasets
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpus import plan_gpu
+from monitor.cleanup.execute.disk_level import DiskReading
+from monitor.cleanup.execute.references_reader import ReferencesReader, TemplateList, VolumeList
+from monitor.cleanup.execute.scanner import RootScan
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.plan.datasets import DatasetContext, plan_datasets
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpus import plan_gpus
 from monitor.cleanup.plan.images import plan_images, runtime_disk
-from monitor.cleanup.plan.pods import FRESH, Grounds, plan_pods
-from monitor.cleanup.plan.references import Needs, needs_of
-from monitor.cleanup.plan.select import Selection, Subject, make_plan, refuse
-from monitor.cleanup.plan.watermarks import marks_on, needed_bytes
+from monitor.cleanup.plan.pods import FRESH_SECONDS, PodContext, plan_pods
+from monitor.cleanup.plan.references import References, image_references
+from monitor.cleanup.plan.select import PlanSubject, Selection, make_plan, refuse
+from monitor.cleanup.plan.watermarks import effective_marks, needed_bytes
 from monitor.cleanup.policy import (
+    CleanupPolicy,
     DatasetPolicy,
     GpuPolicy,
     ImagePolicy,
     PodPolicy,
-    Policy,
     RegistryPolicy,
 )
 from monitor.cluster.live import LiveCluster
@@ -36,22 +36,22 @@ from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
-TEMPLATES_FOR = 60.0  # for how long plans go by the same templates: there is one for each node
-REFUSED_FOR = 6 * 3600.0  # what was refused where it lives is left alone for so long
+TEMPLATES_CACHE_SECONDS = 60.0  # for how long plans go by the same templates: there is one for each node
+SKIP_REFUSED_SECONDS = 6 * 3600.0  # what was refused where it lives is left alone for so long
 
 
 @dataclass(frozen=True)
-class Sources:
+class PlannerDeps:
     """Where facts come from. Without Kubernetes there is no `needs`."""
 
     cluster: LiveCluster
-    journal: Journal
-    needs: NeedsReader | None
-    scanned: Callable[[str], Scanned | None]  # by policy: the last look at its root
+    journal: CleanupJournal
+    needs: ReferencesReader | None
+    scanned: Callable[[str], RootScan | None]  # by policy: the last look at its root
     registry: Callable[[str], tuple[Item, ...] | None]  # by policy: what the last dry run of its Harbor would do
 
 
-class Told(Mapping[str, AgentFact]):
+class LazyAgentFacts(Mapping[str, AgentFact]):
     """Agents by node, each asked when it is looked up, and once."""
 
     def __init__(self, ask: Callable[[str], AgentFact | None], known: Iterable[str]) -> None:
@@ -74,7 +74,7 @@ class Told(Mapping[str, AgentFact]):
         return len(self._nodes)
 
 
-class Fresh(Mapping[str, NodeSnapshot]):
+class FreshSnapshots(Mapping[str, NodeSnapshot]):
     """Of agents, what those that speak now say, by node."""
 
     def __init__(self, agents: Mapping[str, AgentFact], now: float) -> None:
@@ -85,7 +85,7 @@ class Fresh(Mapping[str, NodeSnapshot]):
         fact = self._agents[node]
         if fact.snapshot is None or fact.silent_since is not None or fact.received_at is None:
             raise KeyError(node)
-        if self._now - fact.received_at > FRESH:
+        if self._now - fact.received_at > FRESH_SECONDS:
             raise KeyError(node)
         return fact.snapshot
 
@@ -96,16 +96,16 @@ class Fresh(Mapping[str, NodeSnapshot]):
         return sum(1 for _ in self)
 
 
-class Gatherer:
+class Planner:
     """Makes plans."""
 
-    def __init__(self, sources: Sources, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, sources: PlannerDeps, now: Callable[[], float] = time.time) -> None:
         self._from = sources
         self._now = now
         self._reading = threading.Lock()
-        self._templates: tuple[float, Templates] = (float("-inf"), Templates())
+        self._templates: tuple[float, TemplateList] = (float("-inf"), TemplateList())
 
-    def plan(self, policy: Policy, node: str | None) -> Plan:
+    def plan(self, policy: CleanupPolicy, node: str | None) -> CleanupPlan:
         """Given a policy, and the node for images, return what it would do now."""
         if isinstance(policy, ImagePolicy):
             return self._images(policy, node or "")
@@ -119,7 +119,7 @@ class Gatherer:
             return self._registry(policy)
         raise TypeError(f"no plan is made for {type(policy).__name__}")
 
-    def nodes(self, policy: Policy) -> tuple[str | None, ...]:
+    def nodes(self, policy: CleanupPolicy) -> tuple[str | None, ...]:
         """Return the nodes that a policy runs on; None stands for the cluster as a whole."""
         if isinstance(policy, DatasetPolicy):
             return (policy.node,)
@@ -132,99 +132,99 @@ class Gatherer:
         return {fact.node: fact for fact in self._from.cluster.poller.facts() if fact.node is not None}
 
     @property
-    def told(self) -> Told:
+    def told(self) -> LazyAgentFacts:
         """Return what agents say themselves, by node: what is planned is planned from that."""
-        return Told(self._from.cluster.first_hand, self.agents())
+        return LazyAgentFacts(self._from.cluster.first_hand, self.agents())
 
     def snapshots(self) -> dict[str, NodeSnapshot]:
         """Return what the agents that speak now say, by node, as far as it is known without asking anybody."""
-        return dict(Fresh(self.agents(), self._now()))
+        return dict(FreshSnapshots(self.agents(), self._now()))
 
-    def needs(self, node: str) -> Needs:
+    def needs(self, node: str) -> References:
         """Return what the cluster needs on a node, read now: for whoever is about to remove something."""
         return self._from.needs.needs(node) if self._from.needs is not None else self._without_kubernetes(node)
 
-    def _needs_to_plan(self, node: str) -> Needs:
+    def _needs_to_plan(self, node: str) -> References:
         """Return the same as far as it is followed or was read lately: whatever is planned is checked again later."""
         if self._from.needs is None:
             return self._without_kubernetes(node)
         with self._reading:
-            if time.monotonic() - self._templates[0] > TEMPLATES_FOR:
+            if time.monotonic() - self._templates[0] > TEMPLATES_CACHE_SECONDS:
                 self._templates = (time.monotonic(), self._from.needs.templates())
             templates = self._templates[1]
         unknown = templates.unknown if self._pods_known() else (*templates.unknown, "pods")
-        return needs_of(node, self.pods(), templates.found, unknown)
+        return image_references(node, self.pods(), templates.found, unknown)
 
-    def _without_kubernetes(self, node: str) -> Needs:
+    def _without_kubernetes(self, node: str) -> References:
         fact = self.told.get(node)
         containers = (fact.snapshot.containers if fact and fact.snapshot else None) or ()
         # A kubelet's node, and nobody to ask what its cluster needs.
-        return Needs({}, ("kubernetes",)) if any(each.pod_uid for each in containers) else Needs({})
+        return References({}, ("kubernetes",)) if any(each.pod_uid for each in containers) else References({})
 
-    def reading(self, policy: Policy, node: str | None) -> Reading | None:
+    def reading(self, policy: CleanupPolicy, node: str | None) -> DiskReading | None:
         """Return how far the disk of a policy is from its low-water mark, as its agent last read it."""
         fact = self.told.get(node or "")
         if fact is None or fact.snapshot is None or fact.received_at is None:
             return None
-        disk = disk_for(policy, fact.snapshot)
-        needed = needed_bytes(disk, marks_on(policy.when, fact.snapshot, disk).low)
+        disk = policy_disk(policy, fact.snapshot)
+        needed = needed_bytes(disk, effective_marks(policy.when, fact.snapshot, disk).low)
         if disk is None or needed is None:
             return None
         read = next((each.succeeded_at for each in fact.snapshot.collectors if each.name == "disk"), None)
         age = fact.snapshot.at - read if read is not None else 0.0
-        return Reading(needed, used_share(disk), fact.received_at - max(0.0, age))
+        return DiskReading(needed, used_share(disk), fact.received_at - max(0.0, age))
 
     def pods(self) -> tuple[PodFact, ...]:
         """Return all pods."""
         kube = self._from.cluster.kube
         return kube.pods.snapshot().items if kube is not None else ()
 
-    def scene(self, policy: GpuPolicy) -> Scene:
+    def scene(self, policy: GpuPolicy) -> GpuPlanContext:
         """Return everything that holders of cards are judged by, as of now."""
-        return Scene(
+        return GpuPlanContext(
             policy=policy,
             view=self._from.cluster.view,
             pods={pod.uid: pod for pod in self.pods()},
-            snapshots=Fresh(self.told, self._now()),
+            snapshots=FreshSnapshots(self.told, self._now()),
             now=self._now(),
             notices=self._from.journal.notices(policy.name),
             tried=self._from.journal.tried(),
         )
 
-    def volumes(self) -> Volumes:
+    def volumes(self) -> VolumeList:
         """Return all directories that pods and templates have as volumes, read now."""
-        return self._from.needs.volumes() if self._from.needs is not None else Volumes()
+        return self._from.needs.volumes() if self._from.needs is not None else VolumeList()
 
-    def _images(self, policy: ImagePolicy, node: str) -> Plan:
+    def _images(self, policy: ImagePolicy, node: str) -> CleanupPlan:
         now, fact = self._now(), self.told.get(node)
         if fact is None or fact.snapshot is None:
-            return refuse(Subject(policy, now, node), "images-unknown", node=node)
+            return refuse(PlanSubject(policy, now, node), "images-unknown", node=node)
         return plan_images(policy, fact.snapshot, self._needs_to_plan(node), now, self._refused(now))
 
-    def _datasets(self, policy: DatasetPolicy) -> Plan:
+    def _datasets(self, policy: DatasetPolicy) -> CleanupPlan:
         now, scanned = self._now(), self._from.scanned(policy.name)
         if scanned is None:
-            return refuse(Subject(policy, now, policy.node), "not-scanned", root=policy.root, node=policy.node)
+            return refuse(PlanSubject(policy, now, policy.node), "not-scanned", root=policy.root, node=policy.node)
         fact = self.told.get(policy.node)
-        disk = disk_for(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
-        ground = Ground(disk, scanned.trash, self._refused(now))
+        disk = policy_disk(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
+        ground = DatasetContext(disk, scanned.trash, self._refused(now))
         notices = self._from.journal.notices(policy.name)
         return plan_datasets(policy, scanned.scan, scanned.uses, notices, now, ground)
 
-    def _pods(self, policy: PodPolicy) -> Plan:
+    def _pods(self, policy: PodPolicy) -> CleanupPlan:
         now = self._now()
         if not self._pods_known():
-            return refuse(Subject(policy, now), "kubernetes-unseen")
-        grounds = Grounds(policy, now, self.told, self._from.cluster.identities())
+            return refuse(PlanSubject(policy, now), "kubernetes-unseen")
+        grounds = PodContext(policy, now, self.told, self._from.cluster.identities())
         return plan_pods(self.pods(), grounds)
 
-    def _gpus(self, policy: GpuPolicy) -> Plan:
+    def _gpus(self, policy: GpuPolicy) -> CleanupPlan:
         if not self._pods_known():
-            return refuse(Subject(policy, self._now()), "kubernetes-unseen")
-        return plan_gpu(self.scene(policy))
+            return refuse(PlanSubject(policy, self._now()), "kubernetes-unseen")
+        return plan_gpus(self.scene(policy))
 
-    def _registry(self, policy: RegistryPolicy) -> Plan:
-        items, subject = self._from.registry(policy.name), Subject(policy, self._now())
+    def _registry(self, policy: RegistryPolicy) -> CleanupPlan:
+        items, subject = self._from.registry(policy.name), PlanSubject(policy, self._now())
         if items is None:
             return refuse(subject, "not-tried", registry=policy.url)
         selection = Selection(policy.caps)
@@ -236,10 +236,10 @@ class Gatherer:
         return kube is not None and any(each.resource == "pods" and each.state == "synced" for each in kube.sources())
 
     def _refused(self, now: float) -> frozenset[str]:
-        return self._from.journal.refused_since(now - REFUSED_FOR)
+        return self._from.journal.refused_since(now - SKIP_REFUSED_SECONDS)
 
 
-def disk_for(policy: Policy, snapshot: NodeSnapshot) -> DiskFact | None:
+def policy_disk(policy: CleanupPolicy, snapshot: NodeSnapshot) -> DiskFact | None:
     """Return the disk that a policy is about on a node."""
     if isinstance(policy, ImagePolicy):
         return runtime_disk(snapshot)
@@ -248,13 +248,13 @@ def disk_for(policy: Policy, snapshot: NodeSnapshot) -> DiskFact | None:
     return None
 
 
-def mounting(policy: DatasetPolicy, agents: Mapping[str, AgentFact]) -> tuple[dict[str, str], tuple[str, ...]]:
+def other_mounts(policy: DatasetPolicy, agents: Mapping[str, AgentFact]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Given all agents, return where other nodes have the root of a policy, and the nodes of which that is not known.
 
     A local disk is on no other node. A node that is silent may have mounted it since.
     """
     own = agents.get(policy.node)
-    disk = disk_for(policy, own.snapshot) if own is not None and own.snapshot is not None else None
+    disk = policy_disk(policy, own.snapshot) if own is not None and own.snapshot is not None else None
     if disk is None or "nas" not in disk.roles:
         return {}, ()
     below = policy.root[len(disk.mount.rstrip("/")) :]

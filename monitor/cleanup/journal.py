@@ -15,8 +15,8 @@ import msgspec
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, Row, Session
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.totals import Figures
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
 
 FILE = "cleanup.db"
@@ -43,8 +43,8 @@ CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NU
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
 )
-KEEP_RUNS = 2000
-KEEP_NOTICES = 90 * 86400.0
+MAX_RUNS = 2000
+KEEP_NOTICES_SECONDS = 90 * 86400.0
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class ItemState(StrEnum):
     LATER = "later"  # it was not done, and is tried again by another run
 
 
-class Run(Fact, frozen=True, kw_only=True):
+class CleanupRun(Fact, frozen=True, kw_only=True):
     """One run of a policy on a node, or in the whole cluster.
 
     `trigger` is cron, made-up, high-water, resumed, asked or release; `by` who asked for it. `end` is a word: done,
@@ -92,7 +92,7 @@ class Run(Fact, frozen=True, kw_only=True):
     after: float | None = None
 
 
-class Entry(Fact, frozen=True, kw_only=True):
+class JournalEntry(Fact, frozen=True, kw_only=True):
     """One item of a run, and what became of it. `request` is the id under which somebody was asked to do it."""
 
     item: Item
@@ -107,12 +107,12 @@ class Entry(Fact, frozen=True, kw_only=True):
     trash: str | None = None
 
 
-class Journal:
+class CleanupJournal:
     """The file. For use from any thread."""
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
-        self.figures = Figures()
+        self.figures = CleanupCounters()
         with self._database.transaction() as session:
             session.run("INSERT OR IGNORE INTO notes VALUES ('journal', ?)", (secrets.token_hex(8),))
 
@@ -126,9 +126,9 @@ class Journal:
 
     # Runs
 
-    def begin(self, run: Run, plan: Plan, items: Iterable[Item] = ()) -> tuple[Entry, ...]:
+    def begin(self, run: CleanupRun, plan: CleanupPlan, items: Iterable[Item] = ()) -> tuple[JournalEntry, ...]:
         """Write down a run, its plan, and what it may do of that; return the latter."""
-        entries = tuple(Entry(item=item, place=place) for place, item in enumerate(items))
+        entries = tuple(JournalEntry(item=item, place=place) for place, item in enumerate(items))
         with self._database.transaction() as session:
             _put_run(session, run)
             session.run("UPDATE runs SET plan = ? WHERE id = ?", (msgspec.json.encode(plan), run.id))
@@ -136,14 +136,14 @@ class Journal:
                 _put_entry(session, run.id, entry)
             session.run(
                 "DELETE FROM runs WHERE place <= (SELECT place FROM runs ORDER BY place DESC LIMIT 1 OFFSET ?)",
-                (KEEP_RUNS,),
+                (MAX_RUNS,),
             )
             session.run("DELETE FROM items WHERE run NOT IN (SELECT id FROM runs) AND trash IS NULL")
         if run.state is RunState.PLANNED:  # that is all there is to it
             self.figures.run_ended(run.policy, run.end, run.freed_bytes)
         return entries
 
-    def write(self, run: Run, entry: Entry) -> None:
+    def write(self, run: CleanupRun, entry: JournalEntry) -> None:
         """Write down how far an item is, and with it the run."""
         with self._database.transaction() as session:
             _put_run(session, run)
@@ -151,7 +151,7 @@ class Journal:
         if entry.ended_at is not None:
             self.figures.item_ended(run.policy, entry.state)
 
-    def end(self, run: Run, messages: Iterable[Notification] = ()) -> None:
+    def end(self, run: CleanupRun, messages: Iterable[Notification] = ()) -> None:
         """Write down that a run is over, and what is told of it."""
         with self._database.transaction() as session:
             _put_run(session, run)
@@ -162,30 +162,32 @@ class Journal:
         """Return when the last run of each policy began."""
         return dict(self._database.select("SELECT policy, max(started_at) FROM runs GROUP BY policy"))
 
-    def open_runs(self) -> tuple[Run, ...]:
+    def open_runs(self) -> tuple[CleanupRun, ...]:
         """Return the runs that were begun and never ended, oldest first."""
         rows = self._database.select("SELECT body FROM runs WHERE state = 'running' ORDER BY place")
-        return _decoded(rows, Run)
+        return _decoded(rows, CleanupRun)
 
-    def runs(self, limit: int, policy: str | None = None, node: str | None = None) -> tuple[Run, ...]:
+    def runs(self, limit: int, policy: str | None = None, node: str | None = None) -> tuple[CleanupRun, ...]:
         """Return the latest runs, of a policy and on a node if these are given, the last one first."""
         query = "SELECT body FROM runs WHERE policy = ifnull(?, policy) AND node = ifnull(?, node)"
         rows = self._database.select(f"{query} ORDER BY place DESC LIMIT ?", (policy, node, limit))
-        return _decoded(rows, Run)
+        return _decoded(rows, CleanupRun)
 
-    def plan(self, run: str) -> Plan | None:
+    def plan(self, run: str) -> CleanupPlan | None:
         """Return the plan of a run."""
         rows = self._database.select("SELECT plan FROM runs WHERE id = ? AND plan IS NOT NULL", (run,))
-        return next(iter(_decoded(rows, Plan)), None)
+        return next(iter(_decoded(rows, CleanupPlan)), None)
 
-    def entries(self, run: str) -> tuple[Entry, ...]:
+    def entries(self, run: str) -> tuple[JournalEntry, ...]:
         """Return the items of a run, in their order."""
-        return _decoded(self._database.select("SELECT body FROM items WHERE run = ? ORDER BY place", (run,)), Entry)
+        return _decoded(
+            self._database.select("SELECT body FROM items WHERE run = ? ORDER BY place", (run,)), JournalEntry
+        )
 
-    def ended_since(self, at: float) -> tuple[Entry, ...]:
+    def ended_since(self, at: float) -> tuple[JournalEntry, ...]:
         """Return the items that ended after a time, and those that were intended and have not ended."""
         query = "SELECT body FROM items WHERE ended_at >= ? OR state = 'intended'"
-        return _decoded(self._database.select(query, (at,)), Entry)
+        return _decoded(self._database.select(query, (at,)), JournalEntry)
 
     def kept_since(self) -> float | None:
         """Return when the oldest run that is kept began; None if none was ever forgotten."""
@@ -197,10 +199,10 @@ class Journal:
         rows = self._database.select("SELECT id FROM items WHERE ended_at >= ? AND state = 'refused'", (at,))
         return frozenset(own for (own,) in rows)
 
-    def trashed(self, trash: str) -> Entry | None:
+    def trashed(self, trash: str) -> JournalEntry | None:
         """Given the id of something in a trash, return the item that put it there; None if it was none of ours."""
         rows = self._database.select("SELECT body FROM items WHERE trash = ? ORDER BY ended_at DESC", (trash,))
-        return next(iter(_decoded(rows, Entry)), None)
+        return next(iter(_decoded(rows, JournalEntry)), None)
 
     # What owners and administrators were told
 
@@ -209,7 +211,7 @@ class Journal:
         with self._database.transaction() as session:
             for own, owner in told.items():
                 session.run("INSERT OR REPLACE INTO notices VALUES (?, ?, ?, ?)", (policy, own, now, owner))
-            session.run("DELETE FROM notices WHERE told_at < ?", (now - KEEP_NOTICES,))
+            session.run("DELETE FROM notices WHERE told_at < ?", (now - KEEP_NOTICES_SECONDS,))
             _put_messages(session, messages)
 
     def notices(self, policy: str) -> dict[str, float]:
@@ -234,7 +236,7 @@ class Journal:
         """Write down that the eviction of an item was tried; the first time counts."""
         with self._database.transaction() as session:
             session.run("INSERT OR IGNORE INTO tried VALUES (?, ?)", (own, now))
-            session.run("DELETE FROM tried WHERE at < ?", (now - KEEP_NOTICES,))
+            session.run("DELETE FROM tried WHERE at < ?", (now - KEEP_NOTICES_SECONDS,))
 
     def tried(self) -> dict[str, float]:
         """Return when the eviction of which item was first tried."""
@@ -278,7 +280,7 @@ def new_id(prefix: str) -> str:
     return f"{prefix}-{secrets.token_hex(8)}"
 
 
-def _put_run(session: Session, run: Run) -> None:
+def _put_run(session: Session, run: CleanupRun) -> None:
     session.run(
         """
         INSERT INTO runs (id, policy, node, state, started_at, body) VALUES (?, ?, ?, ?, ?, ?)
@@ -288,7 +290,7 @@ def _put_run(session: Session, run: Run) -> None:
     )
 
 
-def _put_entry(session: Session, run: str, entry: Entry) -> None:
+def _put_entry(session: Session, run: str, entry: JournalEntry) -> None:
     values = (run, entry.place, entry.item.id, entry.state, entry.request, entry.ended_at, entry.trash)
     session.run("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, msgspec.json.encode(entry)))
 

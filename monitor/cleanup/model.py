@@ -59,7 +59,7 @@ class Item(Fact, frozen=True, kw_only=True):
     act: AnyAction | PodWrite | RegistryWrite
 
 
-class Kept(Fact, frozen=True, kw_only=True):
+class KeptItem(Fact, frozen=True, kw_only=True):
     """One thing that a plan leaves alone, and the protection that covers it, as a word: in-use, pinned, ..."""
 
     name: str
@@ -69,7 +69,7 @@ class Kept(Fact, frozen=True, kw_only=True):
     detail: str | None = None
 
 
-class Plan(Fact, frozen=True, kw_only=True):
+class CleanupPlan(Fact, frozen=True, kw_only=True):
     """What a policy would do now, on one node or in the whole cluster, in the order in which it would be done.
 
     `needed_bytes` is what has to be freed to reach the low-water mark; None where there is no mark. `kept` are the
@@ -84,7 +84,7 @@ class Plan(Fact, frozen=True, kw_only=True):
     at: float
     node: str | None = None
     items: tuple[Item, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptItem, ...] = ()
     kept_counts: dict[str, int] = msgspec.field(default_factory=dict)
     needed_bytes: int | None = None
     capped_by: str | None = None  # items, bytes: what stopped the plan from growing

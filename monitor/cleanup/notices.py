@@ -9,27 +9,27 @@ from dataclasses import dataclass
 from monitor.alert.labels import labels_of
 from monitor.alert.model import Notification, Phase, Reason, Subject, fingerprint_of
 from monitor.alert.routes import Route, routes_for
-from monitor.cleanup.journal import Entry, ItemState, Run
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, Policy
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, GpuPolicy
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
 REPORT, NOTICE, ANNOUNCED = "cleanup-report", "cleanup-notice", "cleanup-announced"
 RULES = (REPORT, NOTICE, ANNOUNCED)
-SHOWN = 3
-_LONGEST = 200
+MAX_NAMED_ITEMS = 3
+_MAX_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Address:
+class NoticeRouting:
     """Who may be told: the routes of alerts, who receives anything at all, and the cluster's name."""
 
     routes: tuple[Route, ...] = ()
     receivers: tuple[str, ...] = ()
     cluster: str | None = None
 
-    def to(self, policy: Policy | None, finding: Finding) -> tuple[str, ...]:
+    def to(self, policy: CleanupPolicy | None, finding: Finding) -> tuple[str, ...]:
         """Return who is told: those that the policy names, else those that the routes lead to."""
         named = policy.receivers if policy is not None else ()
         if named:
@@ -38,7 +38,9 @@ class Address:
         return tuple(dict.fromkeys(each for route in routes for each in route.receivers if each in self.receivers))
 
 
-def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: Address) -> tuple[Notification, ...]:
+def report(
+    policy: CleanupPolicy | None, run: CleanupRun, entries: Sequence[JournalEntry], address: NoticeRouting
+) -> tuple[Notification, ...]:
     """Given a run that is over, return what is told of it; nothing of one that had nothing to do."""
     if not entries:
         return ()
@@ -54,8 +56,8 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
     evidence = [Text(key=f"cleanup.end.{run.end}")]
     if run.before is not None and run.after is not None:
         evidence.insert(0, Text(key="cleanup.report.disk", values={"before": run.before, "after": run.after}))
-    evidence += [_outcome("failed", entry) for entry in failed[:SHOWN]]
-    evidence += [_outcome("kept", entry) for entry in left[:SHOWN]]
+    evidence += [_outcome("failed", entry) for entry in failed[:MAX_NAMED_ITEMS]]
+    evidence += [_outcome("kept", entry) for entry in left[:MAX_NAMED_ITEMS]]
     finding = Finding(
         rule=REPORT,
         severity=Severity.WARNING if failed or run.end in ("errors", "unmeasured") else Severity.INFO,
@@ -69,7 +71,9 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
     return _notifications(policy, finding, f"{run.id}", address, run.ended_at or run.started_at)
 
 
-def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tuple[Notification, ...]:
+def dry_run_report(
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, address: NoticeRouting
+) -> tuple[Notification, ...]:
     """Given a plan that is not carried out, return what is told of it; nothing if it is empty."""
     if not plan.items:
         return ()
@@ -80,14 +84,16 @@ def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         cause=run.kind,
         labels=_labels(policy.name, run.node),
         headline=Text(key="cleanup.report.dry-run", values=values),
-        evidence=_planned(plan),
+        evidence=_plan_evidence(plan),
         advice=(Text(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
         since=run.started_at,
     )
     return _notifications(policy, finding, run.id, address, run.started_at)
 
 
-def refusal_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tuple[Notification, ...]:
+def refusal_report(
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, address: NoticeRouting
+) -> tuple[Notification, ...]:
     """Given that there is no plan, return what is told of that: a policy that cannot act should not go unnoticed."""
     if plan.refused is None:
         return ()
@@ -103,7 +109,9 @@ def refusal_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
     return _notifications(policy, finding, run.id, address, run.started_at)
 
 
-def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tuple[Notification, ...]:
+def announcement(
+    policy: CleanupPolicy, plan: CleanupPlan, address: NoticeRouting, now: float
+) -> tuple[Notification, ...]:
     """Given a policy that is about to act for the first time, and its plan, return what is told of that."""
     values: dict[str, Value] = {
         "policy": policy.name,
@@ -117,7 +125,7 @@ def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tu
         cause=policy.kind,
         labels=_labels(policy.name, plan.node),
         headline=Text(key="cleanup.announced", values=values),
-        evidence=_planned(plan),
+        evidence=_plan_evidence(plan),
         advice=(Text(key="cleanup.announced.advice", values={"policy": policy.name}),),
         since=now,
     )
@@ -125,7 +133,7 @@ def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tu
 
 
 def notices(
-    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], address: Address, now: float
+    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], address: NoticeRouting, now: float
 ) -> tuple[dict[str, str | None], tuple[Notification, ...]]:
     """Given items whose owners have to be told, return whom that concerns, by item, and the messages: one an owner.
 
@@ -150,11 +158,11 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
     what = "nobody" if owner is None else policy.kind
     values: dict[str, Value] = {"policy": policy.name, "count": len(items), "seconds": policy.notice}
     values |= {"owner": owner or "?", "bytes": sum(item.frees_bytes or 0 for item in items)}
-    evidence = [item.why for item in items[:SHOWN]]
+    evidence = [item.why for item in items[:MAX_NAMED_ITEMS]]
     if isinstance(policy, DatasetPolicy):
         values |= {"root": policy.root}
-        evidence = [_aged(item, now) for item in items[:SHOWN]]
-    labels = _labels(policy.name, items[0].node) | ({"user": owner[:_LONGEST]} if owner else {})
+        evidence = [_item_with_age(item, now) for item in items[:MAX_NAMED_ITEMS]]
+    labels = _labels(policy.name, items[0].node) | ({"user": owner[:_MAX_CHARS]} if owner else {})
     return Finding(
         rule=NOTICE,
         severity=Severity.WARNING,
@@ -167,7 +175,7 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
     )
 
 
-def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> Text:
+def _headline(run: CleanupRun, entries: Sequence[JournalEntry], counts: dict[str, Value]) -> Text:
     if run.trigger != "release":
         return Text(key="cleanup.report.done", values=counts)
     gpu = entries[0].item.why.values.get("gpu", "?")
@@ -176,30 +184,30 @@ def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> T
     )
 
 
-def _outcome(what: str, entry: Entry) -> Text:
-    values: dict[str, Value] = {"name": entry.item.name[:_LONGEST], "outcome": entry.outcome or "?"}
+def _outcome(what: str, entry: JournalEntry) -> Text:
+    values: dict[str, Value] = {"name": entry.item.name[:_MAX_CHARS], "outcome": entry.outcome or "?"}
     if what == "failed":
-        values["message"] = (entry.message or "?")[:_LONGEST]
+        values["message"] = (entry.message or "?")[:_MAX_CHARS]
     return Text(key=f"cleanup.report.{what}", values=values)
 
 
-def _sized(item: Item) -> Text:
+def _item_with_size(item: Item) -> Text:
     if item.frees_bytes is None:
         return item.why
-    return Text(key="cleanup.report.item", values={"name": item.name[:_LONGEST], "bytes": item.frees_bytes})
+    return Text(key="cleanup.report.item", values={"name": item.name[:_MAX_CHARS], "bytes": item.frees_bytes})
 
 
-def _planned(plan: Plan) -> tuple[Text, ...]:
+def _plan_evidence(plan: CleanupPlan) -> tuple[Text, ...]:
     """Return what is wrong with a policy, each once though it is so on many nodes, and the first of what would go."""
     warnings: list[Text] = []
     for note in plan.warnings:
         if note not in warnings:
             warnings.append(note)
-    return (*warnings[:SHOWN], *(_sized(item) for item in plan.items[:SHOWN]))
+    return (*warnings[:MAX_NAMED_ITEMS], *(_item_with_size(item) for item in plan.items[:MAX_NAMED_ITEMS]))
 
 
-def _aged(item: Item, now: float) -> Text:
-    values: dict[str, Value] = {"name": item.name[:_LONGEST], "bytes": item.frees_bytes or 0}
+def _item_with_age(item: Item, now: float) -> Text:
+    values: dict[str, Value] = {"name": item.name[:_MAX_CHARS], "bytes": item.frees_bytes or 0}
     return Text(key="cleanup.notice.item", values=values | {"seconds": max(0.0, now - (item.last_used_at or now))})
 
 
@@ -208,7 +216,12 @@ def _labels(policy: str, node: str | None) -> dict[str, str]:
 
 
 def _notifications(
-    policy: Policy | None, finding: Finding, mark: str, address: Address, now: float, users: tuple[str, ...] = ()
+    policy: CleanupPolicy | None,
+    finding: Finding,
+    mark: str,
+    address: NoticeRouting,
+    now: float,
+    users: tuple[str, ...] = (),
 ) -> tuple[Notification, ...]:
     """Return one message for each receiver. Each is a group of its own: no two become one while they wait."""
     group = f"{finding.key}|{mark}"

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from msgspec.structs import replace as changed
 
-from monitor.cleanup.model import Item, Mode, Plan, PodWrite, Risk
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpu_holders import Grip, idle_pods, orphans, zombies
-from monitor.cleanup.plan.gpus import plan_gpu
-from monitor.cleanup.policy import Caps, Exempt, GpuPolicy, Policy
+from monitor.cleanup.model import CleanupPlan, Item, Mode, PodWrite, Risk
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpu_holders import GpuHold, idle_pods, orphans, zombies
+from monitor.cleanup.plan.gpus import plan_gpus
+from monitor.cleanup.policy import Caps, CleanupPolicy, Exempt, GpuPolicy
 from monitor.facts.actions import KillProcess, RestoreUnit
 from monitor.facts.cluster import GpuView
 from monitor.facts.text import Text
@@ -18,7 +18,7 @@ from monitor.facts.text import Text
 RELEASE, RESTORE = "release", "restore"
 
 
-def release_policy(policies: tuple[Policy, ...]) -> GpuPolicy:
+def release_policy(policies: tuple[CleanupPolicy, ...]) -> GpuPolicy:
     """Return the policy of a release: at once, and as guarded as any other; whom another policy exempts is exempt."""
     others = [each for each in policies if isinstance(each, GpuPolicy)]
     exempt = Exempt(
@@ -33,7 +33,7 @@ def release_policy(policies: tuple[Policy, ...]) -> GpuPolicy:
     )
 
 
-def find_card(scene: Scene, node: str, gpu: str) -> GpuView:
+def find_gpu(scene: GpuPlanContext, node: str, gpu: str) -> GpuView:
     """Given a node and the index or uuid of a card, return the card. Raise ValueError, in words for a user."""
     cards = [each for each in scene.view.gpus if each.node == node]
     for card in cards:
@@ -43,9 +43,9 @@ def find_card(scene: Scene, node: str, gpu: str) -> GpuView:
     raise ValueError(f"{node} has no GPU {gpu}" + (f"; it has {known}" if known else "; no card of it is known"))
 
 
-def release_plan(scene: Scene, card: GpuView) -> Plan:
+def release_plan(scene: GpuPlanContext, card: GpuView) -> CleanupPlan:
     """Given a card, return what would release it. Raise ValueError, in words for a user, if nothing may be done."""
-    plan = plan_gpu(scene)
+    plan = plan_gpus(scene)
     if plan.refused is not None:
         return plan
     uids = {holder.pod_uid for holder in card.holders if holder.pod_uid is not None}
@@ -63,9 +63,9 @@ def _is_on(item: Item, card: GpuView, uids: set[str], pids: set[int]) -> bool:
     return isinstance(act, KillProcess) and item.node == card.node and act.pid in pids
 
 
-def _why_not(scene: Scene, card: GpuView, uids: set[str]) -> str:
+def _why_not(scene: GpuPlanContext, card: GpuView, uids: set[str]) -> str:
     """Return who holds a card and why nothing is done about that."""
-    grips: tuple[Grip, ...] = (*zombies(scene), *orphans(scene), *idle_pods(scene))
+    grips: tuple[GpuHold, ...] = (*zombies(scene), *orphans(scene), *idle_pods(scene))
     for grip in grips:
         ours = grip.gpu.uuid == card.uuid or (grip.holder is not None and grip.holder.pod_uid in uids)
         if ours and grip.covered is not None:
@@ -74,7 +74,7 @@ def _why_not(scene: Scene, card: GpuView, uids: set[str]) -> str:
     return f"GPU {card.index} of {card.node} is {card.state}: there is nothing to release"
 
 
-def restore_plan(trash: str, root: str, node: str, name: str, by: str, now: float) -> Plan:
+def restore_plan(trash: str, root: str, node: str, name: str, by: str, now: float) -> CleanupPlan:
     """Given something in a trash, return the plan to put it back."""
     item = Item(
         id=f"restore/{trash}",
@@ -85,6 +85,6 @@ def restore_plan(trash: str, root: str, node: str, name: str, by: str, now: floa
         not_before=now,
         act=RestoreUnit(root=root, trash_id=trash),
     )
-    return Plan(
+    return CleanupPlan(
         id=f"plan-{trash}", policy=RESTORE, kind="datasets", mode=Mode.ENFORCE, at=now, node=node, items=(item,)
     )

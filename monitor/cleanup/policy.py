@@ -13,13 +13,13 @@ from typing import ClassVar
 from monitor.cleanup.model import Mode
 
 HOUR, DAY = 3600.0, 86400.0
-KUBELET_HIGH = 0.85  # from here on the kubelet removes images itself, unless it was told another figure
-KUBELET_IMAGEFS = 0.15  # it evicts pods, and removes all unused images before, when less than this is available
-KUBELET_AHEAD = 0.05  # how far ahead of the kubelet a mark is that nobody has written
+KUBELET_HIGH_RATIO = 0.85  # from here on the kubelet removes images itself, unless it was told another figure
+KUBELET_IMAGEFS_RATIO = 0.15  # it evicts pods, and removes all unused images before, when less than this is available
+KUBELET_MARGIN_RATIO = 0.05  # how far ahead of the kubelet a mark is that nobody has written
 # Programs of the platform that are on cards and belong to no pod. The kernel cuts names after 15 letters.
 PLATFORM_PROCESSES = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 # What changes nothing about that which a policy would touch.
-_MANNERS = ("mode", "announce", "receivers")
+_NOT_FINGERPRINTED = ("mode", "announce", "receivers")
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Exempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class CleanupPolicy:
     """What all policies have. `receivers` are told; none named means those that the routes of alerts lead to.
 
     `announce` is how long before its first enforcement a policy is announced, with its plan.
@@ -73,12 +73,12 @@ class Policy:
     @property
     def fingerprint(self) -> str:
         """Return what changes when the policy would touch something else: then it has to be announced again."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _MANNERS}
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _NOT_FINGERPRINTED}
         return hashlib.sha256(f"{self.kind} {told!r}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImagePolicy(Policy):
+class ImagePolicy(CleanupPolicy):
     """Images of the nodes that match. A pin is a pattern of a name, a digest or an id."""
 
     kind: ClassVar[str] = "images"
@@ -92,7 +92,7 @@ class ImagePolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetPolicy(Policy):
+class DatasetPolicy(CleanupPolicy):
     """Directories or files below a root, seen and moved by the agent of one node.
 
     A quota is what one owner may have below the root. `without_atime` trusts the other times where reading leaves no
@@ -121,7 +121,7 @@ class DatasetPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PodPolicy(Policy):
+class PodPolicy(CleanupPolicy):
     """Pods that ended long ago, and pods that should have ended. None switches a half off."""
 
     kind: ClassVar[str] = "pods"
@@ -132,7 +132,7 @@ class PodPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GpuPolicy(Policy):
+class GpuPolicy(CleanupPolicy):
     """Cards that are held for nothing: from when on; None leaves that kind of holder alone.
 
     The owner is told, `notice` passes, the pod is evicted. A disruption budget is respected, for ever unless
@@ -150,7 +150,7 @@ class GpuPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegistryPolicy(Policy):
+class RegistryPolicy(CleanupPolicy):
     """A Harbor: what its own retention rules and its garbage collection would remove."""
 
     kind: ClassVar[str] = "registry"

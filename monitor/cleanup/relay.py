@@ -13,17 +13,17 @@ from typing import Protocol
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
-from monitor.cleanup.journal import Journal
-from monitor.cleanup.notices import Address
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.notices import NoticeRouting
 
 log = logging.getLogger(__name__)
-NOTE = "cleanup"
+POSITION_KEY = "cleanup"
 
 
-class Outgoing(Protocol):
+class NoticeOutbox(Protocol):
     """What is needed of alerts."""
 
-    def address(self) -> Address:
+    def address(self) -> NoticeRouting:
         """Return who may be told."""
         ...
 
@@ -36,15 +36,15 @@ class Outgoing(Protocol):
         ...
 
 
-class Postbox:
+class Relay:
     """Empties the journal into the outbox. For use from any thread."""
 
-    def __init__(self, journal: Journal, outgoing: Outgoing) -> None:
+    def __init__(self, journal: CleanupJournal, outgoing: NoticeOutbox) -> None:
         self._journal = journal
         self._outgoing = outgoing
         self._lock = threading.Lock()
 
-    def address(self) -> Address:
+    def address(self) -> NoticeRouting:
         """Return who may be told."""
         return self._outgoing.address()
 
@@ -61,10 +61,10 @@ class Postbox:
         waiting = self._journal.messages(self._arrived(own))
         if waiting:
             last = waiting[-1][0]
-            self._outgoing.send([message for _, message in waiting], {NOTE: f"{own} {last}".encode()})
+            self._outgoing.send([message for _, message in waiting], {POSITION_KEY: f"{own} {last}".encode()})
         self._journal.forget_messages(self._arrived(own))
 
     def _arrived(self, own: str) -> int:
         """Return up to which place the outbox has the messages of this journal. It may know those of another one."""
-        journal, _, place = (self._outgoing.note(NOTE) or b"").decode("ascii", "replace").partition(" ")
+        journal, _, place = (self._outgoing.note(POSITION_KEY) or b"").decode("ascii", "replace").partition(" ")
         return int(place) if journal == own and place.isdecimal() else 0

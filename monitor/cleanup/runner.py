@@ -12,20 +12,20 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cleanup.execute.disk_level import Level, Read
+from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.harbor import Harbor, HarborError
-from monitor.cleanup.execute.registry_plan import tried
-from monitor.cleanup.execute.run_plan import LEASE_LOST, Executor
+from monitor.cleanup.execute.registry_plan import dry_run_items
+from monitor.cleanup.execute.run_plan import LEASE_LOST, PlanRunner
 from monitor.cleanup.execute.scanner import ScanError, Scanner
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
-from monitor.cleanup.model import Item, Mode, Plan
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.model import CleanupPlan, Item, Mode
 from monitor.cleanup.notices import announcement, dry_run_report, notices, refusal_report, report
-from monitor.cleanup.on_demand import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
-from monitor.cleanup.plan.select import Subject, refuse
-from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, Policy, RegistryPolicy
-from monitor.cleanup.relay import Postbox
-from monitor.cleanup.schedule import Permission, permission, was_in_vain
+from monitor.cleanup.on_demand import RELEASE, RESTORE, find_gpu, release_plan, release_policy, restore_plan
+from monitor.cleanup.plan.select import PlanSubject, refuse
+from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, GpuPolicy, ImagePolicy, RegistryPolicy
+from monitor.cleanup.relay import Relay
+from monitor.cleanup.schedule import Permission, permission, was_hindered
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
 from monitor.leader.elector import Alone, Leading, NotLeadingError
 from monitor.leader.ledger import Ran
@@ -33,43 +33,43 @@ from monitor.leader.ledger import Ran
 log = logging.getLogger(__name__)
 HIGH_WATER = "high-water"
 ASKED = "asked"  # by a person, who must not be ignored because of a run that is as good as over
-LAST_WORDS = 5.0  # seconds
-SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
-DELETES = (RemoveImage, PruneBuildCache, PurgeTrash)
-_ENDS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
+CLAIM_TIMEOUT_SECONDS = 5.0  # seconds
+SCAN_VALID_SECONDS = 600.0  # seconds for which a run takes a scan that somebody has just made
+DELETING_ACTIONS = (RemoveImage, PruneBuildCache, PurgeTrash)
+_END_REASONS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
 
 
-class BusyError(Exception):
+class RunInProgressError(Exception):
     """The same is being done already."""
 
 
-class Result(NamedTuple):
+class RunResult(NamedTuple):
     """A run that is over, and what became of each item."""
 
-    run: Run
-    entries: tuple[Entry, ...]
+    run: CleanupRun
+    entries: tuple[JournalEntry, ...]
 
 
 @dataclass(frozen=True)
-class Crew:
+class RunnerDeps:
     """Who does what for a run. `level` makes the measure of its disk, given how to read it and what is in its trash."""
 
-    journal: Journal
-    gatherer: Gatherer
-    executor: Executor
+    journal: CleanupJournal
+    gatherer: Planner
+    executor: PlanRunner
     scanner: Scanner
-    postbox: Postbox
-    level: Callable[[Read, int], Level]
+    postbox: Relay
+    level: Callable[[ReadDisk, int], DiskLevel]
     harbors: Mapping[str, Harbor]
 
 
-class Runner:
+class PolicyRunner:
     """Runs policies. For use from any thread."""
 
     def __init__(
         self,
-        policies: tuple[Policy, ...],
-        crew: Crew,
+        policies: tuple[CleanupPolicy, ...],
+        crew: RunnerDeps,
         tried: dict[str, tuple[Item, ...]],  # what the last dry run of each policy's Harbor would do is kept here
         now: Callable[[], float] = time.time,
         leading: Leading | None = None,
@@ -84,13 +84,13 @@ class Runner:
         """Pass on messages that wait."""
         self._crew.postbox.forward()
 
-    def run(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
+    def run(self, policy: CleanupPolicy, node: str | None, trigger: str, by: str | None) -> CleanupRun | None:
         """Run a policy on a node; None if it runs there already.
 
         Raise StoppedError, DatabaseError or NotLeadingError.
         """
         crew = self._crew
-        if not crew.executor.claim(policy.name, node, LAST_WORDS if trigger == ASKED else 0.0):
+        if not crew.executor.claim(policy.name, node, CLAIM_TIMEOUT_SECONDS if trigger == ASKED else 0.0):
             log.info("%s is under way on %s already", policy.name, node or "the cluster")
             return None
         try:
@@ -104,7 +104,7 @@ class Runner:
             crew.executor.release(policy.name, node)
             self.forward()
 
-    def _carried_out(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
+    def _carried_out(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, term: int) -> CleanupRun:
         """Do with a plan what may be done with it, and return how that went."""
         may = permission(policy, self._announced_at(policy), self._now())
         if plan.refused is not None:
@@ -112,17 +112,17 @@ class Runner:
         if may is Permission.ANNOUNCE:
             self._announce(policy)
         if may is not Permission.ACT:
-            return self._only_noted(policy, run, plan, _ENDS[may])
+            return self._only_noted(policy, run, plan, _END_REASONS[may])
         self._tell_owners(policy, plan)
         return self._act(policy, run, plan, term)
 
-    def close(self, run: Run) -> None:
+    def close(self, run: CleanupRun) -> None:
         """Close a run that was interrupted, and tell of it."""
         policy = next((each for each in self._policies if each.name == run.policy), None)
         entries = [entry for entry in self._crew.journal.entries(run.id) if entry.request is not None]
         self._crew.journal.end(run, report(policy, run, entries, self._crew.postbox.address()))
 
-    def announce_early(self, policy: Policy) -> None:
+    def announce_early(self, policy: CleanupPolicy) -> None:
         """Announce a policy that will act, as soon as it can say what: not only when it would have to act.
 
         One whose plan takes a scan or a dry run is announced when it first runs.
@@ -132,12 +132,12 @@ class Runner:
         if permission(policy, self._announced_at(policy), self._now()) is Permission.ANNOUNCE:
             self._announce(policy)
 
-    def release_plan(self, node: str, gpu: str) -> Plan:
+    def release_plan(self, node: str, gpu: str) -> CleanupPlan:
         """Return what a release of a card would do now. Raise ValueError in plain words."""
         scene = self._crew.gatherer.scene(release_policy(self._policies))
-        return release_plan(scene, find_card(scene, node, gpu))
+        return release_plan(scene, find_gpu(scene, node, gpu))
 
-    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> Result:
+    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> RunResult:
         """Release a card at once, as guarded as by policy; `only` what somebody was shown, if that is given.
 
         Raise ValueError in plain words, or BusyError.
@@ -148,7 +148,7 @@ class Runner:
             plan = msgspec.structs.replace(plan, items=shown)
         return self._asked(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
 
-    def restore(self, trash: str, by: str) -> Result:
+    def restore(self, trash: str, by: str) -> RunResult:
         """Put something back from the trash. Raise ValueError in plain words, or BusyError."""
         found = self._put_there(trash) or self._seen_there(trash)
         if found is None:
@@ -173,25 +173,25 @@ class Runner:
                     return each.root, policy.node, each.path
         return None
 
-    def _asked(self, run: Run, plan: Plan, caps: Caps) -> Result:
+    def _asked(self, run: CleanupRun, plan: CleanupPlan, caps: Caps) -> RunResult:
         crew = self._crew
         if plan.refused is not None:
-            return Result(crew.executor.note(run, plan, "refused"), ())
+            return RunResult(crew.executor.note(run, plan, "refused"), ())
         log.info("%s on %s is asked for by %s", run.policy, run.node, run.by)
         if not crew.executor.claim(run.policy, run.node):
-            raise BusyError(f"a {run.policy} is under way on {run.node}")
+            raise RunInProgressError(f"a {run.policy} is under way on {run.node}")
         try:
             term = self._leading.begin(run.policy, (run.node,), Ran(run.started_at, run.trigger))
             run = crew.executor.run(run, plan, caps, None, term)
             entries = crew.journal.entries(run.id)
             crew.journal.end(run, report(None, run, entries, crew.postbox.address()))
             self._over(run)
-            return Result(run, entries)
+            return RunResult(run, entries)
         finally:
             crew.executor.release(run.policy, run.node)
             self.forward()
 
-    def _act(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
+    def _act(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, term: int) -> CleanupRun:
         crew = self._crew
         self._warn(policy, run, plan)
         level = None
@@ -201,8 +201,8 @@ class Runner:
         run = crew.executor.run(run, plan, policy.caps, level, term)
         entries = [entry for entry in crew.journal.entries(run.id) if entry.ended_at is not None]
         messages = report(policy, run, entries, crew.postbox.address())
-        told = _told(policy.name, run.node)
-        if run.trigger == HIGH_WATER and was_in_vain(run, entries):  # and tried again soon: that is told once
+        told = _last_notice_key(policy.name, run.node)
+        if run.trigger == HIGH_WATER and was_hindered(run, entries):  # and tried again soon: that is told once
             crew.journal.say_once(told, f"in-vain {run.end}", messages)
             crew.journal.end(run)
         else:
@@ -210,9 +210,9 @@ class Runner:
             crew.journal.put_note(told, "")
         return run
 
-    def _warn(self, policy: Policy, run: Run, plan: Plan) -> None:
+    def _warn(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan) -> None:
         """Let other replicas know what is about to be deleted, so that they do not take it for a loss."""
-        deleted = [item for item in plan.items if isinstance(item.act, DELETES)]
+        deleted = [item for item in plan.items if isinstance(item.act, DELETING_ACTIONS)]
         if deleted:
             path = policy.root if isinstance(policy, DatasetPolicy) else None
             size = sum(item.frees_bytes or 0 for item in deleted)
@@ -220,22 +220,22 @@ class Runner:
             with suppress(NotLeadingError):  # then nothing is done, and that is written down with each item
                 self._leading.begin(policy.name, (run.node,), ran)
 
-    def _over(self, run: Run) -> None:
+    def _over(self, run: CleanupRun) -> None:
         """Let other replicas know that a run is over; one that lost the lease is left to them."""
         if run.end != LEASE_LOST:
-            self._leading.end(run.policy, run.node, self._now(), _deleted(self._crew.journal.entries(run.id)))
+            self._leading.end(run.policy, run.node, self._now(), _deleted_bytes(self._crew.journal.entries(run.id)))
 
-    def _announced_at(self, policy: Policy) -> float | None:
+    def _announced_at(self, policy: CleanupPolicy) -> float | None:
         """Return when a policy, as it is now, was first announced by any replica."""
         own = self._crew.journal.announced_at(policy.name, policy.fingerprint)
-        others = self._leading.record().marks.get(_announced(policy))
+        others = self._leading.record().marks.get(_announced_mark(policy))
         return min((each for each in (own, others) if each is not None), default=None)
 
     def _in_trash(self, policy: DatasetPolicy) -> int:
         scanned = self._crew.scanner.last(policy.name)
         return sum(each.allocated_bytes for each in scanned.trash if each.state != "empty") if scanned else 0
 
-    def _only_noted(self, policy: Policy, run: Run, plan: Plan, end: str) -> Run:
+    def _only_noted(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, end: str) -> CleanupRun:
         """Write down a plan of which nothing is done, and tell of it unless that was told the last time."""
         crew, address = self._crew, self._crew.postbox.address()
         run = crew.executor.note(run, plan, end)
@@ -246,10 +246,10 @@ class Runner:
         told = f"{end} {plan.refused.key if plan.refused else ''} " + " ".join(sorted(item.id for item in plan.items))
         mark = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if messages:
-            crew.journal.say_once(_told(policy.name, run.node), mark, messages)
+            crew.journal.say_once(_last_notice_key(policy.name, run.node), mark, messages)
         return run
 
-    def _announce(self, policy: Policy) -> None:
+    def _announce(self, policy: CleanupPolicy) -> None:
         """Announce a policy with what it would do everywhere now."""
         crew, now = self._crew, self._now()
         plans = [crew.gatherer.plan(policy, node) for node in crew.gatherer.nodes(policy)]
@@ -267,9 +267,9 @@ class Runner:
             log.warning("%s will act, and there is nobody to announce that to: no receiver is configured", policy.name)
         crew.journal.announce(policy.name, policy.fingerprint, messages, now)
         with suppress(NotLeadingError):  # then it is announced again, by another replica
-            self._leading.mark(_announced(policy), now)
+            self._leading.mark(_announced_mark(policy), now)
 
-    def _tell_owners(self, policy: Policy, plan: Plan) -> None:
+    def _tell_owners(self, policy: CleanupPolicy, plan: CleanupPlan) -> None:
         """Tell owners of what will be done to what is theirs. What nobody could be told of stays untouched."""
         if not isinstance(policy, (DatasetPolicy, GpuPolicy)):
             return
@@ -283,41 +283,41 @@ class Runner:
         if told:
             self._crew.journal.tell(policy.name, told, messages, self._now())
 
-    def _refused_look(self, policy: Policy) -> Plan | None:
+    def _refused_look(self, policy: CleanupPolicy) -> CleanupPlan | None:
         """Have a look taken that the plan needs; return why there can be no plan, if that fails."""
         now = self._now()
         if isinstance(policy, DatasetPolicy):
             last = self._crew.scanner.last(policy.name)
-            if last is not None and 0 <= now - last.scan.finished_at < SCAN_GOOD_FOR:
+            if last is not None and 0 <= now - last.scan.finished_at < SCAN_VALID_SECONDS:
                 return None
             try:
                 self._crew.scanner.scan(policy)
             except ScanError as error:
                 where = {"root": policy.root, "node": policy.node}
-                return refuse(Subject(policy, now, policy.node), "scan-failed", **where, error=str(error))
+                return refuse(PlanSubject(policy, now, policy.node), "scan-failed", **where, error=str(error))
         elif isinstance(policy, RegistryPolicy):
             try:
-                self._tried[policy.name] = tried(policy, self._crew.harbors[policy.name], now)
+                self._tried[policy.name] = dry_run_items(policy, self._crew.harbors[policy.name], now)
             except HarborError as error:
-                return refuse(Subject(policy, now), "registry-failed", registry=policy.url, error=str(error))
+                return refuse(PlanSubject(policy, now), "registry-failed", registry=policy.url, error=str(error))
         return None
 
-    def _new(self, policy: str, kind: str, mode: str, trigger: str, node: str | None, by: str | None) -> Run:
-        return Run(
+    def _new(self, policy: str, kind: str, mode: str, trigger: str, node: str | None, by: str | None) -> CleanupRun:
+        return CleanupRun(
             id=new_id("run"), policy=policy, kind=kind, mode=mode, trigger=trigger, node=node, by=by,
             started_at=self._now(), state=RunState.RUNNING,
         )  # fmt: skip
 
 
-def _announced(policy: Policy) -> str:
+def _announced_mark(policy: CleanupPolicy) -> str:
     return f"announced {policy.name} {policy.fingerprint}"
 
 
-def _deleted(entries: Iterable[Entry]) -> int:
+def _deleted_bytes(entries: Iterable[JournalEntry]) -> int:
     """Return how many bytes these items have deleted: what went into a trash is still there."""
-    done = (each for each in entries if each.state is ItemState.DONE and isinstance(each.item.act, DELETES))
+    done = (each for each in entries if each.state is ItemState.DONE and isinstance(each.item.act, DELETING_ACTIONS))
     return sum(each.freed_bytes or 0 for each in done)
 
 
-def _told(policy: str, node: str | None) -> str:
+def _last_notice_key(policy: str, node: str | None) -> str:
     return f"told {policy} {node or ''}"

@@ -14,24 +14,24 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
-from monitor.cleanup.journal import Entry, ItemState, Run
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan.images import runtime_disk
-from monitor.cleanup.plan.watermarks import marks_on, out_of_step
-from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, Policy, When
+from monitor.cleanup.plan.watermarks import effective_marks, is_stale
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, When
 from monitor.detect.lib.storage import disk_of, used_share
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
-AGAIN_AFTER = 1800.0
-FIRST_PAUSE = 60.0  # after a run that was kept from its work; each further one doubles it
-HINDERED = ("refused", "errors", "unmeasured")
+REPEAT_AFTER_SECONDS = 1800.0
+FIRST_RETRY_SECONDS = 60.0  # after a run that was kept from its work; each further one doubles it
+HINDERED_ENDS = ("refused", "errors", "unmeasured")
 LOW_WATER = "low-water"
-MEASURED_AFTER = 60.0  # seconds: what a node says of a disk may be from before a run that has just ended
+MEASURE_DELAY_SECONDS = 60.0  # seconds: what a node says of a disk may be from before a run that has just ended
 
 
 @dataclass(frozen=True)
-class Due:
+class DueRun:
     """A run that a full disk asks for."""
 
     policy: str
@@ -40,15 +40,15 @@ class Due:
 
 
 @dataclass(frozen=True)
-class Crossings:
+class DueRuns:
     """What is due, and what to remember: when a run was last due, by policy and node."""
 
-    due: tuple[Due, ...] = ()
+    due: tuple[DueRun, ...] = ()
     fired: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Past:
+class PreviousRuns:
     """What became of the run that was last due.
 
     `reached`: it brought the disk below its low-water mark, and that is so long ago that nodes have measured again.
@@ -59,7 +59,7 @@ class Past:
     in_vain: int = 0
 
 
-NOTHING_PAST = Past()
+NO_PREVIOUS_RUNS = PreviousRuns()
 
 
 class Permission(StrEnum):
@@ -71,18 +71,18 @@ class Permission(StrEnum):
     ACT = "act"
 
 
-def due(
-    policies: Iterable[Policy],
+def due_runs(
+    policies: Iterable[CleanupPolicy],
     fired: Mapping[tuple[str, str], float],
     snapshots: Mapping[str, NodeSnapshot],
     now: float,
-    pasts: Mapping[tuple[str, str], Past] | None = None,
-) -> Crossings:
+    pasts: Mapping[tuple[str, str], PreviousRuns] | None = None,
+) -> DueRuns:
     """Given policies, when runs were last due, what nodes say, and what became of those runs, return what is due now.
 
     A disk of which nothing is known changes nothing.
     """
-    found: list[Due] = []
+    found: list[DueRun] = []
     kept = dict(fired)
     for policy in policies:
         for node, disk, when in _disks(policy, snapshots, now):
@@ -90,55 +90,59 @@ def due(
             if share is None or when.high is None:
                 continue
             low = when.low if when.low is not None else when.high
-            past = (pasts or {}).get(key, NOTHING_PAST)
+            past = (pasts or {}).get(key, NO_PREVIOUS_RUNS)
             if share < low or past.reached:
                 kept.pop(key, None)
             last = kept.get(key)
             # What was noted for a time that is yet to come was noted by a clock that was wrong.
-            rested = last is None or last > now or now - last >= pause(past.in_vain)
+            rested = last is None or last > now or now - last >= pause_seconds(past.in_vain)
             if share >= when.high and rested:
-                found.append(Due(policy.name, node, share))
+                found.append(DueRun(policy.name, node, share))
                 kept[key] = now
-    return Crossings(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
+    return DueRuns(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
 
 
-def pause(in_vain: int) -> float:
+def pause_seconds(in_vain: int) -> float:
     """Given how many runs in a row were kept from their work, return how long after the last the next is due."""
-    return min(AGAIN_AFTER, FIRST_PAUSE * 2.0 ** (in_vain - 1)) if in_vain else AGAIN_AFTER
+    return min(REPEAT_AFTER_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (in_vain - 1)) if in_vain else REPEAT_AFTER_SECONDS
 
 
-def past_of(runs: Iterable[tuple[Run, Iterable[Entry]]], fired_at: float, now: float) -> Past:
+def previous_runs(
+    runs: Iterable[tuple[CleanupRun, Iterable[JournalEntry]]], fired_at: float, now: float
+) -> PreviousRuns:
     """Given the latest runs with their items, the last one first, return what became of the one that was due then."""
     known = list(runs)
     reached = [run for run, _ in known[:1] if run.end == LOW_WATER and run.started_at >= fired_at]
-    return Past(
-        reached=any(now - (run.ended_at or now) >= MEASURED_AFTER for run in reached),
-        in_vain=len(list(takewhile(lambda each: was_in_vain(*each), known))),
+    return PreviousRuns(
+        reached=any(now - (run.ended_at or now) >= MEASURE_DELAY_SECONDS for run in reached),
+        in_vain=len(list(takewhile(lambda each: was_hindered(*each), known))),
     )
 
 
-def was_in_vain(run: Run, entries: Iterable[Entry]) -> bool:
+def was_hindered(run: CleanupRun, entries: Iterable[JournalEntry]) -> bool:
     """Return whether a run freed nothing for a reason that may be gone soon: not because there was nothing to do."""
     if run.freed_bytes or run.end is None:
         return False
-    return run.end in HINDERED or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
+    return run.end in HINDERED_ENDS or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
 
 
-def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact, When]]:
+def _disks(
+    policy: CleanupPolicy, snapshots: Mapping[str, NodeSnapshot], now: float
+) -> Iterable[tuple[str, DiskFact, When]]:
     """Yield each node that a policy is about, with the disk that counts there, and its marks."""
     for node, snapshot in sorted(snapshots.items()):
         disk = None
-        if out_of_step(snapshot, now):
+        if is_stale(snapshot, now):
             continue
         if isinstance(policy, ImagePolicy) and any(fnmatchcase(node, pattern) for pattern in policy.nodes):
             disk = runtime_disk(snapshot)
         elif isinstance(policy, DatasetPolicy) and node == policy.node:
             disk = disk_of(policy.root, snapshot.disk or ())
         if disk is not None:
-            yield node, disk, marks_on(policy.when, snapshot, disk)
+            yield node, disk, effective_marks(policy.when, snapshot, disk)
 
 
-def permission(policy: Policy, announced_at: float | None, now: float) -> Permission:
+def permission(policy: CleanupPolicy, announced_at: float | None, now: float) -> Permission:
     """Given when a policy, as it is now (by its fingerprint), was announced, return what it may do.
 
     One that has acted before was announced before: what is remembered of it is not forgotten.
@@ -152,6 +156,6 @@ def permission(policy: Policy, announced_at: float | None, now: float) -> Permis
     return Permission.ACT if now - announced_at >= policy.announce else Permission.WAIT
 
 
-def ready(item: Item, now: float) -> bool:
+def is_ready(item: Item, now: float) -> bool:
     """Return whether an item may be done now: whoever has to be told of it was told long enough ago."""
     return item.not_before is not None and item.not_before <= now

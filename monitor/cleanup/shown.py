@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from monitor.cleanup.journal import Entry, Run
-from monitor.cleanup.model import Item, Kept, Plan
+from monitor.cleanup.journal import CleanupRun, JournalEntry
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
 from monitor.i18n.notes import sentence
 
@@ -33,7 +33,7 @@ class ShownPlan(Fact, frozen=True, kw_only=True):
     at: float
     node: str | None = None
     items: tuple[ShownItem, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptItem, ...] = ()
     kept_counts: dict[str, int] = msgspec.field(default_factory=dict)
     needed_bytes: int | None = None
     frees_bytes: int = 0
@@ -45,11 +45,11 @@ class ShownPlan(Fact, frozen=True, kw_only=True):
 class ShownRun(Fact, frozen=True, kw_only=True):
     """A run, and what became of each thing that it set out to do."""
 
-    run: Run
-    items: tuple[Entry, ...] = ()
+    run: CleanupRun
+    items: tuple[JournalEntry, ...] = ()
 
 
-def show_plan(plan: Plan, lang: str) -> ShownPlan:
+def show_plan(plan: CleanupPlan, lang: str) -> ShownPlan:
     """Given a plan, return it in words."""
     return ShownPlan(
         policy=plan.policy,

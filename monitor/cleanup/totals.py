@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-ENDED = ("done", "refused", "failed", "later")  # what may become of an item
+FINAL_STATES = ("done", "refused", "failed", "later")  # what may become of an item
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanupTotals:
     """Runs by policy and how they ended, items by policy and what became of them, bytes that runs have freed.
 
     `last_run` is when the last run of each policy began, also before this process.
@@ -23,7 +23,7 @@ class Cleaned:
     last_run: Mapping[str, float]
 
 
-class Figures:
+class CleanupCounters:
     """Counts. For use from any thread."""
 
     def __init__(self) -> None:
@@ -43,9 +43,9 @@ class Figures:
         with self._lock:
             self._items[policy, word] += 1
 
-    def cleaned(self, policies: Iterable[str], last_run: Mapping[str, float]) -> Cleaned:
+    def cleaned(self, policies: Iterable[str], last_run: Mapping[str, float]) -> CleanupTotals:
         """Given the policies that there are, return what was counted; for each of them also what never happened."""
         known = tuple(policies)
         with self._lock:
-            items = dict.fromkeys(((policy, word) for policy in known for word in ENDED), 0) | self._items
-            return Cleaned(dict(self._runs), items, dict.fromkeys(known, 0) | self._freed, last_run)
+            items = dict.fromkeys(((policy, word) for policy in known for word in FINAL_STATES), 0) | self._items
+            return CleanupTotals(dict(self._runs), items, dict.fromkeys(known, 0) | self._freed, last_run)

@@ -13,7 +13,7 @@ from monitor.facts.datasets import ScanFact
 from monitor.report.buckets import DAY
 
 
-class Kind(StrEnum):
+class DiskUseKind(StrEnum):
     """What takes room."""
 
     DATASETS = "datasets"  # below a root that was scanned, by the owner of the files
@@ -25,7 +25,7 @@ class DiskUse(Fact, frozen=True, kw_only=True):
     """How much room something took on a day (its first second, UTC). `user` is None where it is nobody's alone."""
 
     day: int
-    kind: Kind
+    kind: DiskUseKind
     node: str | None = None
     user: str | None = None
     bytes: int
@@ -35,20 +35,20 @@ def disk_uses(
     pods: Iterable[PodView], agents: Iterable[AgentFact], scans: Iterable[tuple[str, ScanFact]], now: float
 ) -> tuple[DiskUse, ...]:
     """Given pods, agents and the last scan of each root with its node, return who takes how much."""
-    sums: defaultdict[tuple[int, Kind, str | None, str | None], int] = defaultdict(int)
+    sums: defaultdict[tuple[int, DiskUseKind, str | None, str | None], int] = defaultdict(int)
     today = day_of(now)
     for pod in pods:
         if pod.usage.disk_bytes is not None:
-            sums[today, Kind.WRITABLE, pod.node, pod.identity.user] += pod.usage.disk_bytes
+            sums[today, DiskUseKind.WRITABLE, pod.node, pod.identity.user] += pod.usage.disk_bytes
     for agent in agents:
         if agent.snapshot is not None and agent.silent_since is None:
             for cache in agent.snapshot.images or ():
                 if cache.total_bytes is not None:
-                    sums[today, Kind.IMAGES, agent.node, None] += cache.total_bytes
+                    sums[today, DiskUseKind.IMAGES, agent.node, None] += cache.total_bytes
     for node, scan in scans:
         for unit in scan.units:
             owner = unit.owner or f"uid {unit.owner_uid}"
-            sums[day_of(scan.finished_at), Kind.DATASETS, node, owner] += unit.allocated_bytes
+            sums[day_of(scan.finished_at), DiskUseKind.DATASETS, node, owner] += unit.allocated_bytes
     return tuple(
         DiskUse(day=day, kind=kind, node=node, user=user, bytes=size) for (day, kind, node, user), size in sums.items()
     )

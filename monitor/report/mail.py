@@ -14,16 +14,16 @@ from monitor.alert.model import Notification, Reason, Summary
 from monitor.base.cron import fires_in
 from monitor.facts.findings import Severity
 from monitor.leader.elector import Alone, Leading, NotLeadingError
-from monitor.report.model import Report, ReportAsked
-from monitor.report.render import notes
-from monitor.report.schedule import Schedule
+from monitor.report.model import Report, ReportSource
+from monitor.report.render import message_texts
+from monitor.report.schedule import ReportSchedule
 
 log = logging.getLogger(__name__)
-BEAT = 5.0
-GROUP = NOTE = "report"
+CHECK_INTERVAL_SECONDS = 5.0
+GROUP = LAST_SENT_KEY = "report"
 
 
-class Outbox(Protocol):
+class ReportOutbox(Protocol):
     """Where messages are left, together with what is to be remembered of that."""
 
     def note(self, name: str) -> bytes | None: ...
@@ -31,7 +31,7 @@ class Outbox(Protocol):
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None: ...
 
 
-def letters(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...]:
+def report_notifications(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...]:
     """Given a report, return what is sent of it: one message for each receiver. Pure."""
     fired: Counter[str] = Counter()
     resolved: Counter[str] = Counter()
@@ -39,7 +39,7 @@ def letters(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...
         fired[each.rule] += each.fired
         resolved[each.rule] += each.resolved
     summary = Summary(
-        since=report.since, until=report.until, fired=dict(fired), resolved=dict(resolved), notes=notes(report)
+        since=report.since, until=report.until, fired=dict(fired), resolved=dict(resolved), notes=message_texts(report)
     )
     return tuple(
         Notification(
@@ -55,14 +55,14 @@ def letters(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...
     )
 
 
-class ReportMail:
+class ReportScheduler:
     """Looks at the clock between start() and stop()."""
 
     def __init__(
         self,
-        schedule: Schedule,
-        reports: ReportAsked,
-        outbox: Outbox,
+        schedule: ReportSchedule,
+        reports: ReportSource,
+        outbox: ReportOutbox,
         now: Callable[[], float] = time.time,
         leading: Leading | None = None,
     ) -> None:
@@ -83,19 +83,21 @@ class ReportMail:
 
     def look(self) -> None:
         """Send a report if one is due since the last."""
-        now, note = self._now(), self._outbox.note(NOTE)
+        now, note = self._now(), self._outbox.note(LAST_SENT_KEY)
         last = None if note is None else float(note)
         if last is None or last > now:  # the first time, or the clock was wrong then
-            self._outbox.send((), {NOTE: repr(now).encode()})
+            self._outbox.send((), {LAST_SENT_KEY: repr(now).encode()})
             return
-        last = max(last, self._leading.record().marks.get(NOTE, 0.0))
+        last = max(last, self._leading.record().marks.get(LAST_SENT_KEY, 0.0))
         if self._leading.holds() and fires_in(self._schedule.cron, self._schedule.timezone, last, now):
-            self._leading.mark(NOTE, now)
+            self._leading.mark(LAST_SENT_KEY, now)
             report = self._reports.report(self._schedule.seconds, self._schedule.by)
-            self._outbox.send(letters(report, self._schedule.receivers), {NOTE: repr(now).encode()})
+            self._outbox.send(
+                report_notifications(report, self._schedule.receivers), {LAST_SENT_KEY: repr(now).encode()}
+            )
 
     def _keep_watch(self) -> None:
-        while not self._stopping.wait(BEAT):
+        while not self._stopping.wait(CHECK_INTERVAL_SECONDS):
             try:
                 self.look()
             except NotLeadingError as error:

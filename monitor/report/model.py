@@ -13,10 +13,10 @@ from monitor.facts.base import Fact
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse
 
-Parts = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
+OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
 
 
-class Row(Fact, frozen=True, kw_only=True):
+class ReportRow(Fact, frozen=True, kw_only=True):
     """One user, queue or node; None is nobody, or not known who. Hours are GPU hours.
 
     `wasted` are hours held and not used at all: `idle` (part of `allocated`) and `zombie` (nobody's any more, and not
@@ -43,7 +43,7 @@ class Row(Fact, frozen=True, kw_only=True):
         return self.allocated_hours + self.zombie_hours + self.faulty_hours + self.free_hours + self.unknown_hours
 
 
-class Incidents(Fact, frozen=True, kw_only=True):
+class IncidentCount(Fact, frozen=True, kw_only=True):
     """Alerts of one rule and cause: how many fired, how many were resolved, and how long that took on average."""
 
     rule: str
@@ -64,14 +64,14 @@ class Report(Fact, frozen=True, kw_only=True):
     until: float
     by: By
     watched_seconds: float
-    rows: tuple[Row, ...]
-    total: Row
-    incidents: tuple[Incidents, ...] = ()
+    rows: tuple[ReportRow, ...]
+    total: ReportRow
+    incidents: tuple[IncidentCount, ...] = ()
     incidents_since: float
     cleaned_since: float
 
 
-class ReportAsked(Protocol):
+class ReportSource(Protocol):
     """Who makes reports."""
 
     def report(self, seconds: float, by: By) -> Report:
@@ -79,7 +79,7 @@ class ReportAsked(Protocol):
         ...
 
 
-class Cleaned(Fact, frozen=True, kw_only=True):
+class CleanedItem(Fact, frozen=True, kw_only=True):
     """Something that was cleaned up: where, whose, and what that freed."""
 
     at: float
@@ -89,7 +89,7 @@ class Cleaned(Fact, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportInputs:
     """What a report is made of. `cleaned` is None where there is no cleanup."""
 
     buckets: Iterable[Bucket] = ()
@@ -97,19 +97,19 @@ class Material:
     events: Iterable[Event] = ()
     events_since: float = 0.0
     disks: Iterable[DiskUse] = ()
-    cleaned: Iterable[Cleaned] | None = None
+    cleaned: Iterable[CleanedItem] | None = None
     cleaned_since: float = 0.0
 
 
-def make_report(material: Material, since: float, until: float, by: By) -> Report:
+def make_report(material: ReportInputs, since: float, until: float, by: By) -> Report:
     """Given what happened, return the report on a stretch of time, the largest user, queue or node first."""
     sums: defaultdict[str | None, list[float]] = defaultdict(_nothing)
     for bucket in material.buckets:
         line = sums[getattr(bucket, by)]
         for place, figure in enumerate(FIGURES):
             line[place] += getattr(bucket, figure)
-    disks: Parts = [(use.node, use.user, use.bytes) for use in material.disks]
-    cleaned: Parts | None = None
+    disks: OwnedBytes = [(use.node, use.user, use.bytes) for use in material.disks]
+    cleaned: OwnedBytes | None = None
     if material.cleaned is not None:
         cleaned = [(each.node, each.user, each.freed_bytes) for each in material.cleaned if since <= each.at <= until]
     disk_of, cleaned_of = _by(disks, by), _by(cleaned or (), by)
@@ -136,7 +136,7 @@ def _nothing() -> list[float]:
     return [0.0] * len(FIGURES)
 
 
-def _by(parts: Parts, by: By) -> dict[str | None, int]:
+def _by(parts: OwnedBytes, by: By) -> dict[str | None, int]:
     """Return the sums by user or node. What a queue has on disks is not known."""
     sums: defaultdict[str | None, int] = defaultdict(int)
     for node, user, size in parts if by != "queue" else ():
@@ -144,14 +144,14 @@ def _by(parts: Parts, by: By) -> dict[str | None, int]:
     return sums
 
 
-def _sum(parts: Parts) -> int:
+def _sum(parts: OwnedBytes) -> int:
     return sum(size for _, _, size in parts)
 
 
-def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int | None) -> Row:
+def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int | None) -> ReportRow:
     figures = dict(zip(FIGURES, seconds, strict=True))
     hours = {f"{name}_hours": figures[name] / HOUR for name in FIGURES if name not in ("measured", "used")}
-    return Row(
+    return ReportRow(
         name=name,
         used_hours=figures["used"] / HOUR if figures["measured"] or not figures["allocated"] else None,
         wasted_hours=(figures["idle"] + figures["zombie"]) / HOUR,
@@ -162,12 +162,12 @@ def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int 
     )
 
 
-def _order(row: Row) -> tuple[bool, float, float, str]:
+def _order(row: ReportRow) -> tuple[bool, float, float, str]:
     """Whoever had most comes first, what is nobody's last."""
     return row.name is None, -row.allocated_hours, -row.wasted_hours, row.name or ""
 
 
-def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[Incidents, ...]:
+def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[IncidentCount, ...]:
     """Return the alerts by rule and cause, the most frequent first. A mere symptom of another is no incident."""
     fired: Counter[tuple[str, str]] = Counter()
     took: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -182,7 +182,7 @@ def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[Inc
                 event.at - (event.at if alert.fired_at is None else alert.fired_at)
             )
     return tuple(
-        Incidents(
+        IncidentCount(
             rule=rule,
             cause=cause,
             fired=fired[rule, cause],

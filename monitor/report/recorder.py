@@ -13,24 +13,24 @@ from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
 from monitor.report.buckets import Tally
 from monitor.report.disk_use import disk_uses
-from monitor.report.history import CLUSTER, History, Kind, Point, What
-from monitor.report.store import RecordStore
+from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject, MetricHistory, Point
+from monitor.report.store import UsageStore
 
 log = logging.getLogger(__name__)
-BRIEF = 1.0  # how often it is looked as long as there is nothing to be seen yet
-SAVE_EVERY = 60.0
-DISKS_EVERY = 600.0
-PRUNE_EVERY = 3600.0
+STARTUP_INTERVAL_SECONDS = 1.0  # how often it is looked as long as there is nothing to be seen yet
+SAVE_INTERVAL_SECONDS = 60.0
+DISKS_INTERVAL_SECONDS = 600.0
+PRUNE_INTERVAL_SECONDS = 3600.0
 
 Scans = Callable[[], Iterable[tuple[str, ScanFact]]]  # the last scan of each root, with its node
 
 
-class Recorder:
+class UsageRecorder:
     """Looks between start() and stop()."""
 
     def __init__(
         self,
-        store: RecordStore,
+        store: UsageStore,
         view: Callable[[], ClusterView],
         agents: Callable[[], Sequence[AgentFact]],
         cycle: float,
@@ -46,8 +46,8 @@ class Recorder:
         self._now = now
         self._monotonic = monotonic
         self._tally = Tally(cycle)
-        self._history = History()
-        self._save_at = monotonic() + SAVE_EVERY
+        self._history = MetricHistory()
+        self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0
         self._seen = False
         self._lock = threading.Lock()
@@ -64,7 +64,9 @@ class Recorder:
         self.save()
         self.store.close()
 
-    def series(self, kind: Kind, name: str = CLUSTER, what: What = What.UTILIZATION) -> tuple[Point, ...]:
+    def series(
+        self, kind: HistorySubject, name: str = CLUSTER, what: HistoryMetric = HistoryMetric.UTILIZATION
+    ) -> tuple[Point, ...]:
         """Return how a value was over the last days, as `History.series` does."""
         with self._lock:
             return self._history.series(kind, name, what)
@@ -78,7 +80,7 @@ class Recorder:
         """Write down what happened until now. What cannot be written is kept, and tried again."""
         with self._lock:
             self._look()
-            self._save_at = self._monotonic() + SAVE_EVERY
+            self._save_at = self._monotonic() + SAVE_INTERVAL_SECONDS
             try:
                 self.store.add(self._tally.buckets(), self._tally.watched)
                 self._tally.forget()
@@ -97,16 +99,16 @@ class Recorder:
             uses = disk_uses(self._view().pods, self._agents(), self._scans(), self._now())
             self.store.put_disks(uses)
             if uses:  # right after a start nobody has answered yet
-                self._disks_at = self._monotonic() + DISKS_EVERY
+                self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
 
     def _keep_looking(self) -> None:
-        while not self._stopping.wait(self._cycle if self._seen else min(BRIEF, self._cycle)):
+        while not self._stopping.wait(self._cycle if self._seen else min(STARTUP_INTERVAL_SECONDS, self._cycle)):
             try:
                 self.look()
                 if self._monotonic() >= self._save_at:
                     self.save()
                 if self._monotonic() >= self._prune_at:
-                    self._prune_at = self._monotonic() + PRUNE_EVERY
+                    self._prune_at = self._monotonic() + PRUNE_INTERVAL_SECONDS
                     self.store.prune(self._now())
             except Exception:  # whatever is odd about one view, the next may be well
                 log.exception("recording what happens")

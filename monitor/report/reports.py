@@ -8,17 +8,17 @@ from typing import Protocol
 
 from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
 from monitor.alert.store import KEEP_ROWS, Event
-from monitor.cleanup.journal import Entry, ItemState
+from monitor.cleanup.journal import ItemState, JournalEntry
 from monitor.report.buckets import DAY, By
-from monitor.report.model import Cleaned, Material, Report, make_report
-from monitor.report.recorder import Recorder
-from monitor.report.store import whole
+from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
+from monitor.report.recorder import UsageRecorder
+from monitor.report.store import period_start
 
 
-class Journal(Protocol):
+class CleanupHistory(Protocol):
     """What cleanup did."""
 
-    def ended_since(self, at: float) -> Sequence[Entry]:
+    def ended_since(self, at: float) -> Sequence[JournalEntry]:
         """Return the items that ended after a time, and perhaps some that have not ended."""
         ...
 
@@ -27,14 +27,14 @@ class Journal(Protocol):
         ...
 
 
-class Reports:
+class ReportService:
     """Makes reports. `history` gives what happened to alerts since a time, the latest first."""
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: UsageRecorder,
         history: Callable[[float], Sequence[Event]],
-        journal: Journal | None = None,
+        journal: CleanupHistory | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._recorder = recorder
@@ -46,25 +46,25 @@ class Reports:
         """Return the report on the last so many seconds, and what is missing to a whole hour before them."""
         self._recorder.save()  # up to this moment
         now = self._now()
-        since = float(whole(now - seconds, now))
+        since = float(period_start(now - seconds, now))
         store, events = self._recorder.store, self._history(since)
-        material = Material(
+        material = ReportInputs(
             buckets=store.buckets(since, now, by),
             watched_seconds=store.watched(since, now),
             events=events,
             events_since=events[-1].at if len(events) >= KEEP_ROWS else now - KEEP_EVENTS_DAYS * DAY,
             disks=store.disks(now),
-            cleaned=None if self._journal is None else tuple(cleaned(self._journal.ended_since(since))),
+            cleaned=None if self._journal is None else tuple(cleaned_items(self._journal.ended_since(since))),
             cleaned_since=0.0 if self._journal is None else self._journal.kept_since() or 0.0,
         )
         return make_report(material, since, now, by)
 
 
-def cleaned(entries: Iterable[Entry]) -> Iterable[Cleaned]:
+def cleaned_items(entries: Iterable[JournalEntry]) -> Iterable[CleanedItem]:
     """Given items of cleanup, yield those that were done, and what they freed."""
     for entry in entries:
         if entry.state is ItemState.DONE and entry.ended_at is not None:
-            yield Cleaned(
+            yield CleanedItem(
                 at=entry.ended_at,
                 freed_bytes=entry.freed_bytes or 0,
                 node=entry.item.node,

@@ -8,7 +8,7 @@ from monitor.report.buckets import By
 
 
 @dataclass(frozen=True)
-class Schedule:
+class ReportSchedule:
     """A report on the last so many seconds goes to these receivers at each time of the schedule."""
 
     cron: str

@@ -7,11 +7,11 @@ from typing import Any
 
 from monitor.base.sqlite import Database, Session
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
-from monitor.report.disk_use import DiskUse, Kind, day_of
+from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
 FILE = "record.db"
 KEEP_HOURS_DAYS = 35  # after that a day is one row: a year of hours of a thousand nodes would be gigabytes
-SCAN_DAYS = 31  # a scan of datasets may be weeks old and is still the best that is known
+MAX_SCAN_AGE_DAYS = 31  # a scan of datasets may be weeks old and is still the best that is known
 _COLUMNS = ", ".join(FIGURES)
 _SUMS = ", ".join(f"SUM({name})" for name in FIGURES)
 _ADD = ", ".join(f"{name} = {name} + excluded.{name}" for name in FIGURES)
@@ -31,7 +31,7 @@ CREATE TABLE disks (
 )
 
 
-class RecordStore:
+class UsageStore:
     """The file. For use from any thread."""
 
     def __init__(self, path: str) -> None:
@@ -90,10 +90,10 @@ class RecordStore:
             ) USING (kind, node, day) ORDER BY kind, node, user
         """
         today = day_of(until)
-        oldest = (today - SCAN_DAYS * DAY, today - DAY)
-        rows = self._database.select(query, (until, Kind.DATASETS, *oldest))
+        oldest = (today - MAX_SCAN_AGE_DAYS * DAY, today - DAY)
+        rows = self._database.select(query, (until, DiskUseKind.DATASETS, *oldest))
         return tuple(
-            DiskUse(day=day, kind=Kind(kind), node=node or None, user=user or None, bytes=size)
+            DiskUse(day=day, kind=DiskUseKind(kind), node=node or None, user=user or None, bytes=size)
             for day, kind, node, user, size in rows
         )
 
@@ -104,17 +104,17 @@ class RecordStore:
             session.run("DELETE FROM buckets WHERE hour < ?", (old,))
             session.run("DELETE FROM watched WHERE hour < ?", (old,))
             session.run("DELETE FROM disks WHERE day < ?", (old,))
-            _roll_up(session, days_before(now))
+            _roll_up(session, daily_before(now))
 
 
-def days_before(now: float) -> int:
+def daily_before(now: float) -> int:
     """Return the time before which only days are known, no hours."""
     return day_of(now) - KEEP_HOURS_DAYS * DAY
 
 
-def whole(since: float, now: float) -> int:
+def period_start(since: float, now: float) -> int:
     """Return when the hour begins that `since` is in; the day, where hours are not known any more."""
-    return day_of(since) if since < days_before(now) else int(since // HOUR) * HOUR
+    return day_of(since) if since < daily_before(now) else int(since // HOUR) * HOUR
 
 
 def _roll_up(session: Session, before: int) -> None:

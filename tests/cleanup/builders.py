@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
-from monitor.cleanup.model import Plan
-from monitor.cleanup.plan.references import Needs
+from monitor.cleanup.model import CleanupPlan
+from monitor.cleanup.plan.references import References
 from monitor.facts.datasets import ScanFact, UnitFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
@@ -16,7 +16,7 @@ from monitor.i18n import LANGUAGES, say
 NOW = 1_763_260_000.0
 GIB = 1024**3
 DAY = 86400.0
-NOBODY = Needs({})
+NOBODY = References({})
 
 
 def disk(used: float = 90, size: float = 100, mount: str = "/", **more: Any) -> DiskFact:
@@ -70,26 +70,26 @@ def scan(*units: UnitFact, **more: Any) -> ScanFact:
     return ScanFact(root="/mnt/share", units=units, **(fields | more))
 
 
-def names(plan: Plan) -> list[str]:
+def names(plan: CleanupPlan) -> list[str]:
     """What a plan would do, in order, after checking that it can say so."""
     speaks(plan)
     return [item.name for item in plan.items]
 
 
-def kept(plan: Plan) -> dict[str, str]:
+def kept(plan: CleanupPlan) -> dict[str, str]:
     """What a plan leaves alone, and why."""
     speaks(plan)
     return {each.name: each.protection for each in plan.kept}
 
 
-def refused(plan: Plan) -> str | None:
+def refused(plan: CleanupPlan) -> str | None:
     """Why there is no plan, as a word."""
     speaks(plan)
     assert plan.refused is None or plan.items == ()
     return plan.refused.key.removeprefix("cleanup.refused.") if plan.refused else None
 
 
-def speaks(plan: Plan) -> None:
+def speaks(plan: CleanupPlan) -> None:
     """Everything that a plan says is there in both languages."""
     notes = [item.why for item in plan.items] + ([plan.refused] if plan.refused else []) + list(plan.warnings)
     for lang in LANGUAGES:

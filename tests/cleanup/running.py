@@ -12,8 +12,8 @@ from monitor.agent.datasets.in_use import InUse
 from monitor.agent.datasets.mounts import Place
 from monitor.agent.main import start as start_agent
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cleanup.journal import Run, RunState
-from monitor.cleanup.policy import Policy
+from monitor.cleanup.journal import CleanupRun, RunState
+from monitor.cleanup.policy import CleanupPolicy
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
@@ -57,7 +57,12 @@ def settings(agents: tuple[str, ...] = (), port: int = 1) -> ClusterSettings:
 
 @contextlib.contextmanager
 def cleaning(
-    state: Path, outbox: Outbox, *policies: Policy, story: Story | None = None, agent: str | None = None, **more: Any
+    state: Path,
+    outbox: Outbox,
+    *policies: CleanupPolicy,
+    story: Story | None = None,
+    agent: str | None = None,
+    **more: Any,
 ) -> Iterator[Cleaning]:
     """Cleanup that runs, over a simulated cluster or one agent without Kubernetes."""
     api = connect(str(story.kubeconfig(state))) if story is not None else None
@@ -99,14 +104,14 @@ def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
         setattr(build, "InUse", InUse)  # noqa: B010  # mypy refuses the plain assignment
 
 
-def runs(made: Cleaning, policy: str | None = None) -> list[Run]:
+def runs(made: Cleaning, policy: str | None = None) -> list[CleanupRun]:
     return [shown.run for shown in made.history(100, policy)]
 
 
-def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> Run:
+def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> CleanupRun:
     """Wait for a run of a policy that is over, and return the latest."""
 
-    def found() -> list[Run]:
+    def found() -> list[CleanupRun]:
         return [
             run for run in runs(made, policy) if run.state is not RunState.RUNNING and (end is None or run.end == end)
         ]

@@ -14,22 +14,22 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.base.sqlite import DatabaseError
-from monitor.cleanup.execute.run_plan import Executor
-from monitor.cleanup.journal import Entry, ItemState, Journal, RunState, new_id
-from monitor.cleanup.relay import NOTE, Postbox
+from monitor.cleanup.execute.run_plan import PlanRunner
+from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.relay import POSITION_KEY, Relay
 from tests.alert.delivery.sender_support import notification
 from tests.cleanup.support import NOW, Hands, Outbox, item, plan, run
 from tests.support import wait_until
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(str(tmp_path / "cleanup.db"))
+def journal(tmp_path: Path) -> Iterator[CleanupJournal]:
+    journal = CleanupJournal(str(tmp_path / "cleanup.db"))
     yield journal
     journal.close()
 
 
-def test_a_run_from_beginning_to_end(journal: Journal) -> None:
+def test_a_run_from_beginning_to_end(journal: CleanupJournal) -> None:
     entries = journal.begin(run(), plan(item(1), item(2)), [item(1)])
     assert [(entry.place, entry.state) for entry in entries] == [(0, ItemState.PLANNED)]
     assert [each.id for each in journal.open_runs()] == ["run-1"]
@@ -50,29 +50,29 @@ def test_a_run_from_beginning_to_end(journal: Journal) -> None:
     assert journal.ended_since(NOW) == (done,)
 
 
-def test_what_was_refused_lately(journal: Journal) -> None:
+def test_what_was_refused_lately(journal: CleanupJournal) -> None:
     (entry,) = journal.begin(run(), plan(item()), [item()])
     journal.write(run(), replace(entry, state=ItemState.REFUSED, ended_at=NOW))
     assert journal.refused_since(NOW - 1) == {item().id}
     assert journal.refused_since(NOW + 1) == frozenset()
 
 
-def test_runs_of_one_policy_and_the_latest_first(journal: Journal) -> None:
+def test_runs_of_one_policy_and_the_latest_first(journal: CleanupJournal) -> None:
     for number in range(5):
         journal.begin(run(f"run-{number}", policy=f"p{number % 2}"), plan())
     assert [each.id for each in journal.runs(2)] == ["run-4", "run-3"]
     assert [each.id for each in journal.runs(9, "p1")] == ["run-3", "run-1"]
 
 
-def test_runs_of_one_policy_on_one_node(journal: Journal) -> None:
+def test_runs_of_one_policy_on_one_node(journal: CleanupJournal) -> None:
     for number in range(5):
         journal.begin(run(f"run-{number}", policy=f"p{number % 2}", node="n1" if number < 3 else "n2"), plan())
     assert [each.id for each in journal.runs(9, "p0", "n1")] == ["run-2", "run-0"]
     assert [each.id for each in journal.runs(9, node="n2")] == ["run-4", "run-3"]
 
 
-def test_from_when_on_runs_are_kept(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("monitor.cleanup.journal.KEEP_RUNS", 3)
+def test_from_when_on_runs_are_kept(journal: CleanupJournal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("monitor.cleanup.journal.MAX_RUNS", 3)
     kept: list[float | None] = [journal.kept_since()]
     for number in range(5):
         journal.begin(run(f"run-{number}", started_at=NOW + number), plan())
@@ -81,7 +81,7 @@ def test_from_when_on_runs_are_kept(journal: Journal, monkeypatch: pytest.Monkey
     assert [each.started_at for each in journal.runs(9)] == [NOW + 4, NOW + 3, NOW + 2]
 
 
-def test_notices_announcements_and_attempts(journal: Journal) -> None:
+def test_notices_announcements_and_attempts(journal: CleanupJournal) -> None:
     journal.tell("p", {"a": "zhang", "b": None}, [notification()], NOW)
     journal.tell("p", {"a": "zhang"}, [], NOW + 9)
     journal.tell("q", {"a": "li"}, [], NOW + 1)
@@ -98,15 +98,15 @@ def test_notices_announcements_and_attempts(journal: Journal) -> None:
     assert journal.tried() == {"x": NOW}
 
 
-def test_the_same_is_told_once(journal: Journal) -> None:
+def test_the_same_is_told_once(journal: CleanupJournal) -> None:
     for mark in ("a", "a", "b", "a"):
         journal.say_once("told p", mark, [notification()])
     assert len(journal.messages(0)) == 3
 
 
-def test_messages_arrive_in_the_outbox_exactly_once(journal: Journal) -> None:
+def test_messages_arrive_in_the_outbox_exactly_once(journal: CleanupJournal) -> None:
     outbox = Outbox()
-    postbox = Postbox(journal, outbox)
+    postbox = Relay(journal, outbox)
     journal.tell("p", {"a": "zhang"}, [notification("one"), notification("two")], NOW)
     outbox.broken = DatabaseError("disk full")
     postbox.forward()
@@ -121,12 +121,12 @@ def test_messages_arrive_in_the_outbox_exactly_once(journal: Journal) -> None:
     assert [each.group for each in outbox.sent] == ["one", "two", "three"]
 
 
-def test_killed_between_the_outbox_and_the_journal_nothing_is_told_twice(journal: Journal) -> None:
+def test_killed_between_the_outbox_and_the_journal_nothing_is_told_twice(journal: CleanupJournal) -> None:
     outbox = Outbox()
     journal.tell("p", {}, [notification("one")], NOW)
     place, message = journal.messages(0)[0]
-    outbox.send([message], {NOTE: f"{journal.note('journal')} {place}".encode()})  # and then it was killed
-    Postbox(journal, outbox).forward()
+    outbox.send([message], {POSITION_KEY: f"{journal.note('journal')} {place}".encode()})  # and then it was killed
+    Relay(journal, outbox).forward()
     assert [each.group for each in outbox.sent] == ["one"]
     assert journal.messages(0) == ()
 
@@ -134,9 +134,9 @@ def test_killed_between_the_outbox_and_the_journal_nothing_is_told_twice(journal
 def test_a_new_journal_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
     outbox = Outbox()
     for name in ("old", "new"):
-        journal = Journal(str(tmp_path / name))
+        journal = CleanupJournal(str(tmp_path / name))
         journal.tell("p", {}, [notification(name)], NOW)
-        Postbox(journal, outbox).forward()
+        Relay(journal, outbox).forward()
     assert [each.group for each in outbox.sent] == ["old", "new"]
 
 
@@ -174,7 +174,7 @@ def test_kill_9_at_any_moment_does_nothing_twice(tmp_path: Path, pause: float) -
         child.send_signal(signal.SIGKILL)
         child.wait(10)
     begun = dict(line.split()[:2] for line in record.read_text().splitlines())
-    journal = Journal(str(path))
+    journal = CleanupJournal(str(path))
     (left,) = journal.open_runs()
     before = journal.entries(left.id)
     open_items = [entry for entry in before if entry.state is ItemState.INTENDED]
@@ -184,7 +184,7 @@ def test_kill_9_at_any_moment_does_nothing_twice(tmp_path: Path, pause: float) -
     assert set(begun) <= written  # nothing was done that is not written down
     assert len(set(begun.values())) == len(begun)  # and nothing twice
     hands = Hands()
-    (closed,) = Executor(journal, hands, threading.Event()).recover()
+    (closed,) = PlanRunner(journal, hands, threading.Event()).recover()
     assert set(hands.asked) == asked
     assert hands.done == []
     assert (closed.state, closed.end) == (RunState.ENDED, "interrupted")
@@ -197,7 +197,7 @@ def test_ids_are_unlike() -> None:
     assert len({new_id("act") for _ in range(1000)}) == 1000
 
 
-def test_entries_are_what_was_written(journal: Journal) -> None:
+def test_entries_are_what_was_written(journal: CleanupJournal) -> None:
     (entry,) = journal.begin(run(), plan(item()), [item()])
-    assert isinstance(entry, Entry)
+    assert isinstance(entry, JournalEntry)
     assert journal.entries("run-1")[0].item == item()

@@ -11,15 +11,15 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.message.compose import Voice, compose
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.routes import Route
-from monitor.cleanup.journal import Entry, ItemState
-from monitor.cleanup.notices import Address, announcement, dry_run_report, notices, refusal_report, report
-from monitor.cleanup.plan.select import Subject, refuse
+from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
+from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, ImagePolicy
 from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES
 from tests.cleanup.support import GIB, NOW, item, plan, run
 
-EVERYBODY = Address((Route(receivers=("wecom",)),), ("wecom", "mail"))
+EVERYBODY = NoticeRouting((Route(receivers=("wecom",)),), ("wecom", "mail"))
 POLICY = ImagePolicy(name="images")
 
 
@@ -32,9 +32,9 @@ def text(notification: Notification, lang: str = "en") -> str:
     return "\n".join(lines)
 
 
-def entries(**states: ItemState) -> list[Entry]:
+def entries(**states: ItemState) -> list[JournalEntry]:
     return [
-        Entry(item=item(number), place=number, state=state, outcome=name.replace("_", "-"), message="because")
+        JournalEntry(item=item(number), place=number, state=state, outcome=name.replace("_", "-"), message="because")
         for number, (name, state) in enumerate(states.items())
     ]
 
@@ -61,7 +61,7 @@ def test_every_end_has_words(end: str) -> None:
 
 def test_a_release_names_who_asked_for_it() -> None:
     why = Text(key="cleanup.why.gpu-zombie", values={"gpu": 3, "node": "n1", "seconds": 5.0, "process": "p", "pid": 1})
-    entry = Entry(item=item(1, why=why), place=0, state=ItemState.DONE)
+    entry = JournalEntry(item=item(1, why=why), place=0, state=ItemState.DONE)
     ended = run(policy="release", kind="gpus", trigger="release", by="zhang@10.0.0.1", end="done")
     (message,) = report(None, ended, [entry], EVERYBODY)
     assert "zhang@10.0.0.1 had GPU 3 of n1 released: 1 item done" in text(message)
@@ -90,7 +90,7 @@ def test_owners_are_told_one_message_each() -> None:
 
 def test_nobody_is_told_where_there_is_nobody() -> None:
     policy = DatasetPolicy(name="data", root="/mnt/share", node="n1")
-    assert notices(policy, [item(1, owner="zhang")], Address(), NOW) == ({}, ())
+    assert notices(policy, [item(1, owner="zhang")], NoticeRouting(), NOW) == ({}, ())
 
 
 def test_an_announcement_comes_with_the_plan() -> None:
@@ -120,7 +120,7 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
     assert "images would do 1 item and free 1 GiB. It is a dry run: nothing was done." in text(message)
     text(message, "zh")
     assert dry_run_report(POLICY, run(), plan(), EVERYBODY) == ()
-    refused = refuse(Subject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
+    refused = refuse(PlanSubject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
     (message,) = refusal_report(POLICY, run(), refused, EVERYBODY)
     assert "the cluster could not be asked for jobs.batch" in text(message)
 
@@ -134,7 +134,7 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
         (
             "by a route for reports",
             (),
-            Address(
+            NoticeRouting(
                 (
                     Route(receivers=("mail",), matchers=(parse_matcher("alertname=CleanupReport"),)),
                     Route(receivers=("wecom",)),
@@ -143,10 +143,10 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
             ),
             ["mail"],
         ),
-        ("nobody", (), Address(), []),
+        ("nobody", (), NoticeRouting(), []),
     ],
 )
-def test_who_is_told(name: str, named: tuple[str, ...], address: Address, to: list[str]) -> None:
+def test_who_is_told(name: str, named: tuple[str, ...], address: NoticeRouting, to: list[str]) -> None:
     messages = report(replace_policy(receivers=named), run(end="done"), entries(removed=ItemState.DONE), address)
     assert [message.receiver for message in messages] == to
 

@@ -13,8 +13,8 @@ import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
 from monitor.cleanup import schedule
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.journal import FILE, ItemState, Journal
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.journal import FILE, CleanupJournal, ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
 from monitor.facts.actions import ActionRequest
@@ -142,9 +142,9 @@ def test_what_a_template_names_meanwhile_is_kept(
 ) -> None:
     """A CronJob comes after the plan was made: it is seen right before the image would be removed."""
     on_node(story, old_images(3))
-    planned = Gatherer.plan
+    planned = Planner.plan
 
-    def plan_then_create(self: Gatherer, *given: Any) -> Any:
+    def plan_then_create(self: Planner, *given: Any) -> Any:
         made = planned(self, *given)
         cron = {
             "metadata": {"name": "nightly", "namespace": "nlp", "uid": "cron-1"},
@@ -155,7 +155,7 @@ def test_what_a_template_names_meanwhile_is_kept(
         story.call(lambda stage: stage.cluster.objects.put("cronjobs", cron))
         return made
 
-    monkeypatch.setattr(Gatherer, "plan", plan_then_create)
+    monkeypatch.setattr(Planner, "plan", plan_then_create)
     policy = ImagePolicy(name="images", when=When(), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         made.run("images", None, "zhang")
@@ -200,7 +200,7 @@ def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
         made._runner._crew.executor._hands._client.submit(target, request)  # type: ignore[attr-defined]  # of one kind of hands only
     left = names(story)
     assert done.name not in left
-    journal = Journal(str(tmp_path / FILE))
+    journal = CleanupJournal(str(tmp_path / FILE))
     left_open = run("run-left", policy="images", node="gpu01", started_at=time.time())
     first, second, *_ = journal.begin(left_open, planned, planned.items)
     for entry, own in ((first, "act-known"), (second, "act-never-sent")):
@@ -235,7 +235,7 @@ def test_a_missed_run_is_made_up_once(story: Story, tmp_path: Path, outbox: Outb
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         time.sleep(0.5)
         assert runs(made) == []  # it has just been written: nothing was missed
-    journal = Journal(str(tmp_path / FILE))
+    journal = CleanupJournal(str(tmp_path / FILE))
     journal.put_note("cron images", repr(time.time() - 3 * 86400))
     journal.close()
     with cleaning(tmp_path, outbox, policy, story=story) as made:
@@ -275,7 +275,7 @@ def test_a_wrong_token_ends_the_run_with_errors(
 def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
     story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(schedule, "FIRST_RETRY_SECONDS", 0.5)
     taken, takes = story._agents._act, threading.Event()
 
     def act(*given: Any) -> Any:

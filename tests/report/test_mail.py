@@ -15,12 +15,12 @@ from monitor.alert.message.formats import plain, wecom
 from monitor.alert.message.formats.base import fit
 from monitor.alert.model import Notification, Parcel
 from monitor.report.buckets import DAY, By
-from monitor.report.mail import NOTE, ReportMail, letters
+from monitor.report.mail import LAST_SENT_KEY, ReportScheduler, report_notifications
 from monitor.report.model import Report
-from monitor.report.schedule import Schedule
+from monitor.report.schedule import ReportSchedule
 from tests.report.reports import REPORT, report
 
-WEEKLY = Schedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
+WEEKLY = ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -52,7 +52,7 @@ class Reports:
 
 
 def mail(outbox: Outbox, reports: Reports, now: float) -> None:
-    ReportMail(WEEKLY, reports, outbox, lambda: now).look()
+    ReportScheduler(WEEKLY, reports, outbox, lambda: now).look()
 
 
 LOOKS: list[tuple[str, list[float], int]] = [
@@ -72,17 +72,17 @@ def test_when_it_is_sent(name: str, looks: list[float], expect: int) -> None:
         mail(outbox, reports, now)
     assert [each.receiver for each in outbox.sent] == ["wecom", "mail"] * expect
     assert reports.asked == [(7.0 * DAY, "user")] * expect
-    assert NOTE in outbox.notes
+    assert LAST_SENT_KEY in outbox.notes
 
 
 def test_two_messages_are_never_taken_for_one() -> None:
-    first = letters(REPORT, ("wecom", "mail"))
+    first = report_notifications(REPORT, ("wecom", "mail"))
     assert len({each.id for each in first}) == 2
-    assert [each.id for each in letters(REPORT, ("wecom", "mail"))] == [each.id for each in first]
+    assert [each.id for each in report_notifications(REPORT, ("wecom", "mail"))] == [each.id for each in first]
 
 
 def test_who_had_no_cards_is_not_named() -> None:
-    (told,) = letters(report("node"), ("wecom",))
+    (told,) = report_notifications(report("node"), ("wecom",))
     assert told.summary is not None
     named = [note.values["name"] for note in told.summary.notes if note.key == "report.told.row"]
     assert named == ["gpu01", "gpu02", "gpu03"]  # and not nas-01, which has only a disk
@@ -91,7 +91,7 @@ def test_who_had_no_cards_is_not_named() -> None:
 @pytest.mark.parametrize(("form", "markup"), [("txt", plain.MARKUP), ("wecom.txt", wecom.MARKUP)])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_golden(lang: str, form: str, markup: Any) -> None:
-    (told,) = letters(REPORT, ("wecom",))
+    (told,) = report_notifications(REPORT, ("wecom",))
     parcel = Parcel(id="p", receiver="wecom", notifications=(told,), at=told.at)
     voice = Voice(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
     written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"

@@ -15,9 +15,9 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState
 from monitor.facts.node import NodeSnapshot
 from monitor.report.buckets import Bucket
-from monitor.report.history import Kind
-from monitor.report.recorder import Recorder
-from monitor.report.store import FILE, RecordStore
+from monitor.report.history import HistorySubject
+from monitor.report.recorder import UsageRecorder
+from monitor.report.store import FILE, UsageStore
 from tests.report.builders import HOUR0, gpu, holder, view
 from tests.support import wait_until
 from tests.support.clock import FakeClock
@@ -29,12 +29,12 @@ AGENT = AgentFact(target="n1:9835", node="n1", snapshot=IMAGES, received_at=1.0)
 
 
 class Rig:
-    def __init__(self, folder: Path, store: RecordStore | None = None) -> None:
+    def __init__(self, folder: Path, store: UsageStore | None = None) -> None:
         self.clock = FakeClock(HOUR0)
         self.view = BUSY
-        self.store = store or RecordStore(str(folder / FILE))
+        self.store = store or UsageStore(str(folder / FILE))
         self.agents: tuple[AgentFact, ...] = ()
-        self.recorder = Recorder(
+        self.recorder = UsageRecorder(
             self.store, lambda: self.view, lambda: self.agents, CYCLE, now=self.clock.time,
             monotonic=self.clock.monotonic,
         )  # fmt: skip
@@ -60,7 +60,7 @@ def test_what_is_seen_is_written_when_it_is_saved(tmp_path: Path) -> None:
     assert rig.allocated() == pytest.approx(55)
     rig.recorder.save()
     assert rig.allocated() == pytest.approx(55)
-    assert {value for _, value in rig.recorder.series(Kind.CARD, "n1/0")} == {0.5}
+    assert {value for _, value in rig.recorder.series(HistorySubject.CARD, "n1/0")} == {0.5}
     rig.store.close()
 
 
@@ -78,7 +78,7 @@ def test_disks_are_written_as_soon_as_somebody_tells_and_then_now_and_then(tmp_p
     rig.store.close()
 
 
-class Failing(RecordStore):
+class Failing(UsageStore):
     """Cannot be written for a while."""
 
     fails = True
@@ -115,12 +115,12 @@ def test_it_looks_by_itself_and_writes_at_the_end(tmp_path: Path) -> None:
         return view(*BUSY.gpus)
 
     began = time.time()
-    recorder = Recorder(RecordStore(str(tmp_path / FILE)), see, lambda: (), 0.05)
+    recorder = UsageRecorder(UsageStore(str(tmp_path / FILE)), see, lambda: (), 0.05)
     recorder.start()
     wait_until(lambda: looks > 5, 10, "it has looked")
     recorder.stop()
     took = time.time() - began
-    store = RecordStore(str(tmp_path / FILE))
+    store = UsageStore(str(tmp_path / FILE))
     total = sum(each.allocated for each in store.buckets(0, began + 7200, "user"))
     store.close()
     assert 0.15 < total <= took

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from monitor.report.buckets import By
-from monitor.report.model import Cleaned, Material, Report, make_report
-from monitor.report.render import as_csv, as_html, as_json, no_formula, notes, table
+from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
+from monitor.report.render import as_csv, as_html, as_json, escape_formula, message_texts, print_tables
 from tests.report.reports import EVIL, REPORT, SINCE, UNTIL, report
 
 FOLDER = Path(__file__).parent / "golden"
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 def printed(made: Report, lang: str) -> str:
     out = io.StringIO()
-    table(made, lang, out)
+    print_tables(made, lang, out)
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
@@ -67,8 +67,8 @@ def test_no_cell_of_the_csv_is_a_formula() -> None:
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠x"])
 def test_formulas(text: str) -> None:
-    assert no_formula(text) == f"'{text}"
-    assert no_formula(f"x{text}") == f"x{text}"
+    assert escape_formula(text) == f"'{text}"
+    assert escape_formula(f"x{text}") == f"x{text}"
 
 
 class Tags(HTMLParser):
@@ -104,13 +104,13 @@ def test_control_characters_of_names_do_not_reach_the_terminal() -> None:
     ("en", "nothing was recorded", "there were none"), ("zh", "这段时间没有记录", "没有发生故障"),
 ])  # fmt: skip
 def test_of_nothing(lang: str, empty: str, calm: str) -> None:
-    text = printed(make_report(Material(), SINCE, UNTIL, "user"), lang)
+    text = printed(make_report(ReportInputs(), SINCE, UNTIL, "user"), lang)
     assert empty in text
     assert calm in text
 
 
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
-    made = make_report(Material(events_since=UNTIL - 3600), SINCE, UNTIL, "user")
+    made = make_report(ReportInputs(events_since=UNTIL - 3600), SINCE, UNTIL, "user")
     assert "Incidents (since 2025-11-16 01:26 UTC; earlier ones are forgotten)" in printed(made, "en")
 
 
@@ -125,11 +125,11 @@ def test_alerts_that_are_forgotten_are_said_to_be() -> None:
     ],
 )
 def test_what_was_cleaned_up_and_is_forgotten_is_said_to_be(
-    name: str, by: By, cleaned: tuple[Cleaned, ...] | None, since: float, told: bool
+    name: str, by: By, cleaned: tuple[CleanedItem, ...] | None, since: float, told: bool
 ) -> None:
-    made = make_report(Material(cleaned=cleaned, cleaned_since=since), SINCE, UNTIL, by)
+    made = make_report(ReportInputs(cleaned=cleaned, cleaned_since=since), SINCE, UNTIL, by)
     english = "What was cleaned up before 2025-11-16 01:26 UTC is forgotten"
     chinese = "2025-11-16 01:26 UTC 之前的清理记录已过期，清理量统计偏低。"
     assert (english in printed(made, "en"), english in as_html(made, "en")) == (told, told), name
     assert (chinese in printed(made, "zh")) is told, name
-    assert any(note.key == "report.cleaned-since" for note in notes(made)) is (told or by == "queue"), name
+    assert any(note.key == "report.cleaned-since" for note in message_texts(made)) is (told or by == "queue"), name

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-PATIENCE = 180.0  # for how long a reading that is new enough is waited for
-LOOK = 0.5
+READING_TIMEOUT_SECONDS = 180.0  # for how long a reading that is new enough is waited for
+POLL_INTERVAL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
+class DiskReading:
     """What has to be freed down to the mark, how full the disk is, and when that was read."""
 
     needed: int
@@ -24,19 +24,19 @@ class Reading:
     at: float
 
 
-Read = Callable[[], Reading | None]
+ReadDisk = Callable[[], DiskReading | None]
 
 
-class Level:
+class DiskLevel:
     """Follows one disk during a run. `waiting` is what lies in its trash: it is not free yet, but will be."""
 
     def __init__(
         self,
-        read: Read,
+        read: ReadDisk,
         stopping: threading.Event,
         waiting: int = 0,
         now: Callable[[], float] = time.time,
-        patience: float = PATIENCE,
+        patience: float = READING_TIMEOUT_SECONDS,
     ) -> None:
         self._read = read
         self._stopping = stopping
@@ -78,19 +78,19 @@ class Level:
         if self._changed_at is not None and (reading := self._wait()) is not None:
             self._last = reading
 
-    def _left(self, reading: Reading) -> int:
+    def _left(self, reading: DiskReading) -> int:
         return reading.needed - self._waiting
 
-    def _fresh(self) -> Reading | None:
+    def _fresh(self) -> DiskReading | None:
         """Return a reading that was taken after the last change."""
         reading = self._read()
         if reading is None or (self._changed_at is not None and reading.at <= self._changed_at):
             return None
         return reading
 
-    def _wait(self) -> Reading | None:
+    def _wait(self) -> DiskReading | None:
         deadline = time.monotonic() + self._patience
         while (reading := self._fresh()) is None and time.monotonic() < deadline:
-            if self._stopping.wait(LOOK):
+            if self._stopping.wait(POLL_INTERVAL_SECONDS):
                 return None
         return reading

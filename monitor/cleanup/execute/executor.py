@@ -17,10 +17,10 @@ from msgspec.structs import replace as changed
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
 from monitor.cleanup.execute.harbor import Harbor, HarborError
-from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, Done, StoppedError
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run
+from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, ItemOutcome, ShutdownError
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import Needs, forms
+from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import (
     ActionFact,
     ActionRequest,
@@ -39,9 +39,9 @@ from monitor.kube.client import ApiError, LostError
 from monitor.kube.pod_writes import PodWrites, WriteState, Written
 
 log = logging.getLogger(__name__)
-GOOD_FOR = 120.0  # seconds in which an agent has to begin
+REQUEST_VALID_SECONDS = 120.0  # seconds in which an agent has to begin
 HOUR = 3600.0
-LIMITS: dict[type, float] = {
+TIMEOUTS_SECONDS: dict[type, float] = {
     RemoveImage: 300.0,
     PruneBuildCache: 900.0,
     KillProcess: 300.0,
@@ -50,14 +50,14 @@ LIMITS: dict[type, float] = {
     PurgeTrash: 24 * HOUR,
     ScanDatasets: 24 * HOUR,
 }
-TRIES, LONGEST_REST = 5, 60.0
-NOT_OURS = Done(ItemState.LATER, LEASE_LOST)
+MAX_ATTEMPTS, MAX_RETRY_SECONDS = 5, 60.0
+NOT_LEADING = ItemOutcome(ItemState.LATER, LEASE_LOST)
 _STATES = {
     ActionState.DONE: ItemState.DONE,
     ActionState.REFUSED: ItemState.REFUSED,
     ActionState.FAILED: ItemState.FAILED,
 }
-_WRITTEN = {
+_WRITE_STATES = {
     WriteState.DONE: ItemState.DONE,
     WriteState.REFUSED: ItemState.REFUSED,
     WriteState.LATER: ItemState.LATER,
@@ -66,28 +66,28 @@ _WRITTEN = {
 
 
 @dataclass(frozen=True)
-class Reach:
+class ExecutorDeps:
     """Whom there is to ask. `needs` reads what the cluster needs on a node; `recheck` says whether an item still holds.
 
     `target` gives host:port of a node's agent; None if it has none that is known.
     """
 
     target: Callable[[str], str | None]
-    needs: Callable[[str], Needs]
-    recheck: Callable[[Run, Item], str | None]
+    needs: Callable[[str], References]
+    recheck: Callable[[CleanupRun, Item], str | None]
     pods: PodWrites | None = None
     harbors: Mapping[str, Harbor] = field(default_factory=dict)  # by policy
     holds: Callable[[], bool] = lambda: True  # whether this replica may still act
 
 
-class RealHands:
+class RemoteItemExecutor:
     """Does things for real."""
 
     def __init__(
         self,
         client: ActionClient,
-        reach: Reach,
-        journal: Journal,
+        reach: ExecutorDeps,
+        journal: CleanupJournal,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -97,27 +97,27 @@ class RealHands:
         self._stopping = stopping
         self._now = now
 
-    def do(self, run: Run, item: Item, request: str) -> Done:
+    def do(self, run: CleanupRun, item: Item, request: str) -> ItemOutcome:
         """Do an item, whatever comes of it."""
         try:
             against = self._reach.recheck(run, item)
             if against is not None:
-                return Done(ItemState.REFUSED, against)
+                return ItemOutcome(ItemState.REFUSED, against)
             act = item.act
             if not self._reach.holds():
-                return NOT_OURS
+                return NOT_LEADING
             if isinstance(act, PodWrite):
                 return self._pod(item, act)
             if isinstance(act, RegistryWrite):
                 return self._registry(run, act)
             return self._agent(run, item, act, request)
-        except StoppedError:
+        except ShutdownError:
             raise
         except Exception as error:  # whatever one item provokes, it is what became of it
             log.exception("%s: %s", run.policy, item.name)
-            return Done(ItemState.FAILED, "failed", f"{type(error).__name__}: {error}")
+            return ItemOutcome(ItemState.FAILED, "failed", f"{type(error).__name__}: {error}")
 
-    def ask(self, entry: Entry) -> Done:
+    def ask(self, entry: JournalEntry) -> ItemOutcome:
         """Return what became of an item that was under way."""
         act = entry.item.act
         try:
@@ -129,71 +129,78 @@ class RealHands:
             if target is None:
                 return _lost("its agent is not known any more")
             return self._awaited(target, entry.request or "", act)
-        except StoppedError:
+        except ShutdownError:
             raise
         except Exception as error:  # then nobody knows
             return _lost(f"{type(error).__name__}: {error}")
 
     # Agents
 
-    def _agent(self, run: Run, item: Item, act: AnyAction, request: str) -> Done:
+    def _agent(self, run: CleanupRun, item: Item, act: AnyAction, request: str) -> ItemOutcome:
         target = self._reach.target(item.node or "")
         if target is None:
-            return Done(ItemState.FAILED, "no-agent", f"no agent of {item.node} is known")
+            return ItemOutcome(ItemState.FAILED, "no-agent", f"no agent of {item.node} is known")
         if isinstance(act, RemoveImage):
             needs = self._reach.needs(item.node or "")
             if needs.unknown:
-                return Done(ItemState.REFUSED, "unknown", f"the cluster could not be asked for {needs.unknown[0]}")
-            known = frozenset[str]().union(*(forms(name) for name in (act.image_id, *act.names)))
+                return ItemOutcome(
+                    ItemState.REFUSED, "unknown", f"the cluster could not be asked for {needs.unknown[0]}"
+                )
+            known = frozenset[str]().union(*(name_forms(name) for name in (act.image_id, *act.names)))
             who = needs.needed_by(sorted(known))
             if who is not None:
-                return Done(ItemState.REFUSED, "needed", who)
-            act = changed(act, keep_names=kept_names(needs, known))
+                return ItemOutcome(ItemState.REFUSED, "needed", who)
+            act = changed(act, keep_names=names_to_keep(needs, known))
         return self._had_done(target, run, act, request)
 
-    def _had_done(self, target: str, run: Run, act: AnyAction, request: str) -> Done:
+    def _had_done(self, target: str, run: CleanupRun, act: AnyAction, request: str) -> ItemOutcome:
         """Have an agent act. One that is too busy is asked again, under the same id: it did not take it."""
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             now = self._now()
             if not self._reach.holds():  # what is needed was read meanwhile, and that may have taken its time
-                return NOT_OURS
+                return NOT_LEADING
             asked = ActionRequest(
-                id=request, issued_at=now, expires_at=now + GOOD_FOR, policy=run.policy, plan=run.id, action=act
+                id=request,
+                issued_at=now,
+                expires_at=now + REQUEST_VALID_SECONDS,
+                policy=run.policy,
+                plan=run.id,
+                action=act,
             )
             try:
                 self._client.submit(target, asked)
             except AgentRefusesError as refusal:
                 if refusal.word != "too-many":
-                    return Done(ItemState.FAILED, refusal.word, str(refusal))
-                if self._stopping.wait(min(refusal.retry_after or LONGEST_REST, LONGEST_REST)):
-                    raise StoppedError from None
+                    return ItemOutcome(ItemState.FAILED, refusal.word, str(refusal))
+                if self._stopping.wait(min(refusal.retry_after or MAX_RETRY_SECONDS, MAX_RETRY_SECONDS)):
+                    raise ShutdownError from None
                 continue
             except AgentSilentError as error:  # it may have heard: it is asked by the id what became of it
                 log.warning("%s: %s", run.policy, error)
             return self._awaited(target, request, act)
-        return Done(ItemState.LATER, "too-many", "the agent takes no more at the moment")
+        return ItemOutcome(ItemState.LATER, "too-many", "the agent takes no more at the moment")
 
-    def _awaited(self, target: str, request: str, act: AnyAction) -> Done:
+    def _awaited(self, target: str, request: str, act: AnyAction) -> ItemOutcome:
         begun = ActionFact(id=request, kind="", state=ActionState.RUNNING, started_at=self._now())
         try:
-            fact = self._client.finish(target, begun, LIMITS[type(act)])
+            fact = self._client.finish(target, begun, TIMEOUTS_SECONDS[type(act)])
         except (AgentSilentError, AgentRefusesError) as error:
             if self._stopping.is_set():
-                raise StoppedError from None
+                raise ShutdownError from None
             return _lost(str(error))
-        return done_by(fact)
+        return outcome_of_action(fact)
 
     # Pods
 
-    def _pod(self, item: Item, act: PodWrite) -> Done:
+    def _pod(self, item: Item, act: PodWrite) -> ItemOutcome:
         if self._reach.pods is None:
-            return Done(ItemState.FAILED, "failed", "there is no Kubernetes")
+            return ItemOutcome(ItemState.FAILED, "failed", "there is no Kubernetes")
         if act.how == "evict":
             self._journal.note_tried(item.id, self._now())
-            return _written(self._reach.pods.evict(act.namespace, act.name, act.uid))
-        return _written(self._reach.pods.delete(act.namespace, act.name, act.uid, force=act.how == "force"))
+            return _outcome_of_write(self._reach.pods.evict(act.namespace, act.name, act.uid))
+        return _outcome_of_write(self._reach.pods.delete(act.namespace, act.name, act.uid, force=act.how == "force"))
 
-    def _what_became_of_pod(self, act: PodWrite) -> Done:
+    def _what_became_of_pod(self, act: PodWrite) -> ItemOutcome:
         if self._reach.pods is None:
             return _lost("there is no Kubernetes")
         try:
@@ -201,29 +208,29 @@ class RealHands:
         except (ApiError, LostError, msgspec.MsgspecError) as error:
             return _lost(str(error))
         if pod is None or pod.uid != act.uid:
-            return Done(ItemState.DONE, "gone", "it was gone when the daemon came back")
+            return ItemOutcome(ItemState.DONE, "gone", "it was gone when the daemon came back")
         if pod.deleting and act.how != "force":
-            return Done(ItemState.DONE, "deleted", "it was being deleted when the daemon came back")
+            return ItemOutcome(ItemState.DONE, "deleted", "it was being deleted when the daemon came back")
         return _lost("the pod is still there")
 
     # Harbor
 
-    def _registry(self, run: Run, act: RegistryWrite) -> Done:
+    def _registry(self, run: CleanupRun, act: RegistryWrite) -> ItemOutcome:
         harbor = self._reach.harbors.get(run.policy)
         if harbor is None:
-            return Done(ItemState.FAILED, "failed", "this registry is not configured any more")
+            return ItemOutcome(ItemState.FAILED, "failed", "this registry is not configured any more")
         try:
             if act.what == "gc":
-                collected = harbor.collection(dry_run=act.dry_run, limit=LIMITS[PurgeTrash])
-                return Done(ItemState.DONE, "collected", freed_bytes=collected.freed_bytes)
-            kept = harbor.retention("", act.retention or 0, dry_run=act.dry_run, limit=LIMITS[PurgeTrash])
-            return Done(ItemState.DONE, "retained", f"{kept.removed} of {kept.total} tags removed")
+                collected = harbor.collection(dry_run=act.dry_run, limit=TIMEOUTS_SECONDS[PurgeTrash])
+                return ItemOutcome(ItemState.DONE, "collected", freed_bytes=collected.freed_bytes)
+            kept = harbor.retention("", act.retention or 0, dry_run=act.dry_run, limit=TIMEOUTS_SECONDS[PurgeTrash])
+            return ItemOutcome(ItemState.DONE, "retained", f"{kept.removed} of {kept.total} tags removed")
         except HarborError as error:
             if self._stopping.is_set():
-                raise StoppedError from None
-            return Done(ItemState.FAILED, "failed", str(error))
+                raise ShutdownError from None
+            return ItemOutcome(ItemState.FAILED, "failed", str(error))
 
-    def _what_harbor_did(self, act: RegistryWrite, entry: Entry) -> Done:
+    def _what_harbor_did(self, act: RegistryWrite, entry: JournalEntry) -> ItemOutcome:
         harbor = next((each for each in self._reach.harbors.values() if each.url == act.registry), None)
         since = entry.intended_at or self._now()
         if harbor is None:
@@ -231,14 +238,14 @@ class RealHands:
         try:
             if act.what == "gc":
                 collected = harbor.collection_since(since)
-                return _lost("Harbor knows of none") if collected is None else _harbor_did(collected.status)
+                return _lost("Harbor knows of none") if collected is None else _outcome_of_harbor(collected.status)
             kept = harbor.retention_since("", act.retention or 0, since)
-            return _lost("Harbor knows of none") if kept is None else _harbor_did(kept.status)
+            return _lost("Harbor knows of none") if kept is None else _outcome_of_harbor(kept.status)
         except HarborError as error:
             return _lost(str(error))
 
 
-def kept_names(needs: Needs, known: frozenset[str]) -> tuple[str, ...]:
+def names_to_keep(needs: References, known: frozenset[str]) -> tuple[str, ...]:
     """Given what is needed and the forms of an image's names, return what its agent has to compare with.
 
     That is the names of the same repositories, and every digest and id: by these an image is known under any name.
@@ -247,10 +254,10 @@ def kept_names(needs: Needs, known: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted({*needs.akin(known), *digests}))
 
 
-def done_by(fact: ActionFact) -> Done:
+def outcome_of_action(fact: ActionFact) -> ItemOutcome:
     """Given what an agent says of an action that is over, return what became of the item."""
     state = ItemState.LATER if fact.outcome == STARTING else _STATES[fact.state]
-    return Done(state, fact.outcome or fact.state.value, fact.message, fact.freed_bytes, _trash_id(fact))
+    return ItemOutcome(state, fact.outcome or fact.state.value, fact.message, fact.freed_bytes, _trash_id(fact))
 
 
 def _trash_id(fact: ActionFact) -> str | None:
@@ -264,15 +271,15 @@ def _trash_id(fact: ActionFact) -> str | None:
         return None
 
 
-def _written(written: Written) -> Done:
-    return Done(_WRITTEN[written.state], written.word, written.message)
+def _outcome_of_write(written: Written) -> ItemOutcome:
+    return ItemOutcome(_WRITE_STATES[written.state], written.word, written.message)
 
 
-def _lost(message: str) -> Done:
+def _lost(message: str) -> ItemOutcome:
     """Return that nobody knows. It is not tried again: the next plan sees what is there."""
-    return Done(ItemState.FAILED, "lost", message)
+    return ItemOutcome(ItemState.FAILED, "lost", message)
 
 
-def _harbor_did(status: str) -> Done:
+def _outcome_of_harbor(status: str) -> ItemOutcome:
     state = ItemState.DONE if status == "Success" else ItemState.FAILED
-    return Done(state, "collected" if state is ItemState.DONE else "lost", f"it is {status} in Harbor")
+    return ItemOutcome(state, "collected" if state is ItemState.DONE else "lost", f"it is {status} in Harbor")

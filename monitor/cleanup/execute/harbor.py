@@ -22,12 +22,12 @@ from monitor.base.endpoint import Way
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 
-API = "/api/v2.0"
-ENDED = ("Success", "Error", "Stopped")
-FIRST_LOOK, SLOWEST_LOOK = 0.2, 10.0
-PAGE = 25  # what one answer holds is limited
-MANY = 100
-MOST_PAGES = 1000
+API_PATH = "/api/v2.0"
+FINAL_STATUSES = ("Success", "Error", "Stopped")
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.2, 10.0
+PAGE_ITEMS = 25  # what one answer holds is limited
+MAX_PAGE_ITEMS = 100
+MAX_PAGES = 1000
 
 T = TypeVar("T")
 
@@ -36,29 +36,29 @@ class HarborError(Exception):
     """Harbor cannot be asked, refuses, or fails. The text holds no secret."""
 
 
-class _Metadata(msgspec.Struct):
+class _ProjectMetadata(msgspec.Struct):
     retention_id: str | None = None
 
 
 class _Project(msgspec.Struct):
     name: str = ""
-    metadata: _Metadata | None = None
+    metadata: _ProjectMetadata | None = None
 
 
-class _Execution(msgspec.Struct):
+class _RetentionRun(msgspec.Struct):
     id: int = 0
     status: str = ""
     start_time: str = ""
     dry_run: bool = False
 
 
-class _Task(msgspec.Struct):
+class _RetentionTask(msgspec.Struct):
     repository: str = ""
     total: int = 0
     retained: int = 0
 
 
-class _Collection(msgspec.Struct):
+class _GcRun(msgspec.Struct):
     id: int = 0
     job_status: str = ""
     job_parameters: str = ""
@@ -66,7 +66,7 @@ class _Collection(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Retention:
+class RetentionResult:
     """What the retention rules of a project did, or would do: of so many tags, so many are removed."""
 
     project: str
@@ -77,7 +77,7 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class Collection:
+class GcResult:
     """What a garbage collection did, or would do. None where this Harbor does not tell."""
 
     status: str
@@ -103,52 +103,52 @@ class Harbor:
     def rules(self) -> tuple[tuple[str, int], ...]:
         """Return the projects that the policy is about and that have retention rules, with the id of these."""
         found = []
-        for project in self._all("/projects", _Project, {"with_detail": "false"}, PAGE):
+        for project in self._all("/projects", _Project, {"with_detail": "false"}, PAGE_ITEMS):
             own = project.metadata.retention_id if project.metadata else None
             if own and own.isdecimal() and any(fnmatchcase(project.name, each) for each in self._policy.projects):
                 found.append((project.name, int(own)))
         return tuple(found)
 
-    def retention(self, project: str, rule: int, *, dry_run: bool, limit: float) -> Retention:
+    def retention(self, project: str, rule: int, *, dry_run: bool, limit: float) -> RetentionResult:
         """Have the rules of a project applied, or tried, and return what came of it. Raise HarborError."""
         path = f"/retentions/{rule}/executions"
         own = self._begin(path, {"dry_run": dry_run})
         status = self._wait(lambda: self._execution(rule, own).status, limit)
         return self._result(project, rule, own, status)
 
-    def collection(self, *, dry_run: bool, limit: float) -> Collection:
+    def collection(self, *, dry_run: bool, limit: float) -> GcResult:
         """Have the garbage collected, or counted, and return what came of it. Raise HarborError."""
         wanted = {"dry_run": dry_run, "delete_untagged": False}
         own = self._begin("/system/gc/schedule", {"schedule": {"type": "Manual"}, "parameters": wanted})
         status = self._wait(lambda: self._collection(own).job_status, limit)
-        return _collected(self._collection(own), status)
+        return _gc_result(self._collection(own), status)
 
-    def retention_since(self, project: str, rule: int, at: float) -> Retention | None:
+    def retention_since(self, project: str, rule: int, at: float) -> RetentionResult | None:
         """Return what came of the last real application of a project's rules after a time; None if there was none."""
-        for each in self._all(f"/retentions/{rule}/executions", _Execution, {}, MANY):
+        for each in self._all(f"/retentions/{rule}/executions", _RetentionRun, {}, MAX_PAGE_ITEMS):
             if not each.dry_run and _epoch(each.start_time) >= at:
                 return self._result(project, rule, each.id, each.status)
         return None
 
-    def collection_since(self, at: float) -> Collection | None:
+    def collection_since(self, at: float) -> GcResult | None:
         """Return what came of the last real collection after a time; None if there was none."""
-        for each in self._get("/system/gc", list[_Collection], {"page_size": str(PAGE), "sort": "-creation_time"}):
+        for each in self._get("/system/gc", list[_GcRun], {"page_size": str(PAGE_ITEMS), "sort": "-creation_time"}):
             if not _parameters(each).get("dry_run") and _epoch(each.creation_time) >= at:
-                return _collected(each, each.job_status)
+                return _gc_result(each, each.job_status)
         return None
 
-    def _execution(self, rule: int, own: int) -> _Execution:
+    def _execution(self, rule: int, own: int) -> _RetentionRun:
         """Return an execution: they are listed, not served one by one, and listed some time after they were begun."""
-        listed = self._get(f"/retentions/{rule}/executions", list[_Execution], {"page_size": str(MANY)})
-        return next((each for each in listed if each.id == own), _Execution())
+        listed = self._get(f"/retentions/{rule}/executions", list[_RetentionRun], {"page_size": str(MAX_PAGE_ITEMS)})
+        return next((each for each in listed if each.id == own), _RetentionRun())
 
-    def _result(self, project: str, rule: int, own: int, status: str) -> Retention:
-        tasks = list(self._all(f"/retentions/{rule}/executions/{own}/tasks", _Task, {}, MANY))
+    def _result(self, project: str, rule: int, own: int, status: str) -> RetentionResult:
+        tasks = list(self._all(f"/retentions/{rule}/executions/{own}/tasks", _RetentionTask, {}, MAX_PAGE_ITEMS))
         total = sum(task.total for task in tasks)
-        return Retention(project, rule, status, total, total - sum(task.retained for task in tasks))
+        return RetentionResult(project, rule, status, total, total - sum(task.retained for task in tasks))
 
-    def _collection(self, own: int) -> _Collection:
-        return self._get(f"/system/gc/{own}", _Collection)
+    def _collection(self, own: int) -> _GcRun:
+        return self._get(f"/system/gc/{own}", _GcRun)
 
     def _begin(self, path: str, payload: object) -> int:
         """Have something begun, and return its id, which is the end of where it says that it is."""
@@ -164,25 +164,25 @@ class Harbor:
 
     def _wait(self, status: Any, limit: float) -> str:
         """Return how something ended. Raise HarborError if it has not, or not well."""
-        deadline, rest = time.monotonic() + limit, FIRST_LOOK
-        while (found := status()) not in ENDED:
+        deadline, rest = time.monotonic() + limit, FIRST_POLL_SECONDS
+        while (found := status()) not in FINAL_STATUSES:
             if time.monotonic() >= deadline:
                 raise HarborError(f"it was not over within {limit:g} s: {found or 'not begun'}")
             if self._stopping.wait(rest):
                 raise HarborError("the daemon is being stopped")
-            rest = min(rest * 1.5, SLOWEST_LOOK)
+            rest = min(rest * 1.5, MAX_POLL_SECONDS)
         if found != "Success":
             raise HarborError(f"it ended as {found}; its log in Harbor says why")
         return str(found)
 
     def _all(self, path: str, form: type[T], query: dict[str, str], size: int) -> Iterator[T]:
         """Yield everything of a list, page by page."""
-        for page in range(1, MOST_PAGES + 1):
+        for page in range(1, MAX_PAGES + 1):
             items = self._get(path, list[form], {**query, "page": str(page), "page_size": str(size)})  # type: ignore[valid-type]  # a type that was given
             yield from items
             if len(items) < size:
                 return
-        raise HarborError(f"{path} has more than {MOST_PAGES} pages")
+        raise HarborError(f"{path} has more than {MAX_PAGES} pages")
 
     def _get(self, path: str, form: type[T], query: dict[str, str] | None = None) -> T:
         way = self._way(path + (f"?{urlencode(query)}" if query else ""))
@@ -197,7 +197,7 @@ class Harbor:
     def _way(self, path: str) -> Way:
         policy = self._policy
         return Way(
-            url=policy.url.rstrip("/") + API + path,
+            url=policy.url.rstrip("/") + API_PATH + path,
             timeout=self._timeout,
             ca_file=policy.ca_file,
             verify_tls=policy.verify_tls,
@@ -222,7 +222,7 @@ def _password(path: str | None) -> str:
         raise ValueError(f"the password of the registry cannot be read from {path}: {why}") from None
 
 
-def _parameters(raw: _Collection) -> dict[str, Any]:
+def _parameters(raw: _GcRun) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(raw.job_parameters or "{}")
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -230,11 +230,11 @@ def _parameters(raw: _Collection) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _collected(raw: _Collection, status: str) -> Collection:
+def _gc_result(raw: _GcRun, status: str) -> GcResult:
     known = _parameters(raw)
     figures = [known.get(name) for name in ("freed_space", "purged_blobs")]
     freed, blobs = (each if isinstance(each, int) else None for each in figures)
-    return Collection(status, freed, blobs)
+    return GcResult(status, freed, blobs)
 
 
 def _epoch(text: str) -> float:

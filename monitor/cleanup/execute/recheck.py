@@ -6,28 +6,28 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from monitor.cleanup.execute.references_reader import Volumes
-from monitor.cleanup.inputs import Gatherer, disk_for
-from monitor.cleanup.journal import Run
+from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.inputs import Planner, policy_disk
+from monitor.cleanup.journal import CleanupRun
 from monitor.cleanup.model import Item, PodWrite
 from monitor.cleanup.on_demand import RELEASE, RESTORE
-from monitor.cleanup.plan.dataset_protection import DatasetUses, mounted
-from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, PodPolicy, Policy
+from monitor.cleanup.plan.dataset_protection import DatasetUses, mounted_paths
+from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, GpuPolicy, PodPolicy
 from monitor.facts.actions import KillProcess, TrashUnit
 
-FRESH = 15.0  # for how long the volumes of pods and templates are taken to be as they were read
+VOLUMES_VALID_SECONDS = 15.0  # for how long the volumes of pods and templates are taken to be as they were read
 
 
 class Recheck:
     """Looks again. `release` is the policy of what a person asked for."""
 
-    def __init__(self, gatherer: Gatherer, policies: Mapping[str, Policy], release: GpuPolicy) -> None:
+    def __init__(self, gatherer: Planner, policies: Mapping[str, CleanupPolicy], release: GpuPolicy) -> None:
         self._gatherer = gatherer
         self._policies = policies
         self._release = release
-        self._volumes: tuple[float, Volumes] = (float("-inf"), Volumes())
+        self._volumes: tuple[float, VolumeList] = (float("-inf"), VolumeList())
 
-    def __call__(self, run: Run, item: Item) -> str | None:
+    def __call__(self, run: CleanupRun, item: Item) -> str | None:
         """Return as a word what speaks against an item now; None if nothing does. Images are the agent's to judge."""
         if run.policy == RESTORE:
             return None
@@ -50,12 +50,12 @@ class Recheck:
         return next((kept.protection for kept in plan.kept if kept.name == item.name), "changed")
 
     def _mounted(self, policy: DatasetPolicy, act: TrashUnit) -> str | None:
-        if time.monotonic() - self._volumes[0] > FRESH:
+        if time.monotonic() - self._volumes[0] > VOLUMES_VALID_SECONDS:
             self._volumes = (time.monotonic(), self._gatherer.volumes())
         volumes = self._volumes[1]
         if volumes.unknown:
             return "unknown"
         fact = self._gatherer.agents().get(policy.node)
-        disk = disk_for(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
-        in_use = mounted(policy, DatasetUses(volumes=volumes.uses), disk).user_of(act.path)
+        disk = policy_disk(policy, fact.snapshot) if fact is not None and fact.snapshot is not None else None
+        in_use = mounted_paths(policy, DatasetUses(volumes=volumes.uses), disk).user_of(act.path)
         return "needed" if in_use is not None else None

@@ -14,21 +14,21 @@ from urllib.parse import quote
 
 import msgspec
 
-from monitor.cleanup.plan.references import FINISHED, Needs, Template, VolumeUse, needs_of, volume_uses
-from monitor.cleanup.plan.templates import KINDS, Kind, claims_of, images, template_of, with_claims
+from monitor.cleanup.plan.references import FINISHED, References, Template, VolumeUse, image_references, volume_uses
+from monitor.cleanup.plan.templates import KINDS, TemplateKind, claims_of, images, template_of, with_claims
 from monitor.facts.kube import PodFact
 from monitor.kube.client import ApiError, KubeApi, LostError
 from monitor.kube.decode.stream import BrokenError, decode_pod_list
 
 log = logging.getLogger(__name__)
 JSON = "application/json"
-SECONDS = 30.0
-PAGE = 500
+TIMEOUT_SECONDS = 30.0
+PAGE_ITEMS = 500
 FAILURES = (ApiError, LostError, BrokenError, msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
 @dataclass(frozen=True)
-class Templates:
+class TemplateList:
     """All objects that pods are made from, and the kinds of which nothing is known."""
 
     found: tuple[Template, ...] = ()
@@ -36,20 +36,20 @@ class Templates:
 
 
 @dataclass(frozen=True)
-class Volumes:
+class VolumeList:
     """All directories that live pods and templates have as volumes, and what could not be listed."""
 
     uses: tuple[VolumeUse, ...] = ()
     unknown: tuple[str, ...] = ()
 
 
-class NeedsReader:
+class ReferencesReader:
     """Asks one API server."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
 
-    def needs(self, node: str) -> Needs:
+    def needs(self, node: str) -> References:
         """Return the images that a node has to keep, as of now: for pods bound to it or pending, and for templates."""
         templates, unknown = self.templates(), []
         pods: list[PodFact] = []
@@ -59,12 +59,14 @@ class NeedsReader:
             try:
                 for body in self._bodies("/api/v1/pods", {"fieldSelector": selector}):
                     pods += _pods(body)
-                    extra += _also_named(body, node)
+                    extra += _extra_images(body, node)
             except FAILURES as error:
-                unknown.append(_said("pods", error))
-        return needs_of(node, pods, (*templates.found, *extra), tuple(dict.fromkeys((*templates.unknown, *unknown))))
+                unknown.append(_unlisted("pods", error))
+        return image_references(
+            node, pods, (*templates.found, *extra), tuple(dict.fromkeys((*templates.unknown, *unknown)))
+        )
 
-    def templates(self) -> Templates:
+    def templates(self) -> TemplateList:
         """Return all objects that pods are made from."""
         found: list[Template] = []
         unknown: list[str] = []
@@ -75,10 +77,10 @@ class NeedsReader:
                     served[kind.group] = self._versions(kind.group)
                 found += [each for each in self._of_kind(kind, served[kind.group]) if each is not None]
             except FAILURES as error:
-                unknown.append(_said(kind.name, error))
-        return Templates(tuple(found), tuple(unknown))
+                unknown.append(_unlisted(kind.name, error))
+        return TemplateList(tuple(found), tuple(unknown))
 
-    def volumes(self) -> Volumes:
+    def volumes(self) -> VolumeList:
         """Return all directories that live pods and templates have."""
         templates = self.templates()
         unknown = list(templates.unknown)
@@ -88,20 +90,20 @@ class NeedsReader:
             for body in self._bodies("/api/v1/pods", {}):
                 pods += map(with_claims, _pods(body))
         except FAILURES as error:
-            unknown.append(_said("pods", error))
+            unknown.append(_unlisted("pods", error))
         for plural, listed in lists.items():
             try:
                 for body in self._bodies(f"/api/v1/{plural}", {}):
                     listed.extend(_items(body))
             except FAILURES as error:
-                unknown.append(_said(plural, error))
+                unknown.append(_unlisted(plural, error))
         claims = claims_of(lists["persistentvolumeclaims"], lists["persistentvolumes"])
-        return Volumes(volume_uses(pods, templates.found, claims), tuple(unknown))
+        return VolumeList(volume_uses(pods, templates.found, claims), tuple(unknown))
 
     def _versions(self, group: str) -> frozenset[str] | None:
         """Return the versions of a group that are served: none if it is absent. None if nobody may ask."""
         try:
-            listed = msgspec.json.decode(self._api.get(f"/apis/{quote(group)}", {}, JSON, SECONDS))
+            listed = msgspec.json.decode(self._api.get(f"/apis/{quote(group)}", {}, JSON, TIMEOUT_SECONDS))
         except ApiError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return frozenset()
@@ -111,7 +113,7 @@ class NeedsReader:
         versions = listed.get("versions") if isinstance(listed, dict) else None
         return frozenset(str(each.get("version")) for each in versions or ())
 
-    def _of_kind(self, kind: Kind, served: frozenset[str] | None) -> list[Template | None]:
+    def _of_kind(self, kind: TemplateKind, served: frozenset[str] | None) -> list[Template | None]:
         """Return all objects of a kind; none where its group, or it in that group, is not there. Raise FAILURES.
 
         A version of the group need not have the kind: 1.20 has batch/v1, and CronJobs in batch/v1beta1 only.
@@ -130,22 +132,22 @@ class NeedsReader:
 
     def _bodies(self, path: str, query: dict[str, str]) -> Iterator[bytes]:
         """Yield the pages of a list. Raise FAILURES, also when it expires on the way: half a list is none."""
-        asked = {**query, "limit": str(PAGE)}
+        asked = {**query, "limit": str(PAGE_ITEMS)}
         while True:
-            body = self._api.get(path, asked, JSON, SECONDS)
+            body = self._api.get(path, asked, JSON, TIMEOUT_SECONDS)
             yield body
-            token = msgspec.json.decode(body, type=_Page).metadata.continue_
+            token = msgspec.json.decode(body, type=_ListPage).metadata.continue_
             if not token:
                 return
             asked["continue"] = token
 
 
-class _PageMeta(msgspec.Struct):
+class _ListMetadata(msgspec.Struct):
     continue_: str | None = msgspec.field(default=None, name="continue")
 
 
-class _Page(msgspec.Struct):
-    metadata: _PageMeta = msgspec.field(default_factory=_PageMeta)
+class _ListPage(msgspec.Struct):
+    metadata: _ListMetadata = msgspec.field(default_factory=_ListMetadata)
 
 
 def _items(body: bytes) -> list[dict[str, Any]]:
@@ -164,7 +166,7 @@ def _pods(body: bytes) -> Iterable[PodFact]:
     return page.items
 
 
-def _also_named(body: bytes, node: str) -> Iterator[Template]:
+def _extra_images(body: bytes, node: str) -> Iterator[Template]:
     """Yield what pods name beside the images of their containers: debug containers, images that are volumes."""
     for raw in _items(body):
         spec, status = raw.get("spec") or {}, raw.get("status") or {}
@@ -173,6 +175,6 @@ def _also_named(body: bytes, node: str) -> Iterator[Template]:
             yield Template("Pod", str(meta.get("namespace")), str(meta.get("name")), tuple(images(spec)))
 
 
-def _said(name: str, error: Exception) -> str:
+def _unlisted(name: str, error: Exception) -> str:
     log.warning("what the cluster needs is not known, because %s cannot be listed: %s", name, error)
     return name

@@ -15,11 +15,11 @@ from typing import Protocol
 
 from msgspec.structs import replace as changed
 
-from monitor.cleanup.execute.disk_level import Level
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
-from monitor.cleanup.model import Item, Plan, Risk
+from monitor.cleanup.execute.disk_level import DiskLevel
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.model import CleanupPlan, Item, Risk
 from monitor.cleanup.policy import Caps
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import is_ready
 from monitor.facts.actions import PurgeTrash, TrashUnit
 from monitor.leader.elector import ALONE, Alone, Leading
 
@@ -27,12 +27,14 @@ log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
 LEASE_LOST = "lease-lost"
 STARTING = "starting"  # an agent's word: a pod that is starting there may name any image
-PATIENCE = 120.0  # seconds that a run waits in all for pods to have started: twice as long as an agent minds one
-REST = 10.0
+MAX_STARTING_WAIT_SECONDS = (
+    120.0  # seconds that a run waits in all for pods to have started: twice as long as an agent minds one
+)
+STARTING_RETRY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Done:
+class ItemOutcome:
     """What became of an item. `word` is what programs go by."""
 
     state: ItemState
@@ -42,47 +44,47 @@ class Done:
     trash: str | None = None
 
 
-class StoppedError(Exception):
+class ShutdownError(Exception):
     """The daemon is being stopped in the middle of a run: the next process finds it as it is and goes on from there."""
 
 
-class Hands(Protocol):
+class ItemExecutor(Protocol):
     """Who does things, where they live. Whatever goes wrong is what became of the item."""
 
-    def do(self, run: Run, item: Item, request: str) -> Done:
+    def do(self, run: CleanupRun, item: Item, request: str) -> ItemOutcome:
         """Do an item under an id that was never used. Raise StoppedError if nobody waits for its end any more."""
         ...
 
-    def ask(self, entry: Entry) -> Done:
+    def ask(self, entry: JournalEntry) -> ItemOutcome:
         """Return what became of an item that somebody was asked to do, or nearly, before this process began."""
         ...
 
 
 @dataclass
-class _Progress:
+class _RunProgress:
     """One run at work."""
 
-    run: Run
+    run: CleanupRun
     caps: Caps
     items: int
-    level: Level | None
+    level: DiskLevel | None
     ends_at: float  # of the monotonic clock
     term: int  # of this replica's time of acting
     failed: int = 0
     patient_until: float | None = None  # of the monotonic clock; set when the first pod was met that is starting
 
 
-class Executor:
+class PlanRunner:
     """Runs plans. One run at a time for each policy and node."""
 
     def __init__(
         self,
-        journal: Journal,
-        hands: Hands,
+        journal: CleanupJournal,
+        hands: ItemExecutor,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
         leading: Leading | None = None,
-        rest: float = REST,
+        rest: float = STARTING_RETRY_SECONDS,
     ) -> None:
         self._rest = rest
         self._journal = journal
@@ -111,22 +113,24 @@ class Executor:
             self._busy.discard((policy, node))
             self._free.notify_all()
 
-    def note(self, run: Run, plan: Plan, end: str) -> Run:
+    def note(self, run: CleanupRun, plan: CleanupPlan, end: str) -> CleanupRun:
         """Write down a plan of which nothing is done, and why."""
         run = changed(run, state=RunState.PLANNED, end=end, ended_at=self._now())
         self._journal.begin(run, plan)
         return run
 
-    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None, term: int = ALONE) -> Run:
+    def run(
+        self, run: CleanupRun, plan: CleanupPlan, caps: Caps, level: DiskLevel | None, term: int = ALONE
+    ) -> CleanupRun:
         """Do what of a plan may be done now, and return how that went. The report is up to the caller.
 
         It was begun in a `term` of acting, and ends with that. Raise StoppedError if the daemon is stopped before.
         """
         now = self._now()
-        items = [item for item in plan.items if ready(item, now)]
+        items = [item for item in plan.items if is_ready(item, now)]
         run = changed(run, before=level.share if level is not None else None)
         entries = self._journal.begin(run, plan, items)
-        progress = _Progress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60, term)
+        progress = _RunProgress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60, term)
         end = "done"
         for entry in entries:
             stop = self._why_stop(progress, entry.item)
@@ -142,7 +146,7 @@ class Executor:
             progress.run = changed(progress.run, after=level.share)
         return changed(progress.run, end=end, ended_at=self._now(), state=RunState.ENDED)
 
-    def recover(self) -> tuple[Run, ...]:
+    def recover(self) -> tuple[CleanupRun, ...]:
         """Ask what became of all that was under way when the last process ended, and return those runs, closed."""
         found = []
         for begun in self._left_open:
@@ -153,10 +157,10 @@ class Executor:
             found.append(changed(run, end="interrupted", ended_at=self._now(), state=RunState.ENDED))
         return tuple(found)
 
-    def _why_stop(self, progress: _Progress, item: Item) -> str | None:
+    def _why_stop(self, progress: _RunProgress, item: Item) -> str | None:
         caps, run = progress.caps, progress.run
         if self._stopping.is_set():
-            raise StoppedError
+            raise ShutdownError
         if self._leading.term() != progress.term:
             return LEASE_LOST
         if time.monotonic() >= progress.ends_at:
@@ -165,22 +169,22 @@ class Executor:
             return "bytes"
         if progress.failed > caps.error_share * progress.items:
             return "errors"
-        if progress.level is None or _owed(item):
+        if progress.level is None or _is_unconditional(item):
             return None
         reached = progress.level.reached()
         if reached is None:
             return "unmeasured"
         return "low-water" if reached else None
 
-    def _leave(self, progress: _Progress, entries: tuple[Entry, ...]) -> None:
+    def _leave(self, progress: _RunProgress, entries: tuple[JournalEntry, ...]) -> None:
         """Write down that items were not done because another replica acts now."""
         for entry in entries:
-            progress.run = self._ended(progress.run, entry, Done(ItemState.LATER, LEASE_LOST))
+            progress.run = self._ended(progress.run, entry, ItemOutcome(ItemState.LATER, LEASE_LOST))
 
-    def _do(self, progress: _Progress, entry: Entry) -> None:
+    def _do(self, progress: _RunProgress, entry: JournalEntry) -> None:
         if self._journal.trouble is not None and entry.item.risk is not Risk.LOW:
             # What cannot be written down is not done; but images may be what fills the disk of the journal.
-            done = Done(ItemState.FAILED, "not-journaled", self._journal.trouble)
+            done = ItemOutcome(ItemState.FAILED, "not-journaled", self._journal.trouble)
         else:
             entry, done = self._asked_for(progress, entry)
             while done.word == STARTING and self._is_worth_waiting(progress):
@@ -188,29 +192,29 @@ class Executor:
         progress.run = self._ended(progress.run, entry, done)
         progress.failed += done.state is ItemState.FAILED
         if progress.level is not None and done.state is ItemState.DONE:
-            _note(progress.level, entry.item, done)
+            _update_level(progress.level, entry.item, done)
 
-    def _asked_for(self, progress: _Progress, entry: Entry) -> tuple[Entry, Done]:
+    def _asked_for(self, progress: _RunProgress, entry: JournalEntry) -> tuple[JournalEntry, ItemOutcome]:
         """Have an item done under an id of its own, written down before."""
         request = new_id("act")
         entry = changed(entry, state=ItemState.INTENDED, request=request, intended_at=self._now())
         self._journal.write(progress.run, entry)
         return entry, self._hands.do(progress.run, entry.item, request)
 
-    def _is_worth_waiting(self, progress: _Progress) -> bool:
+    def _is_worth_waiting(self, progress: _RunProgress) -> bool:
         """Rest, and return whether to ask once more: pods that are starting have soon started."""
         now = time.monotonic()
         if progress.patient_until is None:
-            progress.patient_until = min(now + PATIENCE, progress.ends_at)
+            progress.patient_until = min(now + MAX_STARTING_WAIT_SECONDS, progress.ends_at)
         if now >= progress.patient_until:
             return False
         if self._stopping.wait(self._rest):
-            raise StoppedError
+            raise ShutdownError
         return True
 
-    def _ended(self, run: Run, entry: Entry, done: Done) -> Run:
+    def _ended(self, run: CleanupRun, entry: JournalEntry, done: ItemOutcome) -> CleanupRun:
         """Write down what became of an item, and return the run with it."""
-        freed = _counted(entry.item, done)
+        freed = _freed_bytes(entry.item, done)
         run = changed(run, freed_bytes=run.freed_bytes + freed)
         entry = changed(
             entry,
@@ -229,12 +233,12 @@ class Executor:
         return run
 
 
-def _owed(item: Item) -> bool:
+def _is_unconditional(item: Item) -> bool:
     """Return whether an item is due however full the disk is: what is over a quota, or long enough in the trash."""
     return isinstance(item.act, PurgeTrash) or item.why.key == OVER_QUOTA
 
 
-def _counted(item: Item, done: Done) -> int:
+def _freed_bytes(item: Item, done: ItemOutcome) -> int:
     """Return what counts as freed: of what went into the trash, what it will free."""
     if done.state is not ItemState.DONE:
         return 0
@@ -243,7 +247,7 @@ def _counted(item: Item, done: Done) -> int:
     return done.freed_bytes or 0
 
 
-def _note(level: Level, item: Item, done: Done) -> None:
+def _update_level(level: DiskLevel, item: Item, done: ItemOutcome) -> None:
     if isinstance(item.act, TrashUnit):
         level.moved(item.frees_bytes or 0)
         return

@@ -15,8 +15,8 @@ import msgspec
 
 from monitor.base.threads import map_parallel
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.executor import GOOD_FOR, LIMITS
-from monitor.cleanup.execute.references_reader import Volumes
+from monitor.cleanup.execute.executor import REQUEST_VALID_SECONDS, TIMEOUTS_SECONDS
+from monitor.cleanup.execute.references_reader import VolumeList
 from monitor.cleanup.journal import new_id
 from monitor.cleanup.plan.dataset_protection import DatasetUses
 from monitor.cleanup.policy import DatasetPolicy
@@ -25,7 +25,7 @@ from monitor.facts.base import Fact
 from monitor.facts.datasets import ScanFact, TrashFact
 
 log = logging.getLogger(__name__)
-AT_ONCE = 8  # nodes that look at the same time
+MAX_PARALLEL_SCANS = 8  # nodes that look at the same time
 
 
 class ScanError(Exception):
@@ -45,7 +45,7 @@ class ScanProgress(Fact, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Scanned:
+class RootScan:
     """What was seen of a root: its units, its trash, and who uses what of it, here and elsewhere."""
 
     scan: ScanFact
@@ -54,12 +54,12 @@ class Scanned:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ScannerDeps:
     """Whom to ask. `mounting` gives the other nodes that have a root, with where, and those that do not tell."""
 
     target: Callable[[str], str | None]
     mounting: Callable[[DatasetPolicy], tuple[dict[str, str], tuple[str, ...]]]
-    volumes: Callable[[], Volumes]
+    volumes: Callable[[], VolumeList]
 
 
 class Scanner:
@@ -68,8 +68,8 @@ class Scanner:
     def __init__(
         self,
         client: ActionClient,
-        around: Surroundings,
-        last: dict[str, Scanned],  # what was last seen is kept here, by policy
+        around: ScannerDeps,
+        last: dict[str, RootScan],  # what was last seen is kept here, by policy
         now: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
@@ -80,7 +80,7 @@ class Scanner:
         self._progress: dict[str, ScanProgress] = {}
         self._stops: dict[str, threading.Event] = {}
 
-    def last(self, policy: str) -> Scanned | None:
+    def last(self, policy: str) -> RootScan | None:
         """Return what was last seen of a policy's root."""
         return self._last.get(policy)
 
@@ -95,7 +95,7 @@ class Scanner:
             stop.set()
         return stop is not None
 
-    def scan(self, policy: DatasetPolicy) -> Scanned:
+    def scan(self, policy: DatasetPolicy) -> RootScan:
         """Look at a policy's root, and return what is there. Raise ScanError, also if a scan is under way already."""
         with self._lock:
             if policy.name in self._stops:
@@ -116,7 +116,7 @@ class Scanner:
             with self._lock:
                 del self._stops[policy.name]
 
-    def _scan(self, policy: DatasetPolicy, stop: threading.Event) -> Scanned:
+    def _scan(self, policy: DatasetPolicy, stop: threading.Event) -> RootScan:
         fact = self._look(policy, policy.node, policy.root, stop, report=True)
         scan, trash = _result(fact)
         if scan.stopped:
@@ -124,7 +124,7 @@ class Scanner:
         elsewhere, unseen = self._elsewhere(policy, stop)
         volumes = self._around.volumes()
         uses = DatasetUses(volumes=volumes.uses, elsewhere=elsewhere, unseen=unseen, unknown=volumes.unknown)
-        return Scanned(scan, trash, uses)
+        return RootScan(scan, trash, uses)
 
     def _elsewhere(self, policy: DatasetPolicy, stop: threading.Event) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return on which other node a unit is in use, by its path, and which nodes do not tell."""
@@ -139,7 +139,7 @@ class Scanner:
                 log.warning("%s: who uses %s on %s is not known: %s", policy.name, policy.root, node, error)
                 return None
 
-        for node, scan in zip(nodes, map_parallel(look, list(nodes), AT_ONCE, "cleanup-scan"), strict=True):
+        for node, scan in zip(nodes, map_parallel(look, list(nodes), MAX_PARALLEL_SCANS, "cleanup-scan"), strict=True):
             if scan is None or scan.stopped:
                 silent.append(node)
                 continue
@@ -156,7 +156,7 @@ class Scanner:
             root=root, pattern=policy.pattern, files=policy.files, entries_per_second=policy.entries_per_second
         )
         request = ActionRequest(
-            id=own, issued_at=now, expires_at=now + GOOD_FOR, policy=policy.name, plan="", action=action
+            id=own, issued_at=now, expires_at=now + REQUEST_VALID_SECONDS, policy=policy.name, plan="", action=action
         )
 
         def look(fact: ActionFact) -> None:
@@ -169,7 +169,9 @@ class Scanner:
         told: list[bool] = []
 
         try:
-            fact = self._client.finish(target, self._client.submit(target, request), LIMITS[ScanDatasets], look)
+            fact = self._client.finish(
+                target, self._client.submit(target, request), TIMEOUTS_SECONDS[ScanDatasets], look
+            )
         except (AgentSilentError, AgentRefusesError) as error:
             raise ScanError(str(error)) from None
         if fact.state is not ActionState.DONE:

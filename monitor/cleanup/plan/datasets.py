@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from monitor.cleanup.model import Item, Kept, Plan, Risk
-from monitor.cleanup.plan.dataset_protection import DatasetUses, cover, last_use, mounted, owner_of
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, passed_over, refuse
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, Risk
+from monitor.cleanup.plan.dataset_protection import DatasetUses, dataset_protection, last_use, mounted_paths, owner_of
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
 from monitor.cleanup.plan.watermarks import needed_bytes
 from monitor.cleanup.policy import DAY, DatasetPolicy
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -20,12 +20,12 @@ from monitor.facts.datasets import ScanFact, TrashFact, UnitFact
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text, Value
 
-STALE_AFTER = DAY  # a scan may take hours
-_TAKES_ROOM = ("trashed", "purging")
+STALE_AFTER_SECONDS = DAY  # a scan may take hours
+_OCCUPYING_STATES = ("trashed", "purging")
 
 
 @dataclass(frozen=True)
-class Ground:
+class DatasetContext:
     """What is known of the root besides its units: its disk, what lies in its trash, what the agent refused lately."""
 
     disk: DiskFact | None = None
@@ -35,7 +35,7 @@ class Ground:
     @property
     def trashed(self) -> tuple[TrashFact, ...]:
         """Return what is in the trash and still takes room."""
-        return tuple(each for each in self.trash if each.state in _TAKES_ROOM)
+        return tuple(each for each in self.trash if each.state in _OCCUPYING_STATES)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OwnerReport:
 
 
 @dataclass
-class _Drawing:
+class _DatasetPlanning:
     """A plan in the making."""
 
     policy: DatasetPolicy
@@ -59,9 +59,9 @@ class _Drawing:
     uses: DatasetUses
     notices: Mapping[str, float]
     now: float
-    ground: Ground
+    ground: DatasetContext
     selection: Selection
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[KeptItem] = field(default_factory=list)
 
 
 def plan_datasets(
@@ -70,17 +70,17 @@ def plan_datasets(
     uses: DatasetUses,
     notices: Mapping[str, float],
     now: float,
-    ground: Ground,
-) -> Plan:
+    ground: DatasetContext,
+) -> CleanupPlan:
     """Given a policy, a scan, who uses what, and when owners were told of which item, return what would be moved.
 
     An item whose owner has not been told has no `not_before`, and is not to be touched.
     """
     needed = needed_bytes(ground.disk, policy.when.low)
-    subject = Subject(policy, now, policy.node, needed)
+    subject = PlanSubject(policy, now, policy.node, needed)
     if refusal := _refusal(subject, policy, scan, uses, needed):
         return refusal
-    drawing = _Drawing(policy, scan, uses, notices, now, ground, Selection(policy.caps))
+    drawing = _DatasetPlanning(policy, scan, uses, notices, now, ground, Selection(policy.caps))
     _purge(drawing)
     # What lies in the trash is not free yet, but will be: a run an hour later must not take as much again.
     waiting = sum(each.allocated_bytes for each in ground.trashed)
@@ -104,13 +104,13 @@ def item_id(unit: UnitFact) -> str:
 
 
 def _refusal(
-    subject: Subject, policy: DatasetPolicy, scan: ScanFact, uses: DatasetUses, needed: int | None
-) -> Plan | None:
+    subject: PlanSubject, policy: DatasetPolicy, scan: ScanFact, uses: DatasetUses, needed: int | None
+) -> CleanupPlan | None:
     """Return why there can be no plan, if so."""
     where: dict[str, Value] = {"root": policy.root, "node": policy.node}
     if scan.root.rstrip("/") != policy.root.rstrip("/"):
         return refuse(subject, "other-root", **where, other=scan.root)
-    if abs(subject.now - scan.finished_at) > STALE_AFTER:
+    if abs(subject.now - scan.finished_at) > STALE_AFTER_SECONDS:
         return refuse(subject, "scan-old", **where, seconds=abs(subject.now - scan.finished_at))
     if scan.read_only:
         return refuse(subject, "read-only", **where)
@@ -125,7 +125,7 @@ def _refusal(
     return None
 
 
-def _purge(drawing: _Drawing) -> None:
+def _purge(drawing: _DatasetPlanning) -> None:
     """Put the purge of what has been in the trash for long enough first: it is owed, whatever the disk says."""
     policy, now = drawing.policy, drawing.now
     over = [each for each in drawing.ground.trashed if now - each.trashed_at >= policy.trash_grace]
@@ -145,13 +145,13 @@ def _purge(drawing: _Drawing) -> None:
     drawing.selection.add([Candidate(item, 0)], None)  # it was counted when it went into the trash
 
 
-def _unprotected(drawing: _Drawing) -> list[UnitFact]:
+def _unprotected(drawing: _DatasetPlanning) -> list[UnitFact]:
     """Return the units that may go; what is protected is added to what is kept."""
     policy, uses = drawing.policy, drawing.uses
-    volumes = mounted(policy, uses, drawing.ground.disk)
+    volumes = mounted_paths(policy, uses, drawing.ground.disk)
     free = []
     for unit in drawing.scan.units:
-        covered = cover(unit, policy, uses, volumes, drawing.now)
+        covered = dataset_protection(unit, policy, uses, volumes, drawing.now)
         if covered is None:
             free.append(unit)
             continue
@@ -159,7 +159,7 @@ def _unprotected(drawing: _Drawing) -> list[UnitFact]:
     return free
 
 
-def _choose(drawing: _Drawing, free: list[UnitFact], needed: int | None) -> None:
+def _choose(drawing: _DatasetPlanning, free: list[UnitFact], needed: int | None) -> None:
     """Take what is over quota, then what the disk needs; where neither is asked for, all."""
     policy = drawing.policy
     quotas = policy.quota is not None or bool(policy.quotas)
@@ -172,7 +172,7 @@ def _choose(drawing: _Drawing, free: list[UnitFact], needed: int | None) -> None
     _take(drawing, rest, "unused", None if needed is None else max(0, needed - chosen))
 
 
-def _over_quota(drawing: _Drawing, free: Iterable[UnitFact]) -> int:
+def _over_quota(drawing: _DatasetPlanning, free: Iterable[UnitFact]) -> int:
     """Take the largest and oldest of each owner who is over his quota; return how many bytes. The worst one first."""
     policy, eligible, taken = drawing.policy, _by_owner(free), 0
     over = []
@@ -191,12 +191,12 @@ def _weight(unit: UnitFact, now: float) -> float:
     return unit.allocated_bytes * max(0.0, now - last_use(unit))
 
 
-def _take(drawing: _Drawing, units: Iterable[UnitFact], why: str, needed: int | None, **values: Value) -> int:
+def _take(drawing: _DatasetPlanning, units: Iterable[UnitFact], why: str, needed: int | None, **values: Value) -> int:
     candidates = [Candidate(_item(drawing, unit, why, values), unit.allocated_bytes) for unit in units]
-    return drawing.selection.add(passed_over(candidates, drawing.ground.refused, drawing.kept), needed)
+    return drawing.selection.add(skip_refused(candidates, drawing.ground.refused, drawing.kept), needed)
 
 
-def _item(drawing: _Drawing, unit: UnitFact, why: str, values: Mapping[str, Value]) -> Item:
+def _item(drawing: _DatasetPlanning, unit: UnitFact, why: str, values: Mapping[str, Value]) -> Item:
     policy, used = drawing.policy, last_use(unit)
     said: dict[str, Value] = {
         "owner": owner_of(unit),
@@ -225,7 +225,7 @@ def _item(drawing: _Drawing, unit: UnitFact, why: str, values: Mapping[str, Valu
     )
 
 
-def _not_before(drawing: _Drawing, unit: UnitFact) -> float | None:
+def _not_before(drawing: _DatasetPlanning, unit: UnitFact) -> float | None:
     """Return from when on a unit may go; None until its owner is told. Used since, it has to be told again."""
     if drawing.policy.notice <= 0:
         return drawing.now

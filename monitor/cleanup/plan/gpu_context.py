@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from monitor.cleanup.plan.exempt import exempted
+from monitor.cleanup.plan.exempt import exemption
 from monitor.cleanup.plan.image_protection import STOPPED
-from monitor.cleanup.plan.select import Cover
+from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import GpuPolicy
 from monitor.facts.cluster import ClusterView, GpuView, Holder, NodeView, PodView
 from monitor.facts.gpu import GpuFact, GpuProcessFact
@@ -20,7 +20,7 @@ Job = tuple[str | None, str]
 
 
 @dataclass(frozen=True)
-class Scene:
+class GpuPlanContext:
     """Everything of one moment. `notices` and `tried` say, by item, when its owner was told, and its eviction tried.
 
     `snapshots` are those of agents that speak now.
@@ -83,12 +83,12 @@ class Scene:
             return None
         return any(each.id == process.container_id and each.state != STOPPED for each in snapshot.containers)
 
-    def exempted(self, holder: Holder) -> Cover | None:
+    def exempted(self, holder: Holder) -> Protection | None:
         """Return why a holder is never touched; of a pod that is gone only its name is left to tell."""
         pod = self.pods.get(holder.pod_uid or "")
         if pod is None:
             pod = PodFact(uid=holder.pod_uid or "", name=holder.pod or "", namespace=holder.namespace or "")
-        return exempted(pod, holder.user, self.policy.exempt)
+        return exemption(pod, holder.user, self.policy.exempt)
 
     def not_before(self, item_id: str, since: float) -> float | None:
         """Return from when on something may be done; None until the owner is told of this that lasts since then."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from monitor.cleanup.plan.gpu_context import Scene
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.references import FINISHED
-from monitor.cleanup.plan.select import Cover
+from monitor.cleanup.plan.select import Protection
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
@@ -21,13 +21,13 @@ PROCESS = "process"
 
 
 @dataclass(frozen=True)
-class Grip:
+class GpuHold:
     """A hold on a card, since when, and what protects it. Either a process or a pod has to go."""
 
     gpu: GpuView
     what: str  # idle, zombie, orphan
     since: float
-    covered: Cover | None
+    covered: Protection | None
     holder: Holder | None = None
     pod: PodFact | None = None
     process: GpuProcessFact | None = None
@@ -48,7 +48,7 @@ class Grip:
         return named or (self.holder.pod_uid if self.holder else None) or "?"
 
 
-def zombies(scene: Scene) -> Iterator[Grip]:
+def zombies(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield what dead pods left on cards."""
     after = scene.policy.zombie_after
     for gpu in scene.view.gpus if after is not None else ():
@@ -59,7 +59,7 @@ def zombies(scene: Scene) -> Iterator[Grip]:
                 yield from _remains(scene, gpu, holder, after or 0.0)
 
 
-def _remains(scene: Scene, gpu: GpuView, holder: Holder, after: float) -> Iterator[Grip]:
+def _remains(scene: GpuPlanContext, gpu: GpuView, holder: Holder, after: float) -> Iterator[GpuHold]:
     """Yield each process of a dead pod, or the pod itself while its container lives: ending that is the kubelet's."""
     pod = scene.pods.get(holder.pod_uid or "")
     since = gpu.since if gpu.since is not None else scene.now
@@ -67,24 +67,24 @@ def _remains(scene: Scene, gpu: GpuView, holder: Holder, after: float) -> Iterat
     for process in scene.processes(gpu, holder.pod_uid):
         runs = scene.container_runs(process, gpu.node)
         if runs and pod is not None:
-            yield Grip(gpu, "zombie", since, early or _elsewhere(pod, (gpu,)) or _ending(pod), holder, pod)
+            yield GpuHold(gpu, "zombie", since, early or _elsewhere(pod, (gpu,)) or _ending(pod), holder, pod)
             continue
-        covered = early or (Cover("container-left", (process.container_id or "")[:12]) if runs else None)
-        covered = covered or (Cover("unknown") if runs is None or process.started_at is None else None)
-        yield Grip(gpu, "zombie", since, covered, holder, pod, process)
+        covered = early or (Protection("container-left", (process.container_id or "")[:12]) if runs else None)
+        covered = covered or (Protection("unknown") if runs is None or process.started_at is None else None)
+        yield GpuHold(gpu, "zombie", since, covered, holder, pod, process)
 
 
-def _elsewhere(pod: PodFact, cards: tuple[GpuView, ...]) -> Cover | None:
+def _elsewhere(pod: PodFact, cards: tuple[GpuView, ...]) -> Protection | None:
     """Return that a node speaks of a pod that is not its own: nobody loses a pod by the word of another's node."""
-    return next((Cover("unknown", gpu.node) for gpu in cards if gpu.node != pod.node), None)
+    return next((Protection("unknown", gpu.node) for gpu in cards if gpu.node != pod.node), None)
 
 
-def _ending(pod: PodFact) -> Cover | None:
+def _ending(pod: PodFact) -> Protection | None:
     """Return that a pod is on its way already: what keeps it is not for us to break."""
-    return Cover("terminating") if pod.deletion_at is not None or pod.phase not in FINISHED else None
+    return Protection("terminating") if pod.deletion_at is not None or pod.phase not in FINISHED else None
 
 
-def idle_pods(scene: Scene) -> Iterator[Grip]:
+def idle_pods(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield the live pods that have a card and have done nothing with any for long."""
     after = scene.policy.idle_after
     if after is None:
@@ -98,14 +98,14 @@ def idle_pods(scene: Scene) -> Iterator[Grip]:
         pod = scene.pods.get(uid)
         since = max([each.idle_since or 0.0 for each in idle] + [started_at(pod) if pod else scene.now])
         covered = (
-            (Cover("unknown") if pod is None else _elsewhere(pod, cards))
+            (Protection("unknown") if pod is None else _elsewhere(pod, cards))
             or scene.exempted(holder)
-            or (Cover("terminating") if pod is not None and pod.deletion_at is not None else None)
+            or (Protection("terminating") if pod is not None and pod.deletion_at is not None else None)
             or _working(scene, cards)
             or _job_works(scene, holder, uid)
             or _young(scene, since, after)
         )
-        yield Grip(gpu, "idle", since, covered, holder, pod)
+        yield GpuHold(gpu, "idle", since, covered, holder, pod)
 
 
 def started_at(pod: PodFact) -> float:
@@ -115,37 +115,41 @@ def started_at(pod: PodFact) -> float:
     return known if known is not None else float("inf")
 
 
-def _working(scene: Scene, cards: tuple[GpuView, ...]) -> Cover | None:
+def _working(scene: GpuPlanContext, cards: tuple[GpuView, ...]) -> Protection | None:
     """Return that one of a pod's cards works, or may."""
     for gpu in cards:
         if gpu.state is not GpuState.IDLE_HELD or gpu.idle_since is None:
-            return Cover("busy", f"GPU {gpu.index}") if gpu.state is GpuState.BUSY else Cover("unknown", gpu.state)
+            return (
+                Protection("busy", f"GPU {gpu.index}")
+                if gpu.state is GpuState.BUSY
+                else Protection("unknown", gpu.state)
+            )
         card = scene.card(gpu)
         if card is None or scene.unseen(gpu.node):
-            return Cover("unknown", gpu.node)
+            return Protection("unknown", gpu.node)
         if card.power_watts is None or not card.power_limit_watts:
             continue  # a card that does not measure it is judged by its utilisation alone
         if card.power_watts >= WORKS_FROM * card.power_limit_watts:
-            return Cover("draws-power", f"{card.power_watts:.0f} W")
+            return Protection("draws-power", f"{card.power_watts:.0f} W")
     return None
 
 
-def _job_works(scene: Scene, holder: Holder, uid: str) -> Cover | None:
+def _job_works(scene: GpuPlanContext, holder: Holder, uid: str) -> Protection | None:
     """Return that another pod of the same job works, may work, or has yet to start: the job needs all of them."""
     for other in scene.pods_of_job.get((holder.namespace, holder.job or uid), ()):
         if other.uid == uid or other.phase in FINISHED:
             continue
         cards = scene.cards_of.get(other.uid, ())
         if other.node is None or other.phase == "Pending" or any(gpu.state is GpuState.BUSY for gpu in cards):
-            return Cover("job-busy", other.name)
+            return Protection("job-busy", other.name)
         # One that asked for cards of which none is seen may be at work on them.
         idle = _working(scene, cards) is None and (bool(cards) or not other.requested_gpus)
         if scene.unseen(other.node) or not idle:
-            return Cover("unknown", other.name)
+            return Protection("unknown", other.name)
     return None
 
 
-def orphans(scene: Scene) -> Iterator[Grip]:
+def orphans(scene: GpuPlanContext) -> Iterator[GpuHold]:
     """Yield processes on cards that belong to no pod. Outside Kubernetes that is how work is done."""
     after = scene.policy.orphan_after
     for gpu in scene.view.gpus if after is not None else ():
@@ -155,27 +159,27 @@ def orphans(scene: Scene) -> Iterator[Grip]:
         since = gpu.since if gpu.since is not None else scene.now
         for process in scene.processes(gpu, None):
             if process.kind != "graphics" and process.state != "gone":
-                yield Grip(gpu, "orphan", since, _stranger(scene, gpu, process, since), process=process)
+                yield GpuHold(gpu, "orphan", since, _stranger(scene, gpu, process, since), process=process)
 
 
-def _stranger(scene: Scene, gpu: GpuView, process: GpuProcessFact, since: float) -> Cover | None:
+def _stranger(scene: GpuPlanContext, gpu: GpuView, process: GpuProcessFact, since: float) -> Protection | None:
     """Return why a process without a pod may be where it is."""
     name = process.name
     if name is None or process.started_at is None:
-        return Cover("unknown")
+        return Protection("unknown")
     if any(fnmatchcase(name, pattern) for pattern in scene.policy.processes):
-        return Cover("platform", name)
+        return Protection("platform", name)
     runs = scene.container_runs(process, gpu.node)
     if runs is None:
-        return Cover("unknown")
-    in_container = Cover("container-left", (process.container_id or "")[:12]) if runs else None
+        return Protection("unknown")
+    in_container = Protection("container-left", (process.container_id or "")[:12]) if runs else None
     lasting = max(since, process.started_at)  # a process that came later has its own time
     return in_container or _blind(scene, gpu) or _young(scene, lasting, scene.policy.orphan_after or 0.0)
 
 
-def _blind(scene: Scene, gpu: GpuView) -> Cover | None:
-    return Cover("unknown", gpu.node) if scene.unseen(gpu.node) else None
+def _blind(scene: GpuPlanContext, gpu: GpuView) -> Protection | None:
+    return Protection("unknown", gpu.node) if scene.unseen(gpu.node) else None
 
 
-def _young(scene: Scene, since: float, after: float) -> Cover | None:
-    return Cover("too-young") if scene.now - since < after else None
+def _young(scene: GpuPlanContext, since: float, after: float) -> Protection | None:
+    return Protection("too-young") if scene.now - since < after else None

@@ -7,24 +7,24 @@ it still is that process.
 
 from __future__ import annotations
 
-from monitor.cleanup.model import Item, Kept, Plan, PodWrite, Risk
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpu_holders import Grip, idle_pods, orphans, zombies
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, refuse
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite, Risk
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpu_holders import GpuHold, idle_pods, orphans, zombies
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse
 from monitor.facts.actions import KillProcess
 from monitor.facts.text import Text, Value
 
-STALE_AFTER = 120.0
+STALE_AFTER_SECONDS = 120.0
 
 
-def plan_gpu(scene: Scene) -> Plan:
+def plan_gpus(scene: GpuPlanContext) -> CleanupPlan:
     """Given all that is known of cards and their holders, return which would be told and then released."""
-    subject = Subject(scene.policy, scene.now)
+    subject = PlanSubject(scene.policy, scene.now)
     if any(source.name in ("kubernetes", "pods") and not source.ok for source in scene.view.sources):
         return refuse(subject, "kubernetes-unseen")
-    if abs(scene.now - scene.view.at) > STALE_AFTER:
+    if abs(scene.now - scene.view.at) > STALE_AFTER_SECONDS:
         return refuse(subject, "view-old", seconds=abs(scene.now - scene.view.at))
-    kept: dict[str, Kept] = {}
+    kept: dict[str, KeptItem] = {}
     items: dict[str, Item] = {}
     for grip in (*zombies(scene), *orphans(scene), *idle_pods(scene)):
         if grip.covered is not None:
@@ -40,7 +40,7 @@ def plan_gpu(scene: Scene) -> Plan:
     return make_plan(subject, selection, kept.values())
 
 
-def _item(grip: Grip, scene: Scene) -> Item:
+def _item(grip: GpuHold, scene: GpuPlanContext) -> Item:
     holder, since = grip.holder, grip.since
     values: dict[str, Value] = {
         "node": grip.gpu.node,
@@ -62,7 +62,7 @@ def _item(grip: Grip, scene: Scene) -> Item:
     )
 
 
-def _act(grip: Grip, scene: Scene) -> KillProcess | PodWrite:
+def _act(grip: GpuHold, scene: GpuPlanContext) -> KillProcess | PodWrite:
     process, pod = grip.process, grip.pod
     if process is not None and process.started_at is not None:
         return KillProcess(pid=process.pid, started_at=process.started_at, gpu=process.gpu_uuid)
@@ -71,7 +71,7 @@ def _act(grip: Grip, scene: Scene) -> KillProcess | PodWrite:
     return PodWrite(namespace=pod.namespace, name=pod.name, uid=pod.uid, how=_how(grip, scene))
 
 
-def _how(grip: Grip, scene: Scene) -> str:
+def _how(grip: GpuHold, scene: GpuPlanContext) -> str:
     """Return evict; delete only when a live pod's eviction has been tried for as long as the policy wants."""
     tried_at, after = scene.tried.get(grip.id), scene.policy.delete_after
     if tried_at is None or after is None or tried_at < grip.since:

@@ -8,12 +8,12 @@ from functools import partial
 
 import msgspec
 
-from monitor.cleanup.model import Item, Kept, Plan, Risk
-from monitor.cleanup.plan.image_protection import Surroundings, cover, last_use, names_of, surroundings
-from monitor.cleanup.plan.references import Needs
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, passed_over, refuse
-from monitor.cleanup.plan.watermarks import kubelet_high, marks_on, needed_bytes, out_of_step, yielded
-from monitor.cleanup.policy import KUBELET_HIGH, ImagePolicy
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, Risk
+from monitor.cleanup.plan.image_protection import ImageContext, image_context, image_protection, last_use, names_of
+from monitor.cleanup.plan.references import References
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
+from monitor.cleanup.plan.watermarks import below_kubelet, effective_marks, is_stale, kubelet_high_ratio, needed_bytes
+from monitor.cleanup.policy import KUBELET_HIGH_RATIO, ImagePolicy
 from monitor.detect.lib.storage import disk_of, used_share
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
@@ -23,56 +23,58 @@ from monitor.facts.workload import ContainerFact
 
 
 @dataclass(frozen=True)
-class _Here:
+class _RuntimePlanning:
     """One runtime of the node that is planned for."""
 
-    subject: Subject
+    subject: PlanSubject
     policy: ImagePolicy
     cache: ImageCacheFact
-    around: Surroundings
+    around: ImageContext
 
 
 def plan_images(
     policy: ImagePolicy,
     snapshot: NodeSnapshot,
-    needs: Needs,
+    needs: References,
     now: float,
     refused: frozenset[str] = frozenset(),
-) -> Plan:
+) -> CleanupPlan:
     """Given a policy, what a node's agent says, and what the cluster needs there, return what would be removed.
 
     `refused` are the ids of items that the agent refused lately.
     """
-    warnings = image_warnings(policy, kubelet_high(snapshot, runtime_disk(snapshot)))
+    warnings = image_warnings(policy, kubelet_high_ratio(snapshot, runtime_disk(snapshot)))
     return msgspec.structs.replace(_plan(policy, snapshot, needs, now, refused), warnings=warnings)
 
 
-def _plan(policy: ImagePolicy, snapshot: NodeSnapshot, needs: Needs, now: float, refused: frozenset[str]) -> Plan:
-    subject = Subject(policy, now, snapshot.node)
+def _plan(
+    policy: ImagePolicy, snapshot: NodeSnapshot, needs: References, now: float, refused: frozenset[str]
+) -> CleanupPlan:
+    subject = PlanSubject(policy, now, snapshot.node)
     if needs.unknown:
         return refuse(subject, "needs-unknown", kinds=", ".join(needs.unknown))
-    if out_of_step(snapshot, now):
+    if is_stale(snapshot, now):
         return refuse(subject, "stale", node=snapshot.node, seconds=abs(now - snapshot.at))
     images, containers = snapshot.images, snapshot.containers
     if images is None or containers is None:
         return refuse(subject, "images-unknown", node=snapshot.node)
     disk = runtime_disk(snapshot)
-    low = marks_on(policy.when, snapshot, disk).low
+    low = effective_marks(policy.when, snapshot, disk).low
     needed = needed_bytes(disk, low)
     if low is not None and needed is None:
         return refuse(subject, "disk-unknown", node=snapshot.node)
-    subject = Subject(policy, now, snapshot.node, needed)
-    kept: list[Kept] = []
+    subject = PlanSubject(policy, now, snapshot.node, needed)
+    kept: list[KeptItem] = []
     here = [cache for cache in images if needed is None or _is_on(cache, disk, snapshot)]
     candidates = list(_candidates(subject, policy, snapshot, (here, containers, needs), kept))
     selection = Selection(policy.caps)
-    selection.add(passed_over(candidates, refused, kept), needed)
+    selection.add(skip_refused(candidates, refused, kept), needed)
     return make_plan(subject, selection, kept)
 
 
-def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[Text, ...]:
+def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH_RATIO) -> tuple[Text, ...]:
     """Given where a kubelet begins to remove images itself, return what is wrong with the policy's own mark."""
-    high = yielded(policy.when, kubelet).high
+    high = below_kubelet(policy.when, kubelet).high
     if high is None or high < kubelet:
         return ()
     return (Text(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet}),)
@@ -80,11 +82,11 @@ def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[
 
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
     """Return the disk that images are on: of several runtimes on several disks, the fullest."""
-    disks = [disk for cache in snapshot.images or () if (disk := _disk(cache, snapshot)) is not None]
+    disks = [disk for cache in snapshot.images or () if (disk := _cache_disk(cache, snapshot)) is not None]
     return max(disks, key=lambda disk: used_share(disk) or 0.0, default=None)
 
 
-def _disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
+def _cache_disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
     """Return the disk of a runtime's root. Where only one disk serves runtimes, links do not matter."""
     serving = [disk for disk in snapshot.disk or () if "runtime" in disk.roles]
     if len(serving) == 1 or cache.root is None:
@@ -93,33 +95,35 @@ def _disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
 
 
 def _is_on(cache: ImageCacheFact, disk: DiskFact | None, snapshot: NodeSnapshot) -> bool:
-    own = _disk(cache, snapshot)
+    own = _cache_disk(cache, snapshot)
     return own is not None and disk is not None and own.mount == disk.mount
 
 
 def _candidates(
-    subject: Subject,
+    subject: PlanSubject,
     policy: ImagePolicy,
     snapshot: NodeSnapshot,
-    known: tuple[Sequence[ImageCacheFact], Sequence[ContainerFact], Needs],
-    kept: list[Kept],
+    known: tuple[Sequence[ImageCacheFact], Sequence[ContainerFact], References],
+    kept: list[KeptItem],
 ) -> Iterator[Candidate]:
     """Yield what may go, in the order in which it would. What is protected is added to `kept`."""
     caches, containers, needs = known
     runtimes = {cache.runtime for cache in caches}
     usages = [usage for usage in snapshot.runtime_usage or () if usage.runtime in runtimes]
     yield from _build_caches(subject, policy, usages)
-    chosen: list[tuple[_Here, ImageFact]] = []
+    chosen: list[tuple[_RuntimePlanning, ImageFact]] = []
     for cache in caches:
-        here = _Here(subject, policy, cache, surroundings(policy, needs, containers, cache.runtime, subject.now))
+        here = _RuntimePlanning(
+            subject, policy, cache, image_context(policy, needs, containers, cache.runtime, subject.now)
+        )
         chosen += [(here, image) for image in _unprotected(here, kept)]
     chosen.sort(key=lambda each: (bool(each[1].names), last_use(each[1]), each[1].id))
-    freed = {cache.runtime: Freed(cache) for cache in caches}
+    freed = {cache.runtime: FreedLayers(cache) for cache in caches}
     for here, image in chosen:
         yield Candidate(_item(here, image), image.size_bytes, partial(freed[here.cache.runtime].remove, image))
 
 
-def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[RuntimeUsageFact]) -> Iterator[Candidate]:
+def _build_caches(subject: PlanSubject, policy: ImagePolicy, usages: Iterable[RuntimeUsageFact]) -> Iterator[Candidate]:
     """Yield what builds left behind. How much of it is old enough only the engine knows."""
     for usage in usages:
         size = usage.build_cache_reclaimable_bytes
@@ -137,28 +141,28 @@ def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[Runtim
         yield Candidate(item, size)
 
 
-def _unprotected(here: _Here, kept: list[Kept]) -> Iterator[ImageFact]:
+def _unprotected(here: _RuntimePlanning, kept: list[KeptItem]) -> Iterator[ImageFact]:
     for image in here.cache.images:
-        covered = cover(image, here.around)
+        covered = image_protection(image, here.around)
         if covered is None:
             yield image
             continue
-        kept.append(covered.kept(name_of(image), here.subject.node, image.size_bytes))
+        kept.append(covered.kept(display_name(image), here.subject.node, image.size_bytes))
 
 
-def name_of(image: ImageFact) -> str:
+def display_name(image: ImageFact) -> str:
     """Return what people call an image."""
     return min(image.names, default=image.id.removeprefix("sha256:")[:12])
 
 
-def _item(here: _Here, image: ImageFact) -> Item:
+def _item(here: _RuntimePlanning, image: ImageFact) -> Item:
     policy, subject = here.policy, here.subject
     used = image.last_used_at
     values: dict[str, Value] = {"bytes": image.size_bytes or 0, "seconds": max(0.0, subject.now - last_use(image))}
     why = "dangling" if not image.names else "unused" if used is not None else "never-used"
     return Item(
         id=f"image/{subject.node}/{here.cache.runtime}/{image.id}",
-        name=name_of(image),
+        name=display_name(image),
         why=Text(key=f"cleanup.why.{why}", values=values),
         risk=Risk.LOW,
         node=subject.node,
@@ -177,7 +181,7 @@ def _item(here: _Here, image: ImageFact) -> Item:
     )
 
 
-class Freed:
+class FreedLayers:
     """What is sure to be free after some images are gone, layers that they share counted once.
 
     A layer goes with the last image that has it. So at least this much is free: what only the removed ones had, each

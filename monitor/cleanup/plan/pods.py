@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from monitor.cleanup.model import Item, Kept, Plan, PodWrite, Risk
-from monitor.cleanup.plan.exempt import exempted
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite, Risk
+from monitor.cleanup.plan.exempt import exemption
 from monitor.cleanup.plan.image_protection import STOPPED
 from monitor.cleanup.plan.references import FINISHED
-from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Protection, Selection, make_plan
 from monitor.cleanup.policy import PodPolicy
 from monitor.cluster.owners import nobody_known, workload_of
 from monitor.facts.agents import AgentFact
@@ -22,14 +22,14 @@ from monitor.facts.text import Text, Value
 PROTECTIONS = (
     "exempt", "too-young", "newest", "job-active", "finalizer", "process-left", "agent-silent", "unknown",
 )  # fmt: skip
-FRESH = 60.0  # an agent that has not been heard for longer proves nothing
+FRESH_SECONDS = 60.0  # an agent that has not been heard for longer proves nothing
 # Their controllers replace a pod that failed at once: it stands for nothing that goes on.
-_REPLACED = ("ReplicaSet", "StatefulSet", "ReplicationController")
-_NOBODY = Identity()
+_REPLACING_OWNERS = ("ReplicaSet", "StatefulSet", "ReplicationController")
+_UNKNOWN_IDENTITY = Identity()
 
 
 @dataclass(frozen=True)
-class Grounds:
+class PodContext:
     """What pods are judged by. `confirmed` are the uids of stuck pods of which an admin says that nothing is left."""
 
     policy: PodPolicy
@@ -40,16 +40,16 @@ class Grounds:
 
     def user(self, pod: PodFact) -> str | None:
         """Return whose a pod is."""
-        return self.identities.get(pod.uid, _NOBODY).user
+        return self.identities.get(pod.uid, _UNKNOWN_IDENTITY).user
 
 
-def plan_pods(pods: Iterable[PodFact], grounds: Grounds) -> Plan:
+def plan_pods(pods: Iterable[PodFact], grounds: PodContext) -> CleanupPlan:
     """Given all pods and what is known of the nodes, return which would be deleted, the oldest first."""
-    policy, everyone, kept = grounds.policy, tuple(pods), list[Kept]()
+    policy, everyone, kept = grounds.policy, tuple(pods), list[KeptItem]()
     candidates = [*_stuck(everyone, grounds, kept), *_finished(everyone, grounds, kept)]
     selection = Selection(policy.caps)
     selection.add((Candidate(item) for item in candidates), None)
-    return make_plan(Subject(policy, grounds.now), selection, kept)
+    return make_plan(PlanSubject(policy, grounds.now), selection, kept)
 
 
 def ended_at(pod: PodFact) -> float | None:
@@ -59,7 +59,7 @@ def ended_at(pod: PodFact) -> float | None:
     return max(ends, default=None)
 
 
-def _finished(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> Iterator[Item]:
+def _finished(pods: tuple[PodFact, ...], grounds: PodContext, kept: list[KeptItem]) -> Iterator[Item]:
     policy = grounds.policy
     if policy.finished_after is None:
         return
@@ -67,11 +67,11 @@ def _finished(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> 
     found = [pod for pod in pods if pod.phase in FINISHED and pod.deletion_at is None]
     for pod in sorted(found, key=lambda pod: (ended_at(pod) or 0.0, pod.uid)):
         covered = (
-            exempted(pod, grounds.user(pod), policy.exempt)
-            or (Cover("finalizer", pod.finalizers[0]) if pod.finalizers else None)
+            exemption(pod, grounds.user(pod), policy.exempt)
+            or (Protection("finalizer", pod.finalizers[0]) if pod.finalizers else None)
             or _age(pod, policy.finished_after, grounds.now)
-            or (Cover("job-active", _job(pod)[2]) if _job(pod) in active else None)
-            or (Cover("newest") if pod.uid in newest else None)
+            or (Protection("job-active", _job(pod)[2]) if _job(pod) in active else None)
+            or (Protection("newest") if pod.uid in newest else None)
         )
         if covered is not None:
             kept.append(covered.kept(f"{pod.namespace}/{pod.name}", pod.node))
@@ -81,11 +81,11 @@ def _finished(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> 
         yield _item(pod, "delete", why, Risk.MEDIUM, grounds)
 
 
-def _age(pod: PodFact, after: float, now: float) -> Cover | None:
+def _age(pod: PodFact, after: float, now: float) -> Protection | None:
     ended = ended_at(pod)
     if ended is None:
-        return Cover("unknown")
-    return Cover("too-young") if now - ended < after else None
+        return Protection("unknown")
+    return Protection("too-young") if now - ended < after else None
 
 
 def _job(pod: PodFact) -> tuple[str, str, str]:
@@ -97,7 +97,7 @@ def _job(pod: PodFact) -> tuple[str, str, str]:
 def _active_jobs(pods: Iterable[PodFact]) -> set[tuple[str, str, str]]:
     """Return the jobs that still have pods to come or to end: their books may need the ones that are done."""
     running = [pod for pod in pods if pod.phase not in FINISHED]
-    return {_job(pod) for pod in running if pod.owner is not None and pod.owner.kind not in _REPLACED}
+    return {_job(pod) for pod in running if pod.owner is not None and pod.owner.kind not in _REPLACING_OWNERS}
 
 
 def _newest(pods: Iterable[PodFact], count: int) -> set[str]:
@@ -113,7 +113,7 @@ def _newest(pods: Iterable[PodFact], count: int) -> set[str]:
     return found
 
 
-def _stuck(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> Iterator[Item]:
+def _stuck(pods: tuple[PodFact, ...], grounds: PodContext, kept: list[KeptItem]) -> Iterator[Item]:
     """Yield what may be forced: nothing of it is left on its node, and the node proves it."""
     after = grounds.policy.stuck_after
     if after is None:
@@ -121,9 +121,9 @@ def _stuck(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> Ite
     stuck = [pod for pod in pods if pod.deletion_at is not None and grounds.now - pod.deletion_at >= after]
     for pod in sorted(stuck, key=lambda pod: (pod.deletion_at or 0.0, pod.uid)):
         covered = (
-            exempted(pod, grounds.user(pod), grounds.policy.exempt)
-            or (Cover("finalizer", pod.finalizers[0]) if pod.finalizers else None)
-            or (None if pod.uid in grounds.confirmed else _left(pod, grounds))
+            exemption(pod, grounds.user(pod), grounds.policy.exempt)
+            or (Protection("finalizer", pod.finalizers[0]) if pod.finalizers else None)
+            or (None if pod.uid in grounds.confirmed else _remains(pod, grounds))
         )
         if covered is not None:
             kept.append(covered.kept(f"{pod.namespace}/{pod.name}", pod.node))
@@ -133,25 +133,25 @@ def _stuck(pods: tuple[PodFact, ...], grounds: Grounds, kept: list[Kept]) -> Ite
         yield _item(pod, "force", Text(key=key, values=values), Risk.HIGH, grounds)
 
 
-def _left(pod: PodFact, grounds: Grounds) -> Cover | None:
+def _remains(pod: PodFact, grounds: PodContext) -> Protection | None:
     """Return what may be left of a pod on its node; None only if its agent proves that nothing is."""
     agent = grounds.agents.get(pod.node or "")
     snapshot = agent.snapshot if agent else None
-    if agent is None or snapshot is None or not _speaks(agent, snapshot, grounds.now):
-        return Cover("agent-silent", pod.node)
+    if agent is None or snapshot is None or not _is_fresh(agent, snapshot, grounds.now):
+        return Protection("agent-silent", pod.node)
     if snapshot.containers is None or not _processes_known(snapshot):
-        return Cover("unknown", pod.node)
+        return Protection("unknown", pod.node)
     alive = [each for each in snapshot.containers if each.pod_uid == pod.uid and each.state != STOPPED]
     if alive:
-        return Cover("process-left", alive[0].name or alive[0].id[:12])
+        return Protection("process-left", alive[0].name or alive[0].id[:12])
     process = next((each for each in snapshot.gpu_processes or () if each.pod_uid == pod.uid), None)
-    return Cover("process-left", f"pid {process.pid}") if process is not None else None
+    return Protection("process-left", f"pid {process.pid}") if process is not None else None
 
 
-def _speaks(agent: AgentFact, snapshot: NodeSnapshot, now: float) -> bool:
+def _is_fresh(agent: AgentFact, snapshot: NodeSnapshot, now: float) -> bool:
     """Return whether an agent's word is of now: heard lately, and not an old snapshot that it gave out again."""
     received = agent.received_at
-    fresh = received is not None and now - received <= FRESH and abs(received - snapshot.at) <= FRESH
+    fresh = received is not None and now - received <= FRESH_SECONDS and abs(received - snapshot.at) <= FRESH_SECONDS
     return fresh and agent.silent_since is None
 
 
@@ -161,7 +161,7 @@ def _processes_known(snapshot: NodeSnapshot) -> bool:
     return snapshot.gpu_processes is not None or absent
 
 
-def _item(pod: PodFact, how: str, why: Text, risk: Risk, grounds: Grounds) -> Item:
+def _item(pod: PodFact, how: str, why: Text, risk: Risk, grounds: PodContext) -> Item:
     return Item(
         id=f"pod/{pod.uid}",
         name=f"{pod.namespace}/{pod.name}",

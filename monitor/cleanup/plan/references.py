@@ -28,7 +28,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Needs:
+class References:
     """The images that one node has to keep: each name, and by whom it is needed.
 
     `unknown` are the kinds of object that could not be listed: as long as there is one, nobody knows.
@@ -56,7 +56,9 @@ class VolumeUse:
     server: str | None = None
 
 
-def needs_of(node: str, pods: Iterable[PodFact], templates: Iterable[Template], unknown: tuple[str, ...] = ()) -> Needs:
+def image_references(
+    node: str, pods: Iterable[PodFact], templates: Iterable[Template], unknown: tuple[str, ...] = ()
+) -> References:
     """Given a node, all pods and all templates, return the images that the node has to keep.
 
     A pod that waits for a node may come to this one; a template's pods as well.
@@ -64,12 +66,12 @@ def needs_of(node: str, pods: Iterable[PodFact], templates: Iterable[Template], 
     names: dict[str, str] = {}
     for template in templates:
         for image in template.images:
-            names |= dict.fromkeys(forms(image), template.text)
+            names |= dict.fromkeys(name_forms(image), template.text)
     for pod in pods:
         if pod.phase not in FINISHED and pod.node in (None, node):
             for image in _images(pod):
-                names |= dict.fromkeys(forms(image), f"Pod {pod.namespace}/{pod.name}")
-    return Needs(names, unknown)
+                names |= dict.fromkeys(name_forms(image), f"Pod {pod.namespace}/{pod.name}")
+    return References(names, unknown)
 
 
 def _images(pod: PodFact) -> Iterator[str]:
@@ -82,7 +84,7 @@ def _images(pod: PodFact) -> Iterator[str]:
             yield status.image_id
 
 
-def forms(name: str) -> frozenset[str]:
+def name_forms(name: str) -> frozenset[str]:
     """Given a name, a digest or an id of an image, return all forms by which it may be met.
 
     `nginx` is `docker.io/library/nginx:latest`. What is named by digest is the same under every name.

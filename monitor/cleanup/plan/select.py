@@ -13,23 +13,23 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.cleanup.model import Item, Kept, Plan
-from monitor.cleanup.policy import Caps, Policy
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem
+from monitor.cleanup.policy import Caps, CleanupPolicy
 from monitor.facts.text import Text
 
-KEPT_SHOWN = 200
+MAX_KEPT_ITEMS = 200
 
 
 @dataclass(frozen=True)
-class Cover:
+class Protection:
     """A protection, as a word, and by what it is known."""
 
     protection: str
     detail: str | None = None
 
-    def kept(self, name: str, node: str | None, size: int | None = None) -> Kept:
+    def kept(self, name: str, node: str | None, size: int | None = None) -> KeptItem:
         """Return that a thing of this name is kept because of it."""
-        return Kept(name=name, protection=self.protection, detail=self.detail, node=node, bytes=size)
+        return KeptItem(name=name, protection=self.protection, detail=self.detail, node=node, bytes=size)
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Subject:
+class PlanSubject:
     """What a plan is about."""
 
-    policy: Policy
+    policy: CleanupPolicy
     now: float
     node: str | None = None
     needed_bytes: int | None = None
@@ -94,7 +94,7 @@ class Selection:
         return candidate.at_most is not None and self._at_most + candidate.at_most <= self.caps.bytes
 
 
-def passed_over(candidates: Iterable[Candidate], refused: frozenset[str], kept: list[Kept]) -> Iterator[Candidate]:
+def skip_refused(candidates: Iterable[Candidate], refused: frozenset[str], kept: list[KeptItem]) -> Iterator[Candidate]:
     """Given ids that were refused lately where they live, yield the other candidates; those refused are kept.
 
     Without this, the oldest image, refused each time, would be the only one that each plan has.
@@ -102,32 +102,32 @@ def passed_over(candidates: Iterable[Candidate], refused: frozenset[str], kept: 
     for candidate in candidates:
         item = candidate.item
         if item.id in refused:
-            kept.append(Kept(name=item.name, protection="refused-lately", node=item.node, bytes=candidate.at_most))
+            kept.append(KeptItem(name=item.name, protection="refused-lately", node=item.node, bytes=candidate.at_most))
         else:
             yield candidate
 
 
-def make_plan(subject: Subject, selection: Selection, kept: Iterable[Kept]) -> Plan:
+def make_plan(subject: PlanSubject, selection: Selection, kept: Iterable[KeptItem]) -> CleanupPlan:
     """Return the plan. Of what is kept, the largest are shown and all are counted."""
     everything = sorted(kept, key=lambda each: (-(each.bytes or 0), each.name))
     return msgspec.structs.replace(
         _empty(subject),
         items=tuple(selection.items),
-        kept=tuple(everything[:KEPT_SHOWN]),
+        kept=tuple(everything[:MAX_KEPT_ITEMS]),
         kept_counts=dict(sorted(Counter(each.protection for each in everything).items())),
         needed_bytes=subject.needed_bytes,
         capped_by=selection.capped_by,
     )
 
 
-def refuse(subject: Subject, why: str, **values: str | int | float) -> Plan:
+def refuse(subject: PlanSubject, why: str, **values: str | int | float) -> CleanupPlan:
     """Return that there is no plan, and why: what is not known is never taken for permission."""
     return msgspec.structs.replace(_empty(subject), refused=Text(key=f"cleanup.refused.{why}", values=values))
 
 
-def _empty(subject: Subject) -> Plan:
+def _empty(subject: PlanSubject) -> CleanupPlan:
     policy = subject.policy
     mark = hashlib.sha256(f"{policy.name} {subject.node} {subject.now!r}".encode()).hexdigest()[:12]
-    return Plan(
+    return CleanupPlan(
         id=f"plan-{mark}", policy=policy.name, kind=policy.kind, mode=policy.mode, at=subject.now, node=subject.node
     )

@@ -17,11 +17,11 @@ from monitor.cleanup.plan.references import Template, VolumeUse
 from monitor.facts.kube import PodFact, PodVolumeFact
 from monitor.kube.decode.volume import volumes as volume_facts
 
-Claims = dict[tuple[str, str], tuple[VolumeUse, ...]]
+ClaimDirectories = dict[tuple[str, str], tuple[VolumeUse, ...]]
 
 
 @dataclass(frozen=True)
-class Kind:
+class TemplateKind:
     """A kind of object that pods are made from. `versions` are those that are known, best first."""
 
     kind: str
@@ -37,38 +37,38 @@ class Kind:
 
 
 KINDS = (
-    Kind("Deployment", "deployments", "apps", optional=False),
-    Kind("StatefulSet", "statefulsets", "apps", optional=False),
-    Kind("DaemonSet", "daemonsets", "apps", optional=False),
-    Kind("ReplicaSet", "replicasets", "apps", optional=False),
-    Kind("Job", "jobs", "batch", optional=False),
-    Kind("CronJob", "cronjobs", "batch", ("v1", "v1beta1"), optional=False),
-    Kind("Job (Volcano)", "jobs", "batch.volcano.sh", ("v1alpha1",)),
-    Kind("CronJob (Volcano)", "cronjobs", "batch.volcano.sh", ("v1alpha1",)),
-    Kind("JobTemplate (Volcano)", "jobtemplates", "flow.volcano.sh", ("v1alpha1",)),
-    Kind("PyTorchJob", "pytorchjobs", "kubeflow.org"),
-    Kind("TFJob", "tfjobs", "kubeflow.org"),
-    Kind("MPIJob", "mpijobs", "kubeflow.org", ("v2beta1", "v1")),
-    Kind("XGBoostJob", "xgboostjobs", "kubeflow.org"),
-    Kind("PaddleJob", "paddlejobs", "kubeflow.org"),
-    Kind("JAXJob", "jaxjobs", "kubeflow.org"),
-    Kind("Notebook", "notebooks", "kubeflow.org", ("v1", "v1beta1")),
-    Kind("TrainJob", "trainjobs", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("ClusterTrainingRuntime", "clustertrainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("TrainingRuntime", "trainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("JobSet", "jobsets", "jobset.x-k8s.io", ("v1alpha2",)),
-    Kind("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io"),
-    Kind("RayCluster", "rayclusters", "ray.io", ("v1", "v1alpha1")),
-    Kind("RayJob", "rayjobs", "ray.io", ("v1", "v1alpha1")),
-    Kind("RayService", "rayservices", "ray.io", ("v1", "v1alpha1")),
-    Kind("InferenceService", "inferenceservices", "serving.kserve.io", ("v1beta1",)),
-    Kind("ServingRuntime", "servingruntimes", "serving.kserve.io", ("v1alpha1",)),
-    Kind("ClusterServingRuntime", "clusterservingruntimes", "serving.kserve.io", ("v1alpha1",)),
-    Kind("Service (Knative)", "services", "serving.knative.dev"),
-    Kind("Workflow", "workflows", "argoproj.io", ("v1alpha1",)),
-    Kind("CronWorkflow", "cronworkflows", "argoproj.io", ("v1alpha1",)),
-    Kind("WorkflowTemplate", "workflowtemplates", "argoproj.io", ("v1alpha1",)),
-    Kind("Rollout", "rollouts", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("Deployment", "deployments", "apps", optional=False),
+    TemplateKind("StatefulSet", "statefulsets", "apps", optional=False),
+    TemplateKind("DaemonSet", "daemonsets", "apps", optional=False),
+    TemplateKind("ReplicaSet", "replicasets", "apps", optional=False),
+    TemplateKind("Job", "jobs", "batch", optional=False),
+    TemplateKind("CronJob", "cronjobs", "batch", ("v1", "v1beta1"), optional=False),
+    TemplateKind("Job (Volcano)", "jobs", "batch.volcano.sh", ("v1alpha1",)),
+    TemplateKind("CronJob (Volcano)", "cronjobs", "batch.volcano.sh", ("v1alpha1",)),
+    TemplateKind("JobTemplate (Volcano)", "jobtemplates", "flow.volcano.sh", ("v1alpha1",)),
+    TemplateKind("PyTorchJob", "pytorchjobs", "kubeflow.org"),
+    TemplateKind("TFJob", "tfjobs", "kubeflow.org"),
+    TemplateKind("MPIJob", "mpijobs", "kubeflow.org", ("v2beta1", "v1")),
+    TemplateKind("XGBoostJob", "xgboostjobs", "kubeflow.org"),
+    TemplateKind("PaddleJob", "paddlejobs", "kubeflow.org"),
+    TemplateKind("JAXJob", "jaxjobs", "kubeflow.org"),
+    TemplateKind("Notebook", "notebooks", "kubeflow.org", ("v1", "v1beta1")),
+    TemplateKind("TrainJob", "trainjobs", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("ClusterTrainingRuntime", "clustertrainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("TrainingRuntime", "trainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("JobSet", "jobsets", "jobset.x-k8s.io", ("v1alpha2",)),
+    TemplateKind("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io"),
+    TemplateKind("RayCluster", "rayclusters", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("RayJob", "rayjobs", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("RayService", "rayservices", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("InferenceService", "inferenceservices", "serving.kserve.io", ("v1beta1",)),
+    TemplateKind("ServingRuntime", "servingruntimes", "serving.kserve.io", ("v1alpha1",)),
+    TemplateKind("ClusterServingRuntime", "clusterservingruntimes", "serving.kserve.io", ("v1alpha1",)),
+    TemplateKind("Service (Knative)", "services", "serving.knative.dev"),
+    TemplateKind("Workflow", "workflows", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("CronWorkflow", "cronworkflows", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("WorkflowTemplate", "workflowtemplates", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("Rollout", "rollouts", "argoproj.io", ("v1alpha1",)),
 )
 
 
@@ -134,13 +134,13 @@ def with_claims(pod: PodFact) -> PodFact:
     return msgspec.structs.replace(pod, volumes=named)
 
 
-def claims_of(claims: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]) -> Claims:
+def claims_of(claims: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]) -> ClaimDirectories:
     """Given PersistentVolumeClaims and PersistentVolumes, return to which directories each claim leads.
 
     `data-db-0` is also found as `data-db-*`, which is how a StatefulSet names all of its own.
     """
-    places = {_name(volume): place for volume in volumes if (place := _place(volume.get("spec") or {})) is not None}
-    found: Claims = {}
+    places = {_name(volume): place for volume in volumes if (place := _directory(volume.get("spec") or {})) is not None}
+    found: ClaimDirectories = {}
     for claim in claims:
         place = places.get(str((claim.get("spec") or {}).get("volumeName") or ""))
         if place is None:
@@ -155,7 +155,7 @@ def _name(raw: Mapping[str, Any]) -> str:
     return str((raw.get("metadata") or {}).get("name") or "")
 
 
-def _place(spec: Mapping[str, Any]) -> VolumeUse | None:
+def _directory(spec: Mapping[str, Any]) -> VolumeUse | None:
     """Given a PersistentVolume, return the directory that it is; None if it is none that a node could share."""
     for kind in ("hostPath", "local"):
         if path := (spec.get(kind) or {}).get("path"):

@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.executor import Reach, RealHands, kept_names
-from monitor.cleanup.execute.run_plan import Done, StoppedError
-from monitor.cleanup.journal import Entry, ItemState, Journal
+from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor, names_to_keep
+from monitor.cleanup.execute.run_plan import ItemOutcome, ShutdownError
+from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry
 from monitor.cleanup.model import PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import Needs, forms
+from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
 from monitor.kube.pod_writes import PodState, WriteState, Written
 from tests.cleanup.support import NOW, item, run
@@ -70,36 +70,38 @@ class Pods:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(str(tmp_path / "cleanup.db"))
+def journal(tmp_path: Path) -> Iterator[CleanupJournal]:
+    journal = CleanupJournal(str(tmp_path / "cleanup.db"))
     yield journal
     journal.close()
 
 
 def hands(
-    journal: Journal, agent: Agent | None = None, stopping: threading.Event | None = None, **reach: Any
-) -> RealHands:
+    journal: CleanupJournal, agent: Agent | None = None, stopping: threading.Event | None = None, **reach: Any
+) -> RemoteItemExecutor:
     given: dict[str, Any] = {
         "target": lambda _: "127.0.0.1:1",
-        "needs": lambda _: Needs({}),
+        "needs": lambda _: References({}),
         "recheck": lambda *_: None,
     }
-    return RealHands(agent or Agent(), Reach(**(given | reach)), journal, stopping or threading.Event(), lambda: NOW)
+    return RemoteItemExecutor(
+        agent or Agent(), ExecutorDeps(**(given | reach)), journal, stopping or threading.Event(), lambda: NOW
+    )
 
 
-def test_what_an_agent_is_told_of_an_image(journal: Journal) -> None:
+def test_what_an_agent_is_told_of_an_image(journal: CleanupJournal) -> None:
     agent = Agent(None, fact(outcome="removed", freed_bytes=7))
-    needed = forms("lab/i1:2") | forms("other/x:1") | forms(f"other/y@sha256:{A}") | forms(B)
-    done = hands(journal, agent, needs=lambda node: Needs(dict.fromkeys(needed, f"Pod on {node}"))).do(
+    needed = name_forms("lab/i1:2") | name_forms("other/x:1") | name_forms(f"other/y@sha256:{A}") | name_forms(B)
+    done = hands(journal, agent, needs=lambda node: References(dict.fromkeys(needed, f"Pod on {node}"))).do(
         run(), item(1), "act-1"
     )
-    assert done == Done(ItemState.DONE, "removed", None, 7)
+    assert done == ItemOutcome(ItemState.DONE, "removed", None, 7)
     (request,) = agent.requests
     assert isinstance(request.action, RemoveImage)
     assert set(request.action.keep_names) == {"docker.io/lab/i1:2", f"sha256:{A}", f"sha256:{B}"}
     assert (request.id, request.plan, request.policy) == ("act-1", "run-1", "p")
     assert 0 < request.expires_at - request.issued_at <= 300
-    assert kept_names(Needs({}), frozenset()) == ()
+    assert names_to_keep(References({}), frozenset()) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,25 +109,27 @@ def test_what_an_agent_is_told_of_an_image(journal: Journal) -> None:
     [
         (
             "a pod names it now",
-            {"needs": lambda _: Needs(dict.fromkeys(forms("lab/i1:1"), "Pod t/p"))},
-            Done(ItemState.REFUSED, "needed", "Pod t/p"),
+            {"needs": lambda _: References(dict.fromkeys(name_forms("lab/i1:1"), "Pod t/p"))},
+            ItemOutcome(ItemState.REFUSED, "needed", "Pod t/p"),
         ),
         (
             "nobody knows what is needed",
-            {"needs": lambda _: Needs({}, ("jobs.batch",))},
-            Done(ItemState.REFUSED, "unknown", "the cluster could not be asked for jobs.batch"),
+            {"needs": lambda _: References({}, ("jobs.batch",))},
+            ItemOutcome(ItemState.REFUSED, "unknown", "the cluster could not be asked for jobs.batch"),
         ),
-        ("it does not hold any more", {"recheck": lambda *_: "busy"}, Done(ItemState.REFUSED, "busy")),
-        ("no agent", {"target": lambda _: None}, Done(ItemState.FAILED, "no-agent", "no agent of n1 is known")),
+        ("it does not hold any more", {"recheck": lambda *_: "busy"}, ItemOutcome(ItemState.REFUSED, "busy")),
+        ("no agent", {"target": lambda _: None}, ItemOutcome(ItemState.FAILED, "no-agent", "no agent of n1 is known")),
     ],
 )
-def test_an_agent_is_not_even_asked(journal: Journal, name: str, reach: dict[str, Any], done: Done) -> None:
+def test_an_agent_is_not_even_asked(
+    journal: CleanupJournal, name: str, reach: dict[str, Any], done: ItemOutcome
+) -> None:
     agent = Agent()
     assert hands(journal, agent, **reach).do(run(), item(1), "act-1") == done
     assert agent.requests == []
 
 
-def test_one_that_is_too_busy_is_asked_again_under_the_same_id(journal: Journal) -> None:
+def test_one_that_is_too_busy_is_asked_again_under_the_same_id(journal: CleanupJournal) -> None:
     busy = AgentRefusesError("too-many", "wait", 0.01)
     agent = Agent(busy, busy, None, fact(outcome="removed"))
     assert hands(journal, agent).do(run(), item(1), "act-1").word == "removed"
@@ -134,42 +138,42 @@ def test_one_that_is_too_busy_is_asked_again_under_the_same_id(journal: Journal)
     assert hands(journal, agent).do(run(), item(1), "act-1").state is ItemState.LATER
 
 
-def test_what_was_lost_on_the_way_is_asked_for_and_never_sent_again(journal: Journal) -> None:
+def test_what_was_lost_on_the_way_is_asked_for_and_never_sent_again(journal: CleanupJournal) -> None:
     agent = Agent(AgentSilentError("broke off"), fact(outcome="removed"))
     assert hands(journal, agent).do(run(), item(1), "act-1").word == "removed"
     assert (len(agent.requests), agent.asked) == (1, ["act-1"])
     agent = Agent(AgentSilentError("broke off"), AgentSilentError("gone"))
-    assert hands(journal, agent).do(run(), item(1), "act-1") == Done(ItemState.FAILED, "lost", "gone")
+    assert hands(journal, agent).do(run(), item(1), "act-1") == ItemOutcome(ItemState.FAILED, "lost", "gone")
     assert len(agent.requests) == 1
 
 
 @pytest.mark.parametrize("word", ["token", "disabled", "replayed", "expired", "malformed"])
-def test_a_refusal_is_a_failure(journal: Journal, word: str) -> None:
+def test_a_refusal_is_a_failure(journal: CleanupJournal, word: str) -> None:
     agent = Agent(AgentRefusesError(word, "no"))
-    assert hands(journal, agent).do(run(), item(1), "act-1") == Done(ItemState.FAILED, word, "no")
+    assert hands(journal, agent).do(run(), item(1), "act-1") == ItemOutcome(ItemState.FAILED, word, "no")
 
 
-def test_a_pod_that_is_starting_is_no_lasting_refusal(journal: Journal) -> None:
+def test_a_pod_that_is_starting_is_no_lasting_refusal(journal: CleanupJournal) -> None:
     agent = Agent(None, fact("refused", outcome="starting", message="pod lab/a is starting"))
     done = hands(journal, agent).do(run(), item(1), "act-1")
-    assert done == Done(ItemState.LATER, "starting", "pod lab/a is starting")
+    assert done == ItemOutcome(ItemState.LATER, "starting", "pod lab/a is starting")
     agent = Agent(None, fact("refused", outcome="in-use"))
     assert hands(journal, agent).do(run(), item(1), "act-1").state is ItemState.REFUSED
 
 
-def test_stopped_while_waiting_nothing_is_said_of_it(journal: Journal) -> None:
+def test_stopped_while_waiting_nothing_is_said_of_it(journal: CleanupJournal) -> None:
     stopping = threading.Event()
     stopping.set()
     agent = Agent(None, AgentSilentError("the daemon is being stopped"))
-    with pytest.raises(StoppedError):
+    with pytest.raises(ShutdownError):
         hands(journal, agent, stopping).do(run(), item(1), "act-1")
 
 
-def test_whatever_breaks_is_what_became_of_it(journal: Journal) -> None:
+def test_whatever_breaks_is_what_became_of_it(journal: CleanupJournal) -> None:
     def broken(*_: Any) -> str | None:
         raise RuntimeError("odd")
 
-    assert hands(journal, recheck=broken).do(run(), item(1), "act-1") == Done(
+    assert hands(journal, recheck=broken).do(run(), item(1), "act-1") == ItemOutcome(
         ItemState.FAILED, "failed", "RuntimeError: odd"
     )
 
@@ -179,9 +183,9 @@ def pod(how: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["evict", "delete", "force"])
-def test_pods(journal: Journal, how: str) -> None:
+def test_pods(journal: CleanupJournal, how: str) -> None:
     pods = Pods(Written(WriteState.LATER, "budget", "no"))
-    assert hands(journal, pods=pods).do(run(), pod(how), "act-1") == Done(ItemState.LATER, "budget", "no")
+    assert hands(journal, pods=pods).do(run(), pod(how), "act-1") == ItemOutcome(ItemState.LATER, "budget", "no")
     assert pods.calls == [(how, "t", "p", "u1")]
     assert journal.tried() == ({pod(how).id: NOW} if how == "evict" else {})  # from then on deleting may be due
     assert hands(journal).do(run(), pod(how), "act-1").word == "failed"
@@ -198,15 +202,17 @@ def test_pods(journal: Journal, how: str) -> None:
     ],
 )
 def test_what_became_of_a_pod(
-    journal: Journal, name: str, how: str, state: PodState | None, became: tuple[ItemState, str]
+    journal: CleanupJournal, name: str, how: str, state: PodState | None, became: tuple[ItemState, str]
 ) -> None:
-    entry = Entry(item=pod(how), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
+    entry = JournalEntry(item=pod(how), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
     done = hands(journal, pods=Pods(state=state)).ask(entry)
     assert (done.state, done.word) == became
 
 
-def test_a_registry_that_is_not_there_any_more(journal: Journal) -> None:
+def test_a_registry_that_is_not_there_any_more(journal: CleanupJournal) -> None:
     act = RegistryWrite(registry="https://harbor.lab", what="gc", dry_run=False)
     assert hands(journal).do(run(), replace(item(1), act=act), "act-1").state is ItemState.FAILED
-    entry = Entry(item=replace(item(1), act=act), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
+    entry = JournalEntry(
+        item=replace(item(1), act=act), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW
+    )
     assert hands(journal).ask(entry).word == "lost"

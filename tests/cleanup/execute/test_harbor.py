@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from monitor.cleanup.execute import harbor as registry_harbor
-from monitor.cleanup.execute.harbor import Collection, Harbor, HarborError, Retention
-from monitor.cleanup.execute.registry_plan import tried
+from monitor.cleanup.execute.harbor import GcResult, Harbor, HarborError, RetentionResult
+from monitor.cleanup.execute.registry_plan import dry_run_items
 from monitor.cleanup.model import RegistryWrite
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.i18n import LANGUAGES, say
@@ -50,20 +50,20 @@ def test_which_projects_have_rules(server: FakeHarbor, password: str) -> None:
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_retention(server: FakeHarbor, password: str, dry_run: bool) -> None:
     found = client(server, password).retention("nlp", 1, dry_run=dry_run, limit=20)
-    assert found == Retention("nlp", 1, "Success", total=10, removed=3)
+    assert found == RetentionResult("nlp", 1, "Success", total=10, removed=3)
     assert server.writes == [("/retentions/1/executions", {"dry_run": dry_run})]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_garbage_collection_never_takes_what_has_no_tag(server: FakeHarbor, password: str, dry_run: bool) -> None:
     found = client(server, password).collection(dry_run=dry_run, limit=20)
-    assert found == Collection("Success", 5_000_000, 7)
+    assert found == GcResult("Success", 5_000_000, 7)
     assert server.writes[0][1]["parameters"] == {"dry_run": dry_run, "delete_untagged": False}
 
 
 def test_a_plan_is_made_by_dry_runs_alone(server: FakeHarbor, password: str) -> None:
     harbor = client(server, password)
-    items = tried(policy(server.url, password), harbor, 5.0)
+    items = dry_run_items(policy(server.url, password), harbor, 5.0)
     assert [(item.name, item.frees_bytes) for item in items] == [("nlp", None), (server.url, 5_000_000)]
     assert [item.act for item in items] == [
         RegistryWrite(registry=server.url, what="retention", dry_run=False, retention=1),
@@ -77,14 +77,14 @@ def test_a_plan_is_made_by_dry_runs_alone(server: FakeHarbor, password: str) -> 
 
 def test_an_old_harbor_does_not_tell_how_much(server: FakeHarbor, password: str) -> None:
     server.tells_bytes = False
-    items = tried(policy(server.url, password, retention=False), client(server, password), 5.0)
+    items = dry_run_items(policy(server.url, password, retention=False), client(server, password), 5.0)
     assert [(item.why.key, item.frees_bytes) for item in items] == [("cleanup.why.gc", None)]
     assert all(say(lang, item.why.key, item.why.values) for lang in LANGUAGES for item in items)
 
 
 def test_nothing_to_do(server: FakeHarbor, password: str) -> None:
     server.tags, server.garbage, server.blobs = {"base": (0, 4)}, 0, 0
-    assert tried(policy(server.url, password), client(server, password), 5.0) == ()
+    assert dry_run_items(policy(server.url, password), client(server, password), 5.0) == ()
 
 
 def test_what_was_done_is_found_again_by_when(server: FakeHarbor, password: str) -> None:
@@ -98,8 +98,8 @@ def test_what_was_done_is_found_again_by_when(server: FakeHarbor, password: str)
     assert harbor.retention_since("nlp", 1, began) is None
     harbor.collection(dry_run=False, limit=5)
     harbor.retention("nlp", 1, dry_run=False, limit=5)
-    assert harbor.collection_since(began) == Collection("Success", 5_000_000, 7)
-    assert harbor.retention_since("nlp", 1, began) == Retention("nlp", 1, "Success", 10, 3)
+    assert harbor.collection_since(began) == GcResult("Success", 5_000_000, 7)
+    assert harbor.retention_since("nlp", 1, began) == RetentionResult("nlp", 1, "Success", 10, 3)
     assert harbor.collection_since(time.time() + 60) is None
 
 
@@ -122,7 +122,7 @@ def test_what_goes_wrong_is_said_without_the_password(
     server.fails_as = "Error"
     with pytest.raises(HarborError, match="ended as Error"):
         client(server, password).retention("nlp", 1, dry_run=True, limit=5)
-    monkeypatch.setattr(registry_harbor, "FIRST_LOOK", 0.01)
+    monkeypatch.setattr(registry_harbor, "FIRST_POLL_SECONDS", 0.01)
     server.looks = 10_000
     with pytest.raises(HarborError, match="not over within"):
         client(server, password).retention("nlp", 1, dry_run=True, limit=0.1)

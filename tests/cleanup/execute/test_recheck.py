@@ -8,13 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.cleanup.execute.recheck import Recheck
-from monitor.cleanup.execute.references_reader import Volumes
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.model import Item, Kept, Plan, PodWrite
+from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite
 from monitor.cleanup.on_demand import release_policy
 from monitor.cleanup.plan.references import VolumeUse
-from monitor.cleanup.plan.select import Subject, refuse
-from monitor.cleanup.policy import DatasetPolicy, Exempt, GpuPolicy, ImagePolicy, Policy
+from monitor.cleanup.plan.select import PlanSubject, refuse
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, Exempt, GpuPolicy, ImagePolicy
 from monitor.facts.actions import KillProcess, TrashUnit
 from tests.cleanup.support import NOW, item, plan, run
 
@@ -25,16 +24,16 @@ DATA = DatasetPolicy(name="data", root="/mnt/share", node="n1")
 class Facts:
     """Stands for what is gathered: another plan each time it is asked."""
 
-    def __init__(self, now: Plan | None = None, volumes: Volumes | None = None) -> None:
-        self._plan, self._volumes = now, volumes or Volumes()
-        self.asked: list[Policy] = []
+    def __init__(self, now: CleanupPlan | None = None, volumes: VolumeList | None = None) -> None:
+        self._plan, self._volumes = now, volumes or VolumeList()
+        self.asked: list[CleanupPolicy] = []
 
-    def plan(self, policy: Policy, _node: str | None) -> Plan:
+    def plan(self, policy: CleanupPolicy, _node: str | None) -> CleanupPlan:
         self.asked.append(policy)
         assert self._plan is not None
         return self._plan
 
-    def volumes(self) -> Volumes:
+    def volumes(self) -> VolumeList:
         return self._volumes
 
     def agents(self) -> dict[str, Any]:
@@ -42,7 +41,7 @@ class Facts:
 
 
 def against(facts: Facts, one: Item, policy: str = "gpus") -> str | None:
-    policies: dict[str, Policy] = {"gpus": GPUS, "data": DATA, "images": ImagePolicy(name="images")}
+    policies: dict[str, CleanupPolicy] = {"gpus": GPUS, "data": DATA, "images": ImagePolicy(name="images")}
     check = Recheck(cast("Gatherer", facts), policies, release_policy(tuple(policies.values())))
     return check(run(policy=policy), one)
 
@@ -59,14 +58,14 @@ ANOTHER = replace(item(2), act=KillProcess(pid=5, started_at=2.0, gpu="GPU-1"))
     ("name", "now", "one", "word"),
     [
         ("it still holds", plan(pod()), pod(), None),
-        ("it works again", plan(kept=(Kept(name="t/p", protection="busy"),)), pod(), "busy"),
+        ("it works again", plan(kept=(KeptItem(name="t/p", protection="busy"),)), pod(), "busy"),
         ("it is gone", plan(), pod(), "changed"),
         ("something else is to be done to it by now", plan(pod("delete")), pod("evict"), "changed"),
         ("another process under that pid", plan(ANOTHER), PROCESS, "changed"),
-        ("nobody knows", refuse(Subject(GPUS, NOW), "kubernetes-unseen"), pod(), "unknown"),
+        ("nobody knows", refuse(PlanSubject(GPUS, NOW), "kubernetes-unseen"), pod(), "unknown"),
     ],
 )  # fmt: skip
-def test_cards_and_pods_are_planned_anew(name: str, now: Plan, one: Item, word: str | None) -> None:
+def test_cards_and_pods_are_planned_anew(name: str, now: CleanupPlan, one: Item, word: str | None) -> None:
     facts = Facts(now)
     assert against(facts, one) == word
     assert facts.asked[0].caps.items > 1000  # no cap hides what still holds
@@ -88,14 +87,14 @@ def unit(path: str) -> Item:
 @pytest.mark.parametrize(
     ("name", "volumes", "word"),
     [
-        ("nobody has it", Volumes(), None),
-        ("a pod has come that mounts it", Volumes((VolumeUse("Pod t/p", "/mnt/share/zhang/a"),)), "needed"),
-        ("a template mounts what is above it", Volumes((VolumeUse("Job t/j", "/mnt/share/zhang"),)), "needed"),
-        ("another one is mounted", Volumes((VolumeUse("Pod t/p", "/mnt/share/zhang/b"),)), None),
-        ("nobody knows", Volumes((), ("jobs.batch",)), "unknown"),
+        ("nobody has it", VolumeList(), None),
+        ("a pod has come that mounts it", VolumeList((VolumeUse("Pod t/p", "/mnt/share/zhang/a"),)), "needed"),
+        ("a template mounts what is above it", VolumeList((VolumeUse("Job t/j", "/mnt/share/zhang"),)), "needed"),
+        ("another one is mounted", VolumeList((VolumeUse("Pod t/p", "/mnt/share/zhang/b"),)), None),
+        ("nobody knows", VolumeList((), ("jobs.batch",)), "unknown"),
     ],
 )
-def test_datasets_that_somebody_has_as_a_volume_by_now(name: str, volumes: Volumes, word: str | None) -> None:
+def test_datasets_that_somebody_has_as_a_volume_by_now(name: str, volumes: VolumeList, word: str | None) -> None:
     assert against(Facts(volumes=volumes), unit("zhang/a"), "data") == word
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.execute.references_reader import NeedsReader
+from monitor.cleanup.execute.references_reader import ReferencesReader
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.plan.templates import KINDS, claims_of, template_of
 from monitor.kube.client import connect
@@ -87,8 +87,8 @@ def objects(tmp_path: Path) -> Any:
         yield server
 
 
-def reader(objects: Objects) -> NeedsReader:
-    return NeedsReader(connect(objects.kubeconfig_at))
+def reader(objects: Objects) -> ReferencesReader:
+    return ReferencesReader(connect(objects.kubeconfig_at))
 
 
 def pod(name: str, node: str | None, phase: str = "Running", **spec: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from monitor.cleanup.execute.disk_level import Level, Reading
-from monitor.cleanup.execute.run_plan import Done, Executor, StoppedError
-from monitor.cleanup.journal import ItemState, Journal, RunState
+from monitor.cleanup.execute.disk_level import DiskLevel, DiskReading
+from monitor.cleanup.execute.run_plan import ItemOutcome, PlanRunner, ShutdownError
+from monitor.cleanup.journal import CleanupJournal, ItemState, RunState
 from monitor.cleanup.model import Item, Mode, Risk
 from monitor.cleanup.policy import Caps
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -21,21 +21,21 @@ from tests.cleanup.support import GIB, NOW, Hands, item, plan, run
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(str(tmp_path / "cleanup.db"))
+def journal(tmp_path: Path) -> Iterator[CleanupJournal]:
+    journal = CleanupJournal(str(tmp_path / "cleanup.db"))
     yield journal
     journal.close()
 
 
-def executor(journal: Journal, hands: Hands, stopping: threading.Event | None = None) -> Executor:
-    return Executor(journal, hands, stopping or threading.Event(), lambda: NOW, rest=0.01)
+def executor(journal: CleanupJournal, hands: Hands, stopping: threading.Event | None = None) -> PlanRunner:
+    return PlanRunner(journal, hands, stopping or threading.Event(), lambda: NOW, rest=0.01)
 
 
 def items(count: int) -> list[Item]:
     return [item(number) for number in range(count)]
 
 
-def test_what_may_be_done_is_done_in_order_and_written_down(journal: Journal) -> None:
+def test_what_may_be_done_is_done_in_order_and_written_down(journal: CleanupJournal) -> None:
     hands = Hands()
     later = replace(item(7), not_before=NOW + 1)
     untold = replace(item(8), not_before=None)
@@ -48,7 +48,7 @@ def test_what_may_be_done_is_done_in_order_and_written_down(journal: Journal) ->
     ]
 
 
-def test_a_dry_run_asks_nobody(journal: Journal) -> None:
+def test_a_dry_run_asks_nobody(journal: CleanupJournal) -> None:
     hands = Hands()
     noted = executor(journal, hands).note(run(mode="dry-run"), plan(item(1), mode=Mode.DRY_RUN), "dry-run")
     assert (hands.done, hands.asked) == ([], [])
@@ -58,10 +58,14 @@ def test_a_dry_run_asks_nobody(journal: Journal) -> None:
     assert journal.open_runs() == ()
 
 
-def fail_from(number: int) -> Callable[[Item], Done]:
-    def answer(one: Item) -> Done:
+def fail_from(number: int) -> Callable[[Item], ItemOutcome]:
+    def answer(one: Item) -> ItemOutcome:
         failing = int(one.id.rpartition("/")[2]) >= number
-        return Done(ItemState.FAILED, "failed", "no") if failing else Done(ItemState.DONE, "removed", freed_bytes=GIB)
+        return (
+            ItemOutcome(ItemState.FAILED, "failed", "no")
+            if failing
+            else ItemOutcome(ItemState.DONE, "removed", freed_bytes=GIB)
+        )
 
     return answer
 
@@ -77,14 +81,14 @@ def fail_from(number: int) -> Callable[[Item], Done]:
         ("not a single one may fail", Hands(fail_from(4)), Caps(error_share=0), 5, "errors"),
         (
             "what is refused is no error",
-            Hands(lambda _: Done(ItemState.REFUSED, "in-use")),
+            Hands(lambda _: ItemOutcome(ItemState.REFUSED, "in-use")),
             Caps(error_share=0),
             10,
             "done",
         ),
     ],
 )
-def test_where_it_ends(journal: Journal, name: str, hands: Hands, caps: Caps, done: int, end: str) -> None:
+def test_where_it_ends(journal: CleanupJournal, name: str, hands: Hands, caps: Caps, done: int, end: str) -> None:
     ended = executor(journal, hands).run(run(), plan(*items(10)), caps, None)
     assert (len(hands.done), ended.end) == (done, end)
     states = [entry.state for entry in journal.entries("run-1")]
@@ -101,17 +105,17 @@ class Disk:
         self._looks = 0
         self.now = NOW
 
-    def read(self) -> Reading:
+    def read(self) -> DiskReading:
         self._looks += 1
         self.now += 0.001
         if self._looks % self.readings == 0:
             self._seen = (self.needed, self.now)
-        return Reading(self._seen[0], 0.5, self._seen[1])
+        return DiskReading(self._seen[0], 0.5, self._seen[1])
 
-    def remove(self, _item: Item) -> Done:
+    def remove(self, _item: Item) -> ItemOutcome:
         self.needed -= self.frees
         self.now += 1
-        return Done(ItemState.DONE, "removed", freed_bytes=self.told)
+        return ItemOutcome(ItemState.DONE, "removed", freed_bytes=self.told)
 
     def clock(self) -> float:
         self.now += 0.001
@@ -132,12 +136,12 @@ class Disk:
     ],
 )
 def test_it_stops_at_the_mark_as_measured(
-    journal: Journal, name: str, needed: int, frees: int, told: int | None, done: int, readings: int
+    journal: CleanupJournal, name: str, needed: int, frees: int, told: int | None, done: int, readings: int
 ) -> None:
     disk, stopping = Disk(needed, frees, told, readings), _Impatient()
     hands = Hands(disk.remove)
-    level = Level(disk.read, stopping, now=disk.clock, patience=5)
-    work = Executor(journal, hands, stopping, lambda: NOW)
+    level = DiskLevel(disk.read, stopping, now=disk.clock, patience=5)
+    work = PlanRunner(journal, hands, stopping, lambda: NOW)
     ended = work.run(run(), plan(*items(10)), Caps(), level)
     slow = readings > 1 and told is not None and told < frees  # an old reading, and an agent that says too little
     assert done <= len(hands.done) <= done + (readings if slow else 0)
@@ -152,13 +156,13 @@ class _Impatient(threading.Event):
         return self.is_set()
 
 
-STARTING = Done(ItemState.LATER, "starting", "pod lab/a is starting and may name it")
+STARTING = ItemOutcome(ItemState.LATER, "starting", "pod lab/a is starting and may name it")
 
 
-def test_pods_that_are_starting_are_waited_for(journal: Journal) -> None:
+def test_pods_that_are_starting_are_waited_for(journal: CleanupJournal) -> None:
     """What passes within a minute must not cost half an hour, or the night until the next run by crontab."""
     answers = iter([STARTING, STARTING])
-    hands = Hands(lambda _: next(answers, Done(ItemState.DONE, "removed", freed_bytes=GIB)))
+    hands = Hands(lambda _: next(answers, ItemOutcome(ItemState.DONE, "removed", freed_bytes=GIB)))
     ended = executor(journal, hands).run(run(), plan(*items(2)), Caps(), None)
     assert hands.done == ["lab/i0:1"] * 3 + ["lab/i1:1"]
     assert len(set(hands.requests)) == 4  # an id is used once
@@ -167,9 +171,9 @@ def test_pods_that_are_starting_are_waited_for(journal: Journal) -> None:
 
 
 def test_pods_that_start_all_the_time_are_not_waited_for_for_ever(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
+    journal: CleanupJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("monitor.cleanup.execute.run_plan.PATIENCE", 0.05)
+    monkeypatch.setattr("monitor.cleanup.execute.run_plan.MAX_STARTING_WAIT_SECONDS", 0.05)
     hands = Hands(lambda _: STARTING)
     ended = executor(journal, hands).run(run(), plan(*items(3)), Caps(), None)
     assert (ended.end, ended.freed_bytes) == ("done", 0)
@@ -178,54 +182,54 @@ def test_pods_that_start_all_the_time_are_not_waited_for_for_ever(
     assert journal.refused_since(0.0) == frozenset()  # the next plan has them again
 
 
-def test_stopped_while_it_waits_for_a_pod_it_stays_open(journal: Journal) -> None:
+def test_stopped_while_it_waits_for_a_pod_it_stays_open(journal: CleanupJournal) -> None:
     stopping = threading.Event()
 
-    def answer(_: Item) -> Done:
+    def answer(_: Item) -> ItemOutcome:
         stopping.set()
         return STARTING
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(ShutdownError):
         executor(journal, Hands(answer), stopping).run(run(), plan(item(1)), Caps(), None)
     assert [entry.state for entry in journal.entries("run-1")] == [ItemState.INTENDED]
 
 
-def test_a_disk_that_cannot_be_read_any_more_ends_the_run(journal: Journal) -> None:
-    readings = iter([Reading(GIB, 0.9, NOW - 1)])
-    hands = Hands(lambda _: Done(ItemState.DONE, "removed", freed_bytes=None))
-    level = Level(lambda: next(readings, None), threading.Event(), now=lambda: NOW, patience=0.05)
+def test_a_disk_that_cannot_be_read_any_more_ends_the_run(journal: CleanupJournal) -> None:
+    readings = iter([DiskReading(GIB, 0.9, NOW - 1)])
+    hands = Hands(lambda _: ItemOutcome(ItemState.DONE, "removed", freed_bytes=None))
+    level = DiskLevel(lambda: next(readings, None), threading.Event(), now=lambda: NOW, patience=0.05)
     ended = executor(journal, hands).run(run(), plan(*items(5)), Caps(), level)
     assert (ended.end, len(hands.done)) == ("unmeasured", 1)  # the first was measured to be needed
 
 
-def test_what_goes_into_the_trash_counts_though_it_is_not_free_yet(journal: Journal) -> None:
+def test_what_goes_into_the_trash_counts_though_it_is_not_free_yet(journal: CleanupJournal) -> None:
     disk = Disk(3 * GIB, 0, None)
     trash = TrashUnit(root="/r", path="a", device=1, inode=1, newest=1.0, policy="p")
-    hands = Hands(lambda one: Done(ItemState.DONE, "trashed", trash=f"t-{one.name}"))
+    hands = Hands(lambda one: ItemOutcome(ItemState.DONE, "trashed", trash=f"t-{one.name}"))
     units = [replace(each, act=trash) for each in items(10)]
-    level = Level(disk.read, threading.Event(), waiting=GIB, now=disk.clock, patience=1)
+    level = DiskLevel(disk.read, threading.Event(), waiting=GIB, now=disk.clock, patience=1)
     ended = executor(journal, hands).run(run(), plan(*units), Caps(), level)
     assert (ended.end, len(hands.done), ended.freed_bytes) == ("low-water", 2, 2 * GIB)
 
 
-def test_a_purge_and_what_is_over_quota_are_due_however_full_the_disk_is(journal: Journal) -> None:
+def test_a_purge_and_what_is_over_quota_are_due_however_full_the_disk_is(journal: CleanupJournal) -> None:
     purge = replace(item(1), act=PurgeTrash(root="/r", older_than_seconds=1.0))
     quota = replace(item(2), why=Text(key="cleanup.why.dataset-over-quota"))
     hands, disk = Hands(), Disk(0, 0, 0)
-    level = Level(disk.read, threading.Event(), now=disk.clock, patience=1)
+    level = DiskLevel(disk.read, threading.Event(), now=disk.clock, patience=1)
     ended = executor(journal, hands).run(run(), plan(purge, quota, item(3)), Caps(), level)
     assert (hands.done, ended.end) == (["lab/i1:1", "lab/i2:1"], "low-water")
 
 
-def test_stopped_between_two_items_it_stays_open(journal: Journal) -> None:
+def test_stopped_between_two_items_it_stays_open(journal: CleanupJournal) -> None:
     stopping = threading.Event()
 
-    def answer(_item: Item) -> Done:
+    def answer(_item: Item) -> ItemOutcome:
         stopping.set()
-        return Done(ItemState.DONE, "removed", freed_bytes=GIB)
+        return ItemOutcome(ItemState.DONE, "removed", freed_bytes=GIB)
 
     hands = Hands(answer)
-    with pytest.raises(StoppedError):
+    with pytest.raises(ShutdownError):
         executor(journal, hands, stopping).run(run(), plan(*items(3)), Caps(), None)
     assert len(hands.done) == 1
     assert [each.id for each in journal.open_runs()] == ["run-1"]
@@ -235,9 +239,9 @@ def test_stopped_between_two_items_it_stays_open(journal: Journal) -> None:
 
 
 def test_what_cannot_be_written_down_is_done_only_if_it_can_be_had_again(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
+    journal: CleanupJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Journal, "trouble", "the disk is full")
+    monkeypatch.setattr(CleanupJournal, "trouble", "the disk is full")
     hands = Hands()
     risky = replace(item(2), risk=Risk.MEDIUM)
     executor(journal, hands).run(run(), plan(item(1), risky), Caps(error_share=1), None)
@@ -245,7 +249,7 @@ def test_what_cannot_be_written_down_is_done_only_if_it_can_be_had_again(
     assert journal.entries("run-1")[1].outcome == "not-journaled"
 
 
-def test_who_asks_while_a_run_says_its_last_words_is_heard(journal: Journal) -> None:
+def test_who_asks_while_a_run_says_its_last_words_is_heard(journal: CleanupJournal) -> None:
     subject = executor(journal, Hands())
     assert subject.claim("images", "gpu-1")
     threading.Timer(0.2, subject.release, ("images", "gpu-1")).start()
@@ -254,7 +258,7 @@ def test_who_asks_while_a_run_says_its_last_words_is_heard(journal: Journal) -> 
     assert not subject.claim("images", "gpu-1", patience=0.05)
 
 
-def test_one_run_at_a_time_for_each_policy_and_node(journal: Journal) -> None:
+def test_one_run_at_a_time_for_each_policy_and_node(journal: CleanupJournal) -> None:
     work = executor(journal, Hands())
     assert work.claim("p", "n1")
     assert not work.claim("p", "n1")
@@ -264,14 +268,14 @@ def test_one_run_at_a_time_for_each_policy_and_node(journal: Journal) -> None:
     assert work.claim("p", "n1")
 
 
-def test_a_run_that_begins_after_the_start_is_not_taken_for_an_old_one(journal: Journal) -> None:
+def test_a_run_that_begins_after_the_start_is_not_taken_for_an_old_one(journal: CleanupJournal) -> None:
     work = executor(journal, Hands())
     journal.begin(run(), plan(item()), [item()])
     assert work.recover() == ()
 
 
 def test_level_does_not_wait_for_ever() -> None:
-    level = Level(lambda: Reading(5, 0.9, NOW - 10), threading.Event(), now=lambda: NOW, patience=0.1)
+    level = DiskLevel(lambda: DiskReading(5, 0.9, NOW - 10), threading.Event(), now=lambda: NOW, patience=0.1)
     level.freed(7)
     began = time.monotonic()
     assert level.reached() is None

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.references_reader import Volumes
-from monitor.cleanup.execute.scanner import ScanError, Scanned, Scanner, Surroundings
-from monitor.cleanup.inputs import mounting
+from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.execute.scanner import RootScan, ScanError, Scanner, ScannerDeps
+from monitor.cleanup.inputs import other_mounts
 from monitor.cleanup.plan.dataset_protection import DatasetUses
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import DatasetPolicy
@@ -51,8 +51,8 @@ class Agents(ActionClient):
 
 
 def scanner(agents: Agents, others: dict[str, str] | None = None, unseen: tuple[str, ...] = ()) -> Scanner:
-    volumes = Volumes((VolumeUse("Pod t/p", "/x"),), ())
-    around = Surroundings(
+    volumes = VolumeList((VolumeUse("Pod t/p", "/x"),), ())
+    around = ScannerDeps(
         lambda node: None if node == "gone" else node, lambda _: (others or {}, unseen), lambda: volumes
     )
     return Scanner(agents, around, {}, lambda: NOW)
@@ -123,7 +123,7 @@ def test_one_at_a_time_and_it_can_be_stopped() -> None:
 
     agents = Slow({"nas-01": scan(unit("zhang/a"))})
     made = scanner(agents)
-    results: list[Scanned] = []
+    results: list[RootScan] = []
     thread = threading.Thread(target=lambda: results.append(made.scan(POLICY)))
     thread.start()
     assert began.wait(5)
@@ -156,6 +156,6 @@ def test_which_nodes_mount_a_root() -> None:
         "blind": AgentFact(target="b:1", node="blind", snapshot=NodeSnapshot(node="blind", at=NOW, agent_version="0")),
         "never": AgentFact(target="n:1", node="never"),
     }
-    assert mounting(POLICY, agents) == ({"same": "/mnt/share", "elsewhere": "/data/nas/share"}, ("blind", "never"))
+    assert other_mounts(POLICY, agents) == ({"same": "/mnt/share", "elsewhere": "/data/nas/share"}, ("blind", "never"))
     agents["nas-01"] = agent("nas-01", disk(mount="/mnt"))  # a disk of its own is on no other node
-    assert mounting(POLICY, agents) == ({}, ())
+    assert other_mounts(POLICY, agents) == ({}, ())

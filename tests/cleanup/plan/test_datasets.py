@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import Ground, item_id, owner_reports, plan_datasets
+from monitor.cleanup.plan.datasets import DatasetContext, item_id, owner_reports, plan_datasets
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import Caps, DatasetPolicy, When
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -17,7 +17,7 @@ from monitor.facts.datasets import ScanFact, TrashFact, UseFact
 from tests.cleanup.builders import DAY, GIB, NOW, disk, kept, names, refused, scan, unit
 
 NAS = disk(mount="/mnt/share", device="nas:/export/share", fstype="nfs4", roles=("nas",))
-UNUSED, ON_NAS = DatasetUses(), Ground(disk=NAS)
+UNUSED, ON_NAS = DatasetUses(), DatasetContext(disk=NAS)
 
 
 def make(**settings: Any) -> DatasetPolicy:
@@ -29,9 +29,9 @@ def plan(
     given: ScanFact,
     uses: DatasetUses = UNUSED,
     notices: dict[str, float] | None = None,
-    ground: Ground = ON_NAS,
+    ground: DatasetContext = ON_NAS,
     **settings: Any,
-) -> Plan:
+) -> CleanupPlan:
     return plan_datasets(make(**settings), given, uses, notices or {}, NOW, ground)
 
 
@@ -112,22 +112,22 @@ def test_what_the_agent_is_told() -> None:
     assert (item.owner, item.frees_bytes, item.id) == ("zhang", 10 * GIB, item_id(given))
 
 
-REFUSED: list[tuple[str, ScanFact, DatasetUses, Ground, dict[str, Any]]] = [
-    ("no-atime", scan(unit(), atime_usable=False), DatasetUses(), Ground(), {}),
-    ("atime-unknown", scan(unit(), atime_usable=None), DatasetUses(), Ground(), {}),
-    ("read-only", scan(unit(), read_only=True), DatasetUses(), Ground(), {}),
-    ("scan-old", scan(unit(), finished_at=NOW - 2 * DAY), DatasetUses(), Ground(), {}),
-    ("scan-old", scan(unit(), finished_at=NOW + 2 * DAY), DatasetUses(), Ground(), {}),
-    ("nodes-unseen", scan(unit()), DatasetUses(unseen=("n2",)), Ground(), {}),
-    ("needs-unknown", scan(unit()), DatasetUses(unknown=("pods",)), Ground(), {}),
-    ("disk-unknown", scan(unit()), DatasetUses(), Ground(), {"when": When(high=0.9, low=0.8)}),
-    ("other-root", scan(unit()), DatasetUses(), Ground(), {"root": "/mnt/other"}),
+REFUSED: list[tuple[str, ScanFact, DatasetUses, DatasetContext, dict[str, Any]]] = [
+    ("no-atime", scan(unit(), atime_usable=False), DatasetUses(), DatasetContext(), {}),
+    ("atime-unknown", scan(unit(), atime_usable=None), DatasetUses(), DatasetContext(), {}),
+    ("read-only", scan(unit(), read_only=True), DatasetUses(), DatasetContext(), {}),
+    ("scan-old", scan(unit(), finished_at=NOW - 2 * DAY), DatasetUses(), DatasetContext(), {}),
+    ("scan-old", scan(unit(), finished_at=NOW + 2 * DAY), DatasetUses(), DatasetContext(), {}),
+    ("nodes-unseen", scan(unit()), DatasetUses(unseen=("n2",)), DatasetContext(), {}),
+    ("needs-unknown", scan(unit()), DatasetUses(unknown=("pods",)), DatasetContext(), {}),
+    ("disk-unknown", scan(unit()), DatasetUses(), DatasetContext(), {"when": When(high=0.9, low=0.8)}),
+    ("other-root", scan(unit()), DatasetUses(), DatasetContext(), {"root": "/mnt/other"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("why", "given", "uses", "ground", "settings"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_what_is_not_known_is_no_permission(
-    why: str, given: ScanFact, uses: DatasetUses, ground: Ground, settings: dict[str, Any]
+    why: str, given: ScanFact, uses: DatasetUses, ground: DatasetContext, settings: dict[str, Any]
 ) -> None:
     assert refused(plan(given, uses, ground=ground, **settings)) == why
 
@@ -163,17 +163,17 @@ def trash(size: float, days: float, state: str = "trashed") -> TrashFact:
 
 def test_what_is_in_the_trash_will_be_free_and_is_not_taken_twice() -> None:
     units = [unit(f"u{n}", size=4, days=100 + n) for n in range(9)]
-    ground = Ground(NAS, (trash(5, 1), trash(1, 2), trash(99, 3, "empty")))
+    ground = DatasetContext(NAS, (trash(5, 1), trash(1, 2), trash(99, 3, "empty")))
     assert names(plan(scan(*units), ground=ground, when=When(high=0.85, low=0.80))) == ["u8"]
 
 
 def test_what_was_in_the_trash_for_long_enough_is_purged_first() -> None:
-    ground = Ground(NAS, (trash(5, 8), trash(3, 7), trash(1, 6)))
+    ground = DatasetContext(NAS, (trash(5, 8), trash(3, 7), trash(1, 6)))
     found = plan(scan(unit()), ground=ground, when=When(high=0.99, low=0.95))
     assert names(found) == ["/mnt/share: trash"]
     assert found.items[0].act == PurgeTrash(root="/mnt/share", older_than_seconds=7 * DAY)
     assert (found.items[0].frees_bytes, found.items[0].risk) == (8 * GIB, "high")
-    assert names(plan(scan(), ground=Ground(NAS, (trash(1, 6),)))) == []
+    assert names(plan(scan(), ground=DatasetContext(NAS, (trash(1, 6),)))) == []
 
 
 def test_quotas_the_worst_owner_first_and_of_his_the_largest_and_oldest() -> None:
@@ -199,7 +199,7 @@ def test_caps_hold_over_quota_and_disk_together() -> None:
 
 def test_what_was_refused_lately_does_not_stop_the_others() -> None:
     first, second = unit("a", days=200), unit("b", days=100)
-    ground = Ground(NAS, refused=frozenset({item_id(first)}))
+    ground = DatasetContext(NAS, refused=frozenset({item_id(first)}))
     found = plan(scan(first, second), ground=ground, when=When(high=0.85, low=0.80))
     assert (names(found), kept(found)) == (["b"], {"a": "refused-lately"})
 

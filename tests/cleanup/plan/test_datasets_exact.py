@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Kept
+from monitor.cleanup.model import KeptItem
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import Ground, item_id
+from monitor.cleanup.plan.datasets import DatasetContext, item_id
 from monitor.cleanup.policy import Caps, When
 from monitor.facts.datasets import ScanFact, UnitFact, UseFact
 from tests.cleanup.builders import DAY, GIB, NOW, disk, kept, names, refused, scan, unit
@@ -55,7 +55,7 @@ def test_a_root_is_the_same_with_and_without_a_slash(ours: str, theirs: str) -> 
 
 @pytest.mark.parametrize("path", ["/zhang", "/zhang/datasets/a/b", "/"])
 def test_a_volume_below_a_root_that_is_everything(path: str) -> None:
-    found = plan(rooted("/", unit()), volumes((path, None)), root="/", ground=Ground(disk()))
+    found = plan(rooted("/", unit()), volumes((path, None)), root="/", ground=DatasetContext(disk()))
     assert kept(found) == {"zhang/datasets/a": "needed"}
 
 
@@ -64,19 +64,21 @@ EXPORTS = ("nas:/export/share", "[fd00::9]:/export/share", "10.0.0.1:6789,10.0.0
 
 @pytest.mark.parametrize("device", EXPORTS)
 def test_what_a_server_exports_whatever_the_server_is_called(device: str) -> None:
-    ground = Ground(msgspec.structs.replace(NAS, device=device))
+    ground = DatasetContext(msgspec.structs.replace(NAS, device=device))
     used = volumes(("/export/share/zhang/datasets/a", "10.0.0.9"))
     assert kept(plan(scan(unit()), used, ground=ground)) == {"zhang/datasets/a": "needed"}
 
 
 def test_an_export_with_colons_in_its_path() -> None:
-    ground = Ground(msgspec.structs.replace(NAS, device="nas:/export/a:b:/c"))
+    ground = DatasetContext(msgspec.structs.replace(NAS, device="nas:/export/a:b:/c"))
     assert kept(plan(scan(unit()), volumes(("/export/a:b:/c/zhang", "nas")), ground=ground))
 
 
 @pytest.mark.parametrize("other", [disk(), msgspec.structs.replace(NAS, mount="/mnt/other"), None])
 def test_an_export_that_is_not_where_the_root_is(other: Any) -> None:
-    found = plan(scan(unit()), volumes(("/export/share/zhang", "nas"), ("/export", "nas")), ground=Ground(other))
+    found = plan(
+        scan(unit()), volumes(("/export/share/zhang", "nas"), ("/export", "nas")), ground=DatasetContext(other)
+    )
     assert names(found) == ["zhang/datasets/a"]
 
 
@@ -99,11 +101,11 @@ def test_by_what_a_protection_is_known(
 ) -> None:
     (found,) = plan(scan(unit(**facts)), uses, pins=("*/pin",), owners_kept=("root",)).kept
     path = facts.get("path", "zhang/datasets/a")
-    assert found == Kept(name=path, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
+    assert found == KeptItem(name=path, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
 
 
 def test_a_purge_is_owed_now_and_takes_nothing_from_the_cap() -> None:
-    found = plan(scan(unit()), ground=Ground(NAS, (trash(5, 8),)), caps=Caps(bytes=10 * GIB))
+    found = plan(scan(unit()), ground=DatasetContext(NAS, (trash(5, 8),)), caps=Caps(bytes=10 * GIB))
     assert (names(found), found.capped_by) == (["/mnt/share: trash", "zhang/datasets/a"], None)
     item = found.items[0]
     assert (item.id, item.node, item.not_before) == ("purge/n1//mnt/share", "n1", NOW)

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Plan, PodWrite
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpus import plan_gpu
+from monitor.cleanup.model import CleanupPlan, PodWrite
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpus import plan_gpus
 from monitor.cleanup.policy import Exempt, GpuPolicy
 from monitor.detect.base import Situation
 from monitor.facts.actions import KillProcess
@@ -24,7 +24,7 @@ from tests.detect.builders_gpu import idle, remembered, situation
 HOUR = 3600.0
 
 
-def scene(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> Scene:
+def scene(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
     world = given.world
     assert world.view is not None
     tried = settings.pop("tried", {})
@@ -32,11 +32,11 @@ def scene(given: Situation, notices: dict[str, float] | None = None, **settings:
     policy = GpuPolicy(**(fields | settings))
     snapshots = {each.node or "": each.snapshot for each in world.agents if each.snapshot is not None}
     pods = {each.uid: each for each in world.pods}
-    return Scene(policy, world.view, pods, snapshots, NOW, notices or {}, tried)
+    return GpuPlanContext(policy, world.view, pods, snapshots, NOW, notices or {}, tried)
 
 
-def plan(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> Plan:
-    return plan_gpu(scene(given, notices, **settings))
+def plan(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> CleanupPlan:
+    return plan_gpus(scene(given, notices, **settings))
 
 
 # Live pods that do nothing
@@ -186,10 +186,10 @@ def test_what_keeps_a_zombie(given: Situation, settings: dict[str, Any], protect
 def test_a_container_of_a_pod_that_is_gone_is_not_shot_at() -> None:
     given = left(DONE, container("c"))
     gone = scene(given, zombie_after=600.0)
-    found = plan_gpu(Scene(gone.policy, gone.view, {}, gone.snapshots, NOW))
+    found = plan_gpus(GpuPlanContext(gone.policy, gone.view, {}, gone.snapshots, NOW))
     assert list(kept(found).values()) == ["container-left"]
     without = {name: msgspec.structs.replace(each, containers=None) for name, each in gone.snapshots.items()}
-    assert list(kept(plan_gpu(Scene(gone.policy, gone.view, {}, without, NOW))).values()) == ["unknown"]
+    assert list(kept(plan_gpus(GpuPlanContext(gone.policy, gone.view, {}, without, NOW))).values()) == ["unknown"]
 
 
 def test_a_process_on_two_cards_goes_once_and_not_if_one_of_them_protects_it() -> None:
@@ -256,10 +256,14 @@ def test_what_is_not_known_is_no_permission() -> None:
     seen = scene(holding(alone()), idle_after=HOUR)
     for name in ("kubernetes", "pods"):
         view = msgspec.structs.replace(seen.view, sources=(SourceView(name=name, ok=False),))
-        assert refused(plan_gpu(Scene(seen.policy, view, seen.pods, seen.snapshots, NOW))) == "kubernetes-unseen"
-    assert refused(plan_gpu(Scene(seen.policy, seen.view, seen.pods, seen.snapshots, NOW + 121))) == "view-old"
+        assert (
+            refused(plan_gpus(GpuPlanContext(seen.policy, view, seen.pods, seen.snapshots, NOW))) == "kubernetes-unseen"
+        )
+    assert (
+        refused(plan_gpus(GpuPlanContext(seen.policy, seen.view, seen.pods, seen.snapshots, NOW + 121))) == "view-old"
+    )
     for pods, snapshots in (({}, seen.snapshots), (seen.pods, {})):
-        found = plan_gpu(Scene(seen.policy, seen.view, pods, snapshots, NOW))
+        found = plan_gpus(GpuPlanContext(seen.policy, seen.view, pods, snapshots, NOW))
         assert kept(found) == {"team/p": "unknown"}
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Mode, Plan
+from monitor.cleanup.model import CleanupPlan, Mode
 from monitor.cleanup.plan.images import image_warnings, plan_images
-from monitor.cleanup.plan.references import Needs, Template, needs_of
+from monitor.cleanup.plan.references import References, Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
@@ -20,7 +20,7 @@ from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image
 ALL = When()  # no marks: everything that may go
 
 
-def plan(given: NodeSnapshot, needs: Needs = NOBODY, now: float = NOW, **settings: Any) -> Plan:
+def plan(given: NodeSnapshot, needs: References = NOBODY, now: float = NOW, **settings: Any) -> CleanupPlan:
     policy = ImagePolicy(name="p", **({"when": ALL} | settings))
     return plan_images(policy, given, needs, now)
 
@@ -56,7 +56,7 @@ KEPT: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 @pytest.mark.parametrize(("facts", "around", "protection"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
 def test_what_keeps_an_image(facts: dict[str, Any], around: dict[str, Any], protection: str) -> None:
     needed = around.pop("needs", None) if (around := dict(around)) else None
-    needs = needs_of("n1", (), [Template("Job", "t", "j", (needed,))]) if needed else NOBODY
+    needs = image_references("n1", (), [Template("Job", "t", "j", (needed,))]) if needed else NOBODY
     users = around.pop("containers", ())
     found = plan(snapshot(image(**facts), image("lab/goes:1"), containers=users), needs, **around)
     assert names(found) == ["lab/goes:1"]
@@ -100,7 +100,7 @@ def test_build_cache_then_what_has_no_name_then_the_longest_unused() -> None:
 
 def test_what_the_agent_is_told() -> None:
     given = image("lab.io/a:1", names=("lab.io/a:1", "lab.io/a:x"))
-    needs = needs_of("n1", (), [Template("Job", "t", "j", ("lab.io/a:2", "lab.io/b:1"))])
+    needs = image_references("n1", (), [Template("Job", "t", "j", ("lab.io/a:2", "lab.io/b:1"))])
     item = plan(snapshot(given), needs, pins=("x*",), min_age=7 * DAY, mode=Mode.ENFORCE).items[0]
     assert item.act == RemoveImage(
         runtime="docker", image_id=given.id, names=("lab.io/a:1", "lab.io/a:x"), keep_names=("lab.io/a:2",),
@@ -197,7 +197,7 @@ def test_only_images_on_the_disk_that_is_full() -> None:
 @pytest.mark.parametrize(
     ("given", "needs", "expect"),
     [
-        (snapshot(image()), Needs({}, ("jobs.batch",)), "needs-unknown"),
+        (snapshot(image()), References({}, ("jobs.batch",)), "needs-unknown"),
         (snapshot(image(), containers=None), NOBODY, "images-unknown"),
         (snapshot(images=None), NOBODY, "images-unknown"),
         (snapshot(image(), disk=None), NOBODY, "disk-unknown"),
@@ -206,7 +206,7 @@ def test_only_images_on_the_disk_that_is_full() -> None:
         (msgspec.structs.replace(snapshot(image()), at=NOW + 700), NOBODY, "stale"),
     ],
 )
-def test_what_is_not_known_is_no_permission(given: NodeSnapshot, needs: Needs, expect: str) -> None:
+def test_what_is_not_known_is_no_permission(given: NodeSnapshot, needs: References, expect: str) -> None:
     assert refused(plan(given, needs, when=When(low=0.5))) == expect
 
 
@@ -252,9 +252,9 @@ def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
 
 def test_a_plan_survives_the_journal() -> None:
     found = plan(snapshot(image("a"), image("b", pinned=True)), when=LATE)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=CleanupPlan) == found
     assert found.warnings
     found = plan(snapshot(image("a"), image("b", pinned=True)))
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=CleanupPlan) == found
     assert found.mode is Mode.DRY_RUN
     assert found.id == plan(snapshot(image("a"), image("b", pinned=True))).id

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Kept
+from monitor.cleanup.model import KeptItem
 from monitor.cleanup.plan.images import runtime_disk
-from monitor.cleanup.plan.references import Needs, Template, needs_of
+from monitor.cleanup.plan.references import References, Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import RemoveImage
 from monitor.facts.node import NodeSnapshot
@@ -34,7 +34,7 @@ def test_a_snapshot_is_too_old_to_the_second(age: float, why: str | None) -> Non
 
 
 def test_a_refusal_says_of_whom_when_and_why() -> None:
-    found = plan(snapshot(image()), Needs({}, ("jobs.batch", "pods")))
+    found = plan(snapshot(image()), References({}, ("jobs.batch", "pods")))
     assert found.refused is not None
     assert (found.node, found.at, found.refused.values) == ("n1", NOW, {"kinds": "jobs.batch, pods"})
 
@@ -116,8 +116,8 @@ def test_an_image_without_a_name_is_called_by_the_beginning_of_its_id() -> None:
     assert names(plan(snapshot(image(None, id=f"sha256:{LONG}")))) == [LONG[:12]]
 
 
-NAMED = needs_of("n1", (), [Template("Job", "team", "j", ("lab/a:1",))])
-EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, Needs, str | None]] = [
+NAMED = image_references("n1", (), [Template("Job", "team", "j", ("lab/a:1",))])
+EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, References, str | None]] = [
     ("pinned", {"pinned": True}, None, NOBODY, "runtime"),
     ("pinned", {"names": ("registry.k8s.io/pause:3.9",)}, None, NOBODY, "pause"),
     ("pinned", {"names": ("lab/pin:1",)}, None, NOBODY, "lab/pin:*"),
@@ -135,12 +135,12 @@ EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, Needs, str | None
 
 @pytest.mark.parametrize(("protection", "facts", "node", "needs", "detail"), EVIDENCE)
 def test_by_what_a_protection_is_known(
-    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, needs: Needs, detail: str | None
+    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, needs: References, detail: str | None
 ) -> None:
     given = snapshot(image(**facts), containers=node.containers if node is not None else ())
     (found,) = plan(given, needs, pins=("lab/pin:*",)).kept
     name = facts.get("names", ("lab/a:1",))[0]
-    assert found == Kept(name=name, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
+    assert found == KeptItem(name=name, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
 
 
 def test_nothing_is_kept_for_a_container_without_an_image() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.model import Kept, Plan, PodWrite
-from monitor.cleanup.plan.pods import Grounds, plan_pods
+from monitor.cleanup.model import CleanupPlan, KeptItem, PodWrite
+from monitor.cleanup.plan.pods import PodContext, plan_pods
 from monitor.cleanup.policy import Caps, Exempt, PodPolicy
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
@@ -41,11 +41,13 @@ def agent(received_at: float = NOW - 5, silent: bool = False, **parts: Any) -> A
     )
 
 
-def plan(*pods: PodFact, agents: AgentFact | None = None, confirmed: tuple[str, ...] = (), **settings: Any) -> Plan:
+def plan(
+    *pods: PodFact, agents: AgentFact | None = None, confirmed: tuple[str, ...] = (), **settings: Any
+) -> CleanupPlan:
     fields: dict[str, Any] = {"name": "p", "keep_newest": 0}
     policy = PodPolicy(**(fields | settings))
     who = {pod.uid: Identity(user="zhang") for pod in pods}
-    return plan_pods(pods, Grounds(policy, NOW, {"n1": agents} if agents else {}, who, frozenset(confirmed)))
+    return plan_pods(pods, PodContext(policy, NOW, {"n1": agents} if agents else {}, who, frozenset(confirmed)))
 
 
 def test_a_pod_that_ended_long_ago() -> None:
@@ -203,7 +205,7 @@ def test_why_a_pod_goes() -> None:
 
 
 def test_a_pod_of_which_nobody_knows_whose_it_is() -> None:
-    (item,) = plan_pods((finished(),), Grounds(PodPolicy(name="p", exempt=Exempt(users=("li",))), NOW)).items
+    (item,) = plan_pods((finished(),), PodContext(PodPolicy(name="p", exempt=Exempt(users=("li",))), NOW)).items
     assert item.owner is None
 
 
@@ -233,4 +235,4 @@ def test_by_what_a_protection_is_known(
     pod: PodFact, witness: AgentFact | None, settings: dict[str, Any], protection: str, detail: str | None
 ) -> None:
     (found,) = plan(pod, RUNNING, agents=witness, **settings).kept
-    assert found == Kept(name=f"{pod.namespace}/p", protection=protection, node="n1", detail=detail)
+    assert found == KeptItem(name=f"{pod.namespace}/p", protection=protection, node="n1", detail=detail)

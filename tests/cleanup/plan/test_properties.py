@@ -13,9 +13,9 @@ from random import Random
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.images import plan_images
-from monitor.cleanup.plan.references import Template, needs_of
+from monitor.cleanup.plan.references import Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact
@@ -201,7 +201,7 @@ def facts(world: World) -> NodeSnapshot:
     )
 
 
-def made(world: World) -> Plan:
+def made(world: World) -> CleanupPlan:
     pods = [
         PodFact(
             uid=str(n), name=str(n), namespace="t", node=node, phase=phase,
@@ -215,7 +215,7 @@ def made(world: World) -> Plan:
         name="p", min_age=world.min_age, protect_stopped=world.protect_stopped, protect_local=world.protect_local,
         pins=world.pins, caps=world.caps, when=When(low=world.low),
     )  # fmt: skip
-    return plan_images(policy, facts(world), needs_of("n1", pods, templates), NOW)
+    return plan_images(policy, facts(world), image_references("n1", pods, templates), NOW)
 
 
 def is_protected(image: Image, world: World) -> bool:
@@ -242,7 +242,7 @@ def is_protected(image: Image, world: World) -> bool:
     return image.last_used is not None and image.last_used < world.min_age
 
 
-def removed(plan: Plan, world: World) -> list[Image]:
+def removed(plan: CleanupPlan, world: World) -> list[Image]:
     by_id = {digest(1000 + image.number): image for image in world.images}
     return [by_id[item.act.image_id] for item in plan.items if isinstance(item.act, RemoveImage)]
 
@@ -262,7 +262,7 @@ def test_no_plan_has_an_image_that_a_protection_covers_or_goes_too_far(world: Wo
         stops_at_the_mark(plan, gone, world)
 
 
-def promises_hold(plan: Plan, gone: list[Image], world: World) -> None:
+def promises_hold(plan: CleanupPlan, gone: list[Image], world: World) -> None:
     """What is promised for the first so many is there after them, and never more than all."""
     total = left_after(world, [])
     promised = [item.frees_bytes or 0 for item in plan.items if isinstance(item.act, RemoveImage)]
@@ -271,7 +271,7 @@ def promises_hold(plan: Plan, gone: list[Image], world: World) -> None:
     assert plan.frees_bytes <= total
 
 
-def caps_hold(plan: Plan, gone: list[Image], world: World) -> None:
+def caps_hold(plan: CleanupPlan, gone: list[Image], world: World) -> None:
     assert len(plan.items) <= world.caps.items
     if world.caps.bytes is not None:
         sizes = sum(image.size for image in gone)
@@ -279,7 +279,7 @@ def caps_hold(plan: Plan, gone: list[Image], world: World) -> None:
         assert sizes <= world.caps.bytes
 
 
-def stops_at_the_mark(plan: Plan, gone: list[Image], world: World) -> None:
+def stops_at_the_mark(plan: CleanupPlan, gone: list[Image], world: World) -> None:
     """By what it promises, and as the executor does it, who looks at the disk before each item."""
     needed, total = plan.needed_bytes or 0, left_after(world, [])
     promised = [item.frees_bytes or 0 for item in plan.items]

@@ -11,12 +11,12 @@ from random import Random
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import Ground, plan_datasets
+from monitor.cleanup.plan.datasets import DatasetContext, plan_datasets
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import Caps, DatasetPolicy, When
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import is_ready
 from monitor.facts.actions import TrashUnit
 from monitor.facts.datasets import ScanFact, TrashFact, UnitFact, UseFact
 from monitor.facts.storage import DiskFact
@@ -102,7 +102,7 @@ def make_world(rng: Random) -> World:
 worlds = st.integers(0, 2**64).map(lambda seed: make_world(Random(seed)))
 
 
-def made(world: World) -> Plan:
+def made(world: World) -> CleanupPlan:
     facts = tuple(
         UnitFact(
             root="/mnt/share", path="/".join(unit.path), kind="dir", device=1, inode=number,
@@ -138,7 +138,7 @@ def made(world: World) -> Plan:
         )
         for number, (size, days) in enumerate(world.trash)
     )  # fmt: skip
-    return plan_datasets(policy, scan, uses, notices, NOW, Ground(disk, trash))
+    return plan_datasets(policy, scan, uses, notices, NOW, DatasetContext(disk, trash))
 
 
 def overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -167,7 +167,7 @@ def is_protected(unit: Unit, world: World) -> bool:
     return False
 
 
-def moved(plan: Plan, world: World) -> list[Unit]:
+def moved(plan: CleanupPlan, world: World) -> list[Unit]:
     return [world.units[item.act.inode] for item in plan.items if isinstance(item.act, TrashUnit)]
 
 
@@ -201,7 +201,7 @@ def stays_at_the_quota(gone: list[Unit], world: World, quota: int) -> None:
 @given(worlds)
 def test_nothing_goes_whose_owner_was_not_told_in_time(world: World) -> None:
     for item in made(world).items:
-        if isinstance(item.act, TrashUnit) and ready(item, NOW) and world.notice:
+        if isinstance(item.act, TrashUnit) and is_ready(item, NOW) and world.notice:
             unit = world.units[item.act.inode]
             assert unit.told is not None
             assert min(unit.days) >= unit.told >= world.notice  # told, not used since, and long enough ago

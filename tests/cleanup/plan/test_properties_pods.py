@@ -8,11 +8,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from monitor.cleanup.model import PodWrite
-from monitor.cleanup.plan.gpu_context import Scene
-from monitor.cleanup.plan.gpus import plan_gpu
-from monitor.cleanup.plan.pods import Grounds, plan_pods
+from monitor.cleanup.plan.gpu_context import GpuPlanContext
+from monitor.cleanup.plan.gpus import plan_gpus
+from monitor.cleanup.plan.pods import PodContext, plan_pods
 from monitor.cleanup.policy import Caps, Exempt, GpuPolicy, PodPolicy
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import is_ready
 from monitor.facts.actions import KillProcess
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView, PodView
@@ -120,7 +120,7 @@ def test_no_pod_goes_that_a_protection_covers(rng: Random) -> None:
         name="p", finished_after=HOUR, stuck_after=HOUR, keep_newest=newest, caps=Caps(items=cap),
         exempt=Exempt(namespaces=("vip",)),
     )  # fmt: skip
-    plan = plan_pods(given_pods, Grounds(policy, NOW, {"n1": agent}, {}, confirmed))
+    plan = plan_pods(given_pods, PodContext(policy, NOW, {"n1": agent}, {}, confirmed))
     event(f"{len(plan.items)} pods go")
     assert len(plan.items) <= cap
     for item in plan.items:
@@ -188,7 +188,7 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         exempt=Exempt(("vip",), (), ("root",)),
     )
     by_uid = {pod.uid: pod for pod in given_pods}
-    plan = plan_gpu(Scene(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
+    plan = plan_gpus(GpuPlanContext(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
     event(f"{len(plan.items)} holders go")
     for item in plan.items:
         assert not silent
@@ -205,9 +205,9 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         # Whose a pod is, is the same on all of its cards in a real view; here one card that says so has to do.
         assert any(each.user != "root" for gpu in own for each in gpu.holders if each.pod_uid == pod.uid)
         told_at = notices.get(item.id)
-        assert not ready(item, NOW) or (told_at is not None and told_at <= NOW - HOUR)
+        assert not is_ready(item, NOW) or (told_at is not None and told_at <= NOW - HOUR)
         worked = [gpu.idle_since or 0.0 for gpu in held(pod, gpus) if pod.phase == "Running"]
-        assert not ready(item, NOW) or told_at is None or told_at >= max(worked, default=0.0)  # and idle ever since
+        assert not is_ready(item, NOW) or told_at is None or told_at >= max(worked, default=0.0)  # and idle ever since
         if any(each.live for gpu in own for each in gpu.holders if each.pod_uid == pod.uid):
             does_nothing(pod, by_uid, snapshot, gpus)
 

@@ -7,9 +7,9 @@ import re
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Item, Kept, PodWrite, Risk
-from monitor.cleanup.plan.images import Freed
-from monitor.cleanup.plan.select import Candidate, Cover, Selection, Subject, make_plan, passed_over
+from monitor.cleanup.model import Item, KeptItem, PodWrite, Risk
+from monitor.cleanup.plan.images import FreedLayers
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Protection, Selection, make_plan, skip_refused
 from monitor.cleanup.policy import Caps, PodPolicy
 from monitor.facts.storage import ImageCacheFact, ImageFact
 from monitor.facts.text import Text
@@ -56,22 +56,22 @@ def test_within_the_cap_to_the_byte(sizes: tuple[int, ...], expect: list[str], c
 
 
 def test_what_was_refused_is_kept_with_its_node_and_size() -> None:
-    kept: list[Kept] = []
-    assert list(passed_over([Candidate(item("a"), 7)], frozenset({"a"}), kept)) == []
-    assert kept == [Kept(name="a", protection="refused-lately", node="n1", bytes=7)]
+    kept: list[KeptItem] = []
+    assert list(skip_refused([Candidate(item("a"), 7)], frozenset({"a"}), kept)) == []
+    assert kept == [KeptItem(name="a", protection="refused-lately", node="n1", bytes=7)]
 
 
 def test_the_largest_that_are_kept_come_first() -> None:
     sizes = {"a": None, "b": 5, "c": 9, "d": 1}
-    kept = [Cover("pinned", "why").kept(name, "n1", size) for name, size in sizes.items()]
-    found = make_plan(Subject(POLICY, 1.0), Selection(Caps()), kept)
+    kept = [Protection("pinned", "why").kept(name, "n1", size) for name, size in sizes.items()]
+    found = make_plan(PlanSubject(POLICY, 1.0), Selection(Caps()), kept)
     assert [each.name for each in found.kept] == ["c", "b", "d", "a"]
-    assert found.kept[0] == Kept(name="c", protection="pinned", node="n1", bytes=9, detail="why")
+    assert found.kept[0] == KeptItem(name="c", protection="pinned", node="n1", bytes=9, detail="why")
 
 
 def test_a_plan_is_known_by_its_policy_its_node_and_its_time() -> None:
-    subjects = [Subject(POLICY, 1.0, "n1"), Subject(POLICY, 1.0, "n2"), Subject(POLICY, 2.0, "n1")]
-    subjects.append(Subject(PodPolicy(name="q"), 1.0, "n1"))
+    subjects = [PlanSubject(POLICY, 1.0, "n1"), PlanSubject(POLICY, 1.0, "n2"), PlanSubject(POLICY, 2.0, "n1")]
+    subjects.append(PlanSubject(PodPolicy(name="q"), 1.0, "n1"))
     plans = [make_plan(subject, Selection(Caps()), ()) for subject in subjects]
     assert len({plan.id for plan in plans}) == 4
     assert all(re.fullmatch(r"plan-[0-9a-f]{12}", plan.id) for plan in plans)
@@ -102,7 +102,7 @@ def test_what_is_sure_to_be_free(
     total: int | None, images: list[tuple[int | None, int | None]], removed: int, frees: list[int | None]
 ) -> None:
     facts = tuple(layered(*each) for each in images)
-    freed = Freed(ImageCacheFact(runtime="docker", images=facts, total_bytes=total))
+    freed = FreedLayers(ImageCacheFact(runtime="docker", images=facts, total_bytes=total))
     assert [freed.remove(each) for each in facts[:removed]] == frees
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.inputs import Gatherer, Sources
-from monitor.cleanup.plan.watermarks import kubelet_high, marks_on
+from monitor.cleanup.inputs import Planner, PlannerDeps
+from monitor.cleanup.plan.watermarks import effective_marks, kubelet_high_ratio
 from monitor.cleanup.policy import ImagePolicy, When
 from monitor.facts.agents import AgentFact
 from monitor.facts.storage import DiskFact, EvictionFact, KubeletFact
@@ -46,7 +46,7 @@ KUBELETS: list[tuple[str, KubeletFact | None, DiskFact | None, float]] = [
 
 @pytest.mark.parametrize(("kubelet", "on", "expect"), [row[1:] for row in KUBELETS], ids=[row[0] for row in KUBELETS])
 def test_where_the_kubelet_acts(kubelet: KubeletFact | None, on: DiskFact | None, expect: float) -> None:
-    assert kubelet_high(snapshot(kubelet=kubelet), on) == pytest.approx(expect)
+    assert kubelet_high_ratio(snapshot(kubelet=kubelet), on) == pytest.approx(expect)
 
 
 MARKS: list[tuple[str, When, float | None, tuple[float | None, float | None]]] = [
@@ -64,7 +64,7 @@ MARKS: list[tuple[str, When, float | None, tuple[float | None, float | None]]] =
 
 @pytest.mark.parametrize(("when", "high", "expect"), [row[1:] for row in MARKS], ids=[row[0] for row in MARKS])
 def test_which_marks_hold(when: When, high: float | None, expect: tuple[float | None, float | None]) -> None:
-    found = marks_on(when, snapshot(kubelet=KubeletFact(image_gc_high_ratio=high)), OWN)
+    found = effective_marks(when, snapshot(kubelet=KubeletFact(image_gc_high_ratio=high)), OWN)
     assert (found.high, found.low) == expect
 
 
@@ -74,7 +74,7 @@ def test_a_run_stops_at_the_mark_that_holds(high: float | None, needed: int) -> 
     agent = AgentFact(target="a", node="n1", snapshot=given, received_at=NOW)
     cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]), first_hand=lambda _: agent)
     nothing: Any = None
-    gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
+    gatherer = Planner(PlannerDeps(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
     reading = gatherer.reading(ImagePolicy(name="p"), "n1")
     assert reading is not None
     assert reading.needed == pytest.approx(needed, abs=1)

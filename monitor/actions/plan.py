@@ -12,10 +12,10 @@ from typing import ClassVar
 import msgspec
 
 from monitor.cleanup.model import CleanupPlan, Item, PodWrite
-from monitor.cleanup.plan.references import FINISHED
 from monitor.facts.actions import KillProcess
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView, Identity, NodeView
+from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text, Value
 from monitor.i18n import say

@@ -31,12 +31,12 @@ from monitor.actions.plan import (
 )
 from monitor.cleanup.execute.run_plan import LEASE_LOST
 from monitor.cleanup.model import CleanupPlan
-from monitor.cleanup.shown import ShownRun
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
 from monitor.kube.pod_writes import WriteState, Written
 from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.present.cleanup import ShownRun
 
 CREW = 8  # pods that are deleted at the same time
 MOST_PODS, MOST_NODES = 1000, 200

@@ -1,4 +1,4 @@
-"""What is told of cleanup: to owners ahead of it, to administrators before its first act and after each run. Pure."""
+"""Notifications about cleanup: to owners in advance, to administrators before the first run and after each run."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _MAX_CHARS = 200
 
 @dataclass(frozen=True)
 class NoticeRouting:
-    """Who may be told: the routes of alerts, who receives anything at all, and the cluster's name."""
+    """Routes and receivers of alerts, and the cluster's name."""
 
     routes: tuple[Route, ...] = ()
     receivers: tuple[str, ...] = ()
     cluster: str | None = None
 
-    def to(self, policy: CleanupPolicy | None, finding: Finding) -> tuple[str, ...]:
-        """Return who is told: those that the policy names, else those that the routes lead to."""
+    def receivers_for(self, policy: CleanupPolicy | None, finding: Finding) -> tuple[str, ...]:
+        """Receivers that the policy names, otherwise those of the alert routes."""
         named = policy.receivers if policy is not None else ()
         if named:
-            return tuple(each for each in named if each in self.receivers)
+            return tuple(name for name in named if name in self.receivers)
         routes = routes_for(labels_of(finding, self.cluster), self.routes)
-        return tuple(dict.fromkeys(each for route in routes for each in route.receivers if each in self.receivers))
+        return tuple(dict.fromkeys(name for route in routes for name in route.receivers if name in self.receivers))
 
 
 def report(
-    policy: CleanupPolicy | None, run: CleanupRun, entries: Sequence[JournalEntry], address: NoticeRouting
+    policy: CleanupPolicy | None, run: CleanupRun, entries: Sequence[JournalEntry], routing: NoticeRouting
 ) -> tuple[Notification, ...]:
-    """Given a run that is over, return what is told of it; nothing of one that had nothing to do."""
+    """Report on a run that ended; none for a run without items."""
     if not entries:
         return ()
     failed = [entry for entry in entries if entry.state is ItemState.FAILED]
@@ -68,13 +68,13 @@ def report(
         advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, f"{run.id}", address, run.ended_at or run.started_at)
+    return _notifications(policy, finding, f"{run.id}", routing, run.ended_at or run.started_at)
 
 
 def dry_run_report(
-    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, address: NoticeRouting
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, routing: NoticeRouting
 ) -> tuple[Notification, ...]:
-    """Given a plan that is not carried out, return what is told of it; nothing if it is empty."""
+    """Report on a plan that was not executed; none for an empty plan."""
     if not plan.items:
         return ()
     values: dict[str, Value] = {"policy": policy.name, "count": len(plan.items), "bytes": plan.frees_bytes}
@@ -88,13 +88,13 @@ def dry_run_report(
         advice=(Text(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, run.id, address, run.started_at)
+    return _notifications(policy, finding, run.id, routing, run.started_at)
 
 
 def refusal_report(
-    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, address: NoticeRouting
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, routing: NoticeRouting
 ) -> tuple[Notification, ...]:
-    """Given that there is no plan, return what is told of that: a policy that cannot act should not go unnoticed."""
+    """Report that nothing could be planned, so that a policy that cannot act does not go unnoticed."""
     if plan.refused is None:
         return ()
     finding = Finding(
@@ -106,13 +106,13 @@ def refusal_report(
         advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, run.id, address, run.started_at)
+    return _notifications(policy, finding, run.id, routing, run.started_at)
 
 
 def announcement(
-    policy: CleanupPolicy, plan: CleanupPlan, address: NoticeRouting, now: float
+    policy: CleanupPolicy, plan: CleanupPlan, routing: NoticeRouting, now: float
 ) -> tuple[Notification, ...]:
-    """Given a policy that is about to act for the first time, and its plan, return what is told of that."""
+    """Announcement of a policy that is about to be enforced for the first time, with its plan."""
     values: dict[str, Value] = {
         "policy": policy.name,
         "seconds": policy.announce,
@@ -129,33 +129,30 @@ def announcement(
         advice=(Text(key="cleanup.announced.advice", values={"policy": policy.name}),),
         since=now,
     )
-    return _notifications(policy, finding, policy.fingerprint, address, now)
+    return _notifications(policy, finding, policy.fingerprint, routing, now)
 
 
 def notices(
-    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], address: NoticeRouting, now: float
+    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], routing: NoticeRouting, now: float
 ) -> tuple[dict[str, str | None], tuple[Notification, ...]]:
-    """Given items whose owners have to be told, return whom that concerns, by item, and the messages: one an owner.
-
-    What nobody can be told of is not among them.
-    """
+    """Owners by item id, and one notification per owner and receiver; items without a receiver are left out."""
     by_owner: dict[str | None, list[Item]] = {}
     for item in items:
         by_owner.setdefault(item.owner, []).append(item)
-    told: dict[str, str | None] = {}
+    notified: dict[str, str | None] = {}
     messages: list[Notification] = []
-    for owner, theirs in sorted(by_owner.items(), key=lambda each: each[0] or ""):
-        finding = _notice(policy, owner, theirs, now)
-        mark = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
-        made = _notifications(policy, finding, mark, address, now, (owner,) if owner is not None else ())
-        if made:
-            told |= {item.id: owner for item in theirs}
-            messages += made
-    return told, tuple(messages)
+    for owner, owned in sorted(by_owner.items(), key=lambda pair: pair[0] or ""):
+        finding = _notice(policy, owner, owned, now)
+        digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
+        created = _notifications(policy, finding, digest, routing, now, (owner,) if owner is not None else ())
+        if created:
+            notified |= {item.id: owner for item in owned}
+            messages += created
+    return notified, tuple(messages)
 
 
 def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequence[Item], now: float) -> Finding:
-    what = "nobody" if owner is None else policy.kind
+    key = "nobody" if owner is None else policy.kind
     values: dict[str, Value] = {"policy": policy.name, "count": len(items), "seconds": policy.notice}
     values |= {"owner": owner or "?", "bytes": sum(item.frees_bytes or 0 for item in items)}
     evidence = [item.why for item in items[:MAX_NAMED_ITEMS]]
@@ -168,7 +165,7 @@ def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequenc
         severity=Severity.WARNING,
         cause=policy.kind,
         labels=labels,
-        headline=Text(key=f"cleanup.notice.{what}", values=values),
+        headline=Text(key=f"cleanup.notice.{key}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"cleanup.notice.{policy.kind}.advice"),),
         since=now,
@@ -184,11 +181,11 @@ def _headline(run: CleanupRun, entries: Sequence[JournalEntry], counts: dict[str
     )
 
 
-def _outcome(what: str, entry: JournalEntry) -> Text:
+def _outcome(key: str, entry: JournalEntry) -> Text:
     values: dict[str, Value] = {"name": entry.item.name[:_MAX_CHARS], "outcome": entry.outcome or "?"}
-    if what == "failed":
+    if key == "failed":
         values["message"] = (entry.message or "?")[:_MAX_CHARS]
-    return Text(key=f"cleanup.report.{what}", values=values)
+    return Text(key=f"cleanup.report.{key}", values=values)
 
 
 def _item_with_size(item: Item) -> Text:
@@ -198,11 +195,11 @@ def _item_with_size(item: Item) -> Text:
 
 
 def _plan_evidence(plan: CleanupPlan) -> tuple[Text, ...]:
-    """Return what is wrong with a policy, each once though it is so on many nodes, and the first of what would go."""
+    """Distinct warnings, which several nodes may share, and the first items."""
     warnings: list[Text] = []
-    for note in plan.warnings:
-        if note not in warnings:
-            warnings.append(note)
+    for warning in plan.warnings:
+        if warning not in warnings:
+            warnings.append(warning)
     return (*warnings[:MAX_NAMED_ITEMS], *(_item_with_size(item) for item in plan.items[:MAX_NAMED_ITEMS]))
 
 
@@ -218,13 +215,13 @@ def _labels(policy: str, node: str | None) -> dict[str, str]:
 def _notifications(
     policy: CleanupPolicy | None,
     finding: Finding,
-    mark: str,
-    address: NoticeRouting,
+    digest: str,
+    routing: NoticeRouting,
     now: float,
     users: tuple[str, ...] = (),
 ) -> tuple[Notification, ...]:
-    """Return one message for each receiver. Each is a group of its own: no two become one while they wait."""
-    group = f"{finding.key}|{mark}"
+    """One notification per receiver, each in its own group: pending notifications are not merged."""
+    group = f"{finding.key}|{digest}"
     subject = Subject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
     return tuple(
         Notification(
@@ -237,5 +234,5 @@ def _notifications(
             subjects=(subject,),
             users=users,
         )
-        for receiver in address.to(policy, finding)
+        for receiver in routing.receivers_for(policy, finding)
     )

@@ -27,7 +27,6 @@ from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, RegistryPolicy
 from monitor.cleanup.relay import NoticeOutbox, Relay
 from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, RunnerDeps, RunResult
 from monitor.cleanup.service import CleanupDeps, CleanupService
-from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
 from monitor.cleanup.totals import CleanupTotals
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.alerting import Alerting
@@ -36,6 +35,7 @@ from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 from monitor.kube.pod_writes import PodWrites
 from monitor.leader.elector import Alone, Leading
+from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500  # of our own, among which a run is looked for
@@ -48,7 +48,7 @@ class Outbox:
     def __init__(self, alerting: Alerting) -> None:
         self._alerting = alerting
 
-    def address(self) -> NoticeRouting:
+    def routing(self) -> NoticeRouting:
         """Return who may be told."""
         policy = self._alerting.policy()
         return NoticeRouting(policy.routes, tuple(each.name for each in self._alerting.settings), policy.cluster)
@@ -82,7 +82,7 @@ class Cleaning:
         self._leading = leading = leading or Alone()
         self._cluster = cluster
         self._stopping = stopping = threading.Event()
-        _check_receivers(policies, outgoing.address())
+        _check_receivers(policies, outgoing.routing())
         harbors = {each.name: Harbor(each, stopping) for each in policies if isinstance(each, RegistryPolicy)}
         client = ActionClient(access, stopping)
         self._journal = journal = CleanupJournal(os.path.join(state, FILE))
@@ -92,7 +92,7 @@ class Cleaning:
         self._scanner = Scanner(client, self._surroundings(), seen, now)
         recheck = Recheck(gatherer, self._policies, release_policy(policies))
         pods = PodWrites(api) if api is not None else None
-        reach = ExecutorDeps(self._target, gatherer.needs, recheck, pods, harbors, leading.holds)
+        reach = ExecutorDeps(self._target, gatherer.references, recheck, pods, harbors, leading.holds)
         executor = PlanRunner(
             journal, RemoteItemExecutor(client, reach, journal, stopping, now), stopping, now, leading
         )
@@ -187,7 +187,7 @@ class Cleaning:
 
     def cleaned(self) -> CleanupTotals:
         """Return how much was done since this process began."""
-        return self._journal.figures.cleaned(self._policies, self._journal.last_runs())
+        return self._journal.counters.totals(self._policies, self._journal.last_runs())
 
     def scans(self) -> tuple[tuple[str, ScanFact], ...]:
         """Return the last scan of each root of datasets, with its node."""

@@ -11,7 +11,7 @@ import pytest
 from monitor.access.audit import LONGEST, Audit, Deed
 from monitor.access.principal import How, Person, Role
 from monitor.cleanup.journal import ItemState, JournalEntry
-from monitor.cleanup.shown import ShownRun
+from monitor.present.cleanup import ShownRun
 from tests.cleanup.support import item, run
 from tests.web import test_alerts_api, test_cleanup_api
 from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, site

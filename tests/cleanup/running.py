@@ -1,4 +1,4 @@
-"""Cleanup of a daemon over a simulated cluster, or over a real agent of this machine."""
+"""Cleanup over a simulated cluster, or over a real agent on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.cleanup.support import Outbox
 from tests.support import wait_until
 
 TOKEN = "act-t0ken"
-SOON = 15.0
+SOON = 60.0
 
 
 @contextlib.contextmanager
@@ -64,7 +64,7 @@ def cleaning(
     agent: str | None = None,
     **more: Any,
 ) -> Iterator[Cleaning]:
-    """Cleanup that runs, over a simulated cluster or one agent without Kubernetes."""
+    """Running cleanup over a simulated cluster, or over one agent without Kubernetes."""
     api = connect(str(story.kubeconfig(state))) if story is not None else None
     agents = (agent,) if agent is not None else ()
     cluster = LiveCluster(settings(agents, story.agents_port if story is not None else 1), api)
@@ -73,13 +73,13 @@ def cleaning(
         ends.callback(cluster.stop)
         made = Cleaning(policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"look": 0.2} | more))
         ends.callback(made.stop)
-        wait_until(lambda: [each for each in cluster.poller.facts() if each.snapshot], SOON, "an agent was heard")
+        wait_until(lambda: [fact for fact in cluster.poller.facts() if fact.snapshot], SOON, "an agent answered")
         made.start()
         yield made
 
 
 class Readable(InUse):
-    """Leaves out processes that cannot be read: in some sandboxes that is the first one, and would be so for ever."""
+    """Ignores unreadable processes: in some sandboxes, pid 1 never becomes readable."""
 
     def __call__(self, places: Sequence[Place]) -> Mapping[Place, tuple[UseFact, ...]]:
         found = super().__call__(places)
@@ -89,7 +89,7 @@ class Readable(InUse):
 
 @contextlib.contextmanager
 def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
-    """An agent of this machine that acts below one root; its address."""
+    """Address of an agent on this machine that acts below one root."""
     setattr(build, "InUse", Readable)  # noqa: B010  # it is imported there, not exported
     paths = {"state": str(tmp_path / "agent"), "docker_socket": str(tmp_path / "no.sock"), "cri_sockets": []}
     config = {
@@ -109,7 +109,7 @@ def runs(made: Cleaning, policy: str | None = None) -> list[CleanupRun]:
 
 
 def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> CleanupRun:
-    """Wait for a run of a policy that is over, and return the latest."""
+    """Wait for a run of a policy to end, and return the latest."""
 
     def found() -> list[CleanupRun]:
         return [
@@ -121,5 +121,5 @@ def ended(made: Cleaning, policy: str, end: str | None = None, within: float = S
 
 
 def on_node(story: Story, do: Callable[[SimNode, Stage], Any]) -> Any:
-    """Do something to the first simulated node."""
+    """Call a function on the first simulated node."""
     return story.call(lambda stage: do(next(iter(stage.cluster.nodes.values())), stage))

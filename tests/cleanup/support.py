@@ -1,4 +1,4 @@
-"""What the tests of executing need: items, runs, an outbox in memory, and hands that remember."""
+"""Items, runs, an outbox in memory and an executor that records its calls."""
 
 from __future__ import annotations
 
@@ -39,46 +39,46 @@ def plan(*items: Item, **more: Any) -> CleanupPlan:
     return CleanupPlan(items=items, node="n1", **(given | more))
 
 
-def run(own: str = "run-1", **more: Any) -> CleanupRun:
+def run(run_id: str = "run-1", **more: Any) -> CleanupRun:
     given: dict[str, Any] = {
         "policy": "p", "kind": "images", "mode": "enforce", "trigger": "cron", "node": "n1", "started_at": NOW,
         "state": RunState.RUNNING,
     }  # fmt: skip
-    return CleanupRun(id=own, **(given | more))
+    return CleanupRun(id=run_id, **(given | more))
 
 
 @dataclass
-class Hands:
-    """Does nothing, and says what it is told to say. `done` is what it was asked to do."""
+class FakeExecutor:
+    """Executes nothing, answers as configured, and records the calls."""
 
     answer: Callable[[Item], ItemOutcome] = lambda item: ItemOutcome(
         ItemState.DONE, "removed", freed_bytes=item.frees_bytes
     )
-    done: list[str] = field(default_factory=list)
+    executed: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    asked: list[str | None] = field(default_factory=list)
+    recovered: list[str | None] = field(default_factory=list)
 
-    def do(self, _run: CleanupRun, item: Item, request: str) -> ItemOutcome:
+    def execute(self, _run: CleanupRun, item: Item, request: str) -> ItemOutcome:
         assert request
         self.requests.append(request)
-        self.done.append(item.name)
+        self.executed.append(item.name)
         return self.answer(item)
 
-    def ask(self, entry: JournalEntry) -> ItemOutcome:
-        self.asked.append(entry.request)
+    def recover(self, entry: JournalEntry) -> ItemOutcome:
+        self.recovered.append(entry.request)
         return ItemOutcome(ItemState.DONE, "removed", freed_bytes=entry.item.frees_bytes)
 
 
 @dataclass
 class Outbox:
-    """The outbox of alerts, in memory; `broken` makes it fail."""
+    """The alert outbox in memory; `broken` makes it fail."""
 
     receivers: tuple[str, ...] = ("wecom",)
     sent: list[Notification] = field(default_factory=list)
     notes: dict[str, bytes] = field(default_factory=dict)
     broken: Exception | None = None
 
-    def address(self) -> NoticeRouting:
+    def routing(self) -> NoticeRouting:
         return NoticeRouting((Route(receivers=self.receivers),) if self.receivers else (), self.receivers)
 
     def note(self, name: str) -> bytes | None:
@@ -91,4 +91,4 @@ class Outbox:
         self.notes |= notes
 
     def rules(self) -> list[str]:
-        return [each.subjects[0].finding.rule for each in self.sent]
+        return [notification.subjects[0].finding.rule for notification in self.sent]

@@ -1,4 +1,4 @@
-"""Which runs a full disk asks for, and when a policy may act for the first time."""
+"""Runs that are due for full disks, and when a policy may act."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def node(used: float, name: str = "n1", nas: float = 10.0, at: float = NOW) -> N
 
 
 def fired(policies: tuple[CleanupPolicy, ...], *nodes: NodeSnapshot, now: float = NOW) -> list[tuple[str, str]]:
-    return [(each.policy, each.node) for each in due_runs(policies, {}, {n.node: n for n in nodes}, now).due]
+    return [(run.policy, run.node) for run in due_runs(policies, {}, {n.node: n for n in nodes}, now).due]
 
 
 def test_a_disk_that_is_above_the_mark() -> None:
@@ -48,7 +48,7 @@ def test_a_disk_that_is_above_the_mark() -> None:
     assert fired((PodPolicy(name="pods"),), *nodes) == []
 
 
-def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
+def test_a_default_mark_is_ahead_of_the_kubelet() -> None:
     early = msgspec.structs.replace(node(66), kubelet=KubeletFact(image_gc_high_ratio=0.70))
     ours = ImagePolicy(name="images")
     assert fired((ours,), early) == [("images", "n1")]
@@ -86,9 +86,9 @@ def test_once_until_below_the_low_mark_or_half_an_hour_later() -> None:
 
 def test_a_run_that_was_kept_from_its_work_is_due_again_sooner_and_ever_less_so() -> None:
     assert [pause_seconds(times) for times in range(8)] == [1800, 60, 120, 240, 480, 960, 1800, 1800]
-    for in_vain, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
-        found = due_runs((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(in_vain=in_vain)})
-        assert bool(found.due) is expect, (in_vain, ago)
+    for hindered, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
+        found = due_runs((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(hindered=hindered)})
+        assert bool(found.due) is expect, (hindered, ago)
         assert found.fired == {KEY: NOW if expect else NOW - ago}
 
 
@@ -97,7 +97,7 @@ def test_a_run_that_a_clock_which_was_ahead_began_holds_up_no_other() -> None:
     assert (len(found.due), found.fired) == (1, {KEY: NOW})
 
 
-IN_VAIN: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
+HINDERED: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
     ("there was no plan", "refused", 0, (), True),
     ("the agent took nothing", "errors", 0, (ItemState.FAILED, ItemState.PLANNED), True),
     ("its only item failed", "done", 0, (ItemState.FAILED,), True),
@@ -111,7 +111,7 @@ IN_VAIN: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "end", "freed", "states", "expect"), IN_VAIN, ids=[row[0] for row in IN_VAIN])
+@pytest.mark.parametrize(("name", "end", "freed", "states", "expect"), HINDERED, ids=[row[0] for row in HINDERED])
 def test_which_runs_were_kept_from_their_work(
     name: str, end: str | None, freed: int, states: tuple[ItemState, ...], expect: bool
 ) -> None:
@@ -125,10 +125,10 @@ def test_which_runs_were_kept_from_their_work(
 
 
 def test_a_run_that_reached_the_low_mark_makes_room_for_the_next() -> None:
-    """Though the disk was above it again before anybody looked."""
-    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(75)}, NOW, {KEY: PreviousRuns(reached=True)})
+    """Even if the disk was above the mark again before the next check."""
+    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(75)}, NOW, {KEY: PreviousRuns(reached_low=True)})
     assert (found.due, found.fired) == ((), {})
-    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(reached=True)})
+    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(reached_low=True)})
     assert (len(found.due), found.fired) == (1, {KEY: NOW})
 
 
@@ -144,10 +144,10 @@ def ran(end: str | None, at: float = NOW) -> tuple[CleanupRun, tuple[JournalEntr
     ("runs", "expect"),
     [
         ((), PreviousRuns()),
-        ((ran("low-water"),), PreviousRuns(reached=True)),
-        ((ran("low-water", NOW - 1),), PreviousRuns()),  # of an earlier crossing: the run that is due now has not begun
+        ((ran("low-water"),), PreviousRuns(reached_low=True)),
+        ((ran("low-water", NOW - 1),), PreviousRuns()),  # of an earlier crossing
         ((ran("done"), ran("low-water")), PreviousRuns()),
-        ((ran("errors"), ran("refused"), ran("done"), ran("errors")), PreviousRuns(in_vain=2)),
+        ((ran("errors"), ran("refused"), ran("done"), ran("errors")), PreviousRuns(hindered=2)),
         ((ran(None), ran("errors")), PreviousRuns()),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_policy_that_would_touch_something_else_is_another_one() -> None:
     same = replace(IMAGES, mode=Mode.ENFORCE, announce=0.0, receivers=("ops",))
     assert same.fingerprint == IMAGES.fingerprint
     others = [replace(IMAGES, min_age=1.0), replace(IMAGES, pins=("a",)), replace(IMAGES, when=When(low=0.1))]
-    assert len({each.fingerprint for each in (IMAGES, *others)}) == 4
+    assert len({policy.fingerprint for policy in (IMAGES, *others)}) == 4
 
 
 def test_only_what_was_told_long_enough_ago() -> None:

@@ -100,7 +100,7 @@ def test_to_release_it_may_do_what_people_ask_for(objects: list[Object], api: Ku
 def test_to_clean_up_it_may_list_what_is_needed_and_delete_pods(
     objects: list[Object], api: KubeApi, recorder: Recorder
 ) -> None:
-    assert ReferencesReader(api).needs("node").unknown == ()
+    assert ReferencesReader(api).references("node").unknown == ()
     assert ReferencesReader(api).volumes().unknown == ()
     PodWrites(api).evict("ns", "pod", "uid")
     PodWrites(api).delete("ns", "pod", "uid", force=True)

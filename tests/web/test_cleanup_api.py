@@ -13,7 +13,7 @@ import pytest
 
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal import ItemState, JournalEntry
-from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
+from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
-from monitor.cleanup.plan.references import FINISHED
 from monitor.cleanup.plan.select import Protection
 from monitor.facts.cluster import GpuState, GpuView, Holder
+from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.gpu import GpuProcessFact
 from monitor.facts.kube import PodFact
 

@@ -9,7 +9,7 @@ import pytest
 
 from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import DatasetContext, item_id, owner_reports, plan_datasets
+from monitor.cleanup.plan.datasets import DatasetContext, item_id, plan_datasets
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import Caps, DatasetPolicy, When
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -202,11 +202,3 @@ def test_what_was_refused_lately_does_not_stop_the_others() -> None:
     ground = DatasetContext(NAS, refused=frozenset({item_id(first)}))
     found = plan(scan(first, second), ground=ground, when=When(high=0.85, low=0.80))
     assert (names(found), kept(found)) == (["b"], {"a": "refused-lately"})
-
-
-def test_what_each_owner_has() -> None:
-    units = [unit("a", size=5), unit("b", size=6, days=1), unit("c", size=20, owner=None, owner_uid=7)]
-    seven, zhang = owner_reports(make(quotas={"zhang": 1}), scan(*units))
-    assert (seven.owner, seven.bytes, seven.units, seven.quota) == ("7", 20 * GIB, 1, None)
-    assert (zhang.owner, zhang.bytes, zhang.files, zhang.quota) == ("zhang", 11 * GIB, 14, 1)
-    assert zhang.oldest == NOW - 100 * DAY

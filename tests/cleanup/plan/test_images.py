@@ -15,12 +15,12 @@ from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageCacheFact, KubeletFact, RuntimeUsageFact
 from monitor.i18n import say
-from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image, kept, names, refused, snapshot
+from tests.cleanup.builders import DAY, GIB, NO_REFERENCES, NOW, container, disk, image, kept, names, refused, snapshot
 
 ALL = When()  # no marks: everything that may go
 
 
-def plan(given: NodeSnapshot, needs: References = NOBODY, now: float = NOW, **settings: Any) -> CleanupPlan:
+def plan(given: NodeSnapshot, needs: References = NO_REFERENCES, now: float = NOW, **settings: Any) -> CleanupPlan:
     policy = ImagePolicy(name="p", **({"when": ALL} | settings))
     return plan_images(policy, given, needs, now)
 
@@ -56,7 +56,7 @@ KEPT: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 @pytest.mark.parametrize(("facts", "around", "protection"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
 def test_what_keeps_an_image(facts: dict[str, Any], around: dict[str, Any], protection: str) -> None:
     needed = around.pop("needs", None) if (around := dict(around)) else None
-    needs = image_references("n1", (), [Template("Job", "t", "j", (needed,))]) if needed else NOBODY
+    needs = image_references("n1", (), [Template("Job", "t", "j", (needed,))]) if needed else NO_REFERENCES
     users = around.pop("containers", ())
     found = plan(snapshot(image(**facts), image("lab/goes:1"), containers=users), needs, **around)
     assert names(found) == ["lab/goes:1"]
@@ -177,9 +177,9 @@ def test_a_runtime_that_does_not_tell_what_is_shared_promises_nothing() -> None:
 def test_what_was_refused_lately_does_not_stop_the_others() -> None:
     given = snapshot(image("first", days=90), image("second", days=80))
     policy = ImagePolicy(name="p", when=When(low=0.80))
-    first = plan_images(policy, given, NOBODY, NOW)
+    first = plan_images(policy, given, NO_REFERENCES, NOW)
     assert names(first) == ["first"]
-    again = plan_images(policy, given, NOBODY, NOW, refused=frozenset({first.items[0].id}))
+    again = plan_images(policy, given, NO_REFERENCES, NOW, refused=frozenset({first.items[0].id}))
     assert (names(again), kept(again)) == (["second"], {"first": "refused-lately"})
 
 
@@ -198,12 +198,12 @@ def test_only_images_on_the_disk_that_is_full() -> None:
     ("given", "needs", "expect"),
     [
         (snapshot(image()), References({}, ("jobs.batch",)), "needs-unknown"),
-        (snapshot(image(), containers=None), NOBODY, "images-unknown"),
-        (snapshot(images=None), NOBODY, "images-unknown"),
-        (snapshot(image(), disk=None), NOBODY, "disk-unknown"),
-        (snapshot(image(), disk=(disk(used_bytes=None),)), NOBODY, "disk-unknown"),
-        (msgspec.structs.replace(snapshot(image()), at=NOW - 700), NOBODY, "stale"),
-        (msgspec.structs.replace(snapshot(image()), at=NOW + 700), NOBODY, "stale"),
+        (snapshot(image(), containers=None), NO_REFERENCES, "images-unknown"),
+        (snapshot(images=None), NO_REFERENCES, "images-unknown"),
+        (snapshot(image(), disk=None), NO_REFERENCES, "disk-unknown"),
+        (snapshot(image(), disk=(disk(used_bytes=None),)), NO_REFERENCES, "disk-unknown"),
+        (msgspec.structs.replace(snapshot(image()), at=NOW - 700), NO_REFERENCES, "stale"),
+        (msgspec.structs.replace(snapshot(image()), at=NOW + 700), NO_REFERENCES, "stale"),
     ],
 )
 def test_what_is_not_known_is_no_permission(given: NodeSnapshot, needs: References, expect: str) -> None:

@@ -14,7 +14,7 @@ from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, EvictionFact, ImageCacheFact, KubeletFact, RuntimeUsageFact
-from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image, kept, names, refused, snapshot
+from tests.cleanup.builders import DAY, GIB, NO_REFERENCES, NOW, container, disk, image, kept, names, refused, snapshot
 from tests.cleanup.plan.test_images import plan
 
 LONG = "0123456789abcdef"
@@ -118,18 +118,18 @@ def test_an_image_without_a_name_is_called_by_the_beginning_of_its_id() -> None:
 
 NAMED = image_references("n1", (), [Template("Job", "team", "j", ("lab/a:1",))])
 EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, References, str | None]] = [
-    ("pinned", {"pinned": True}, None, NOBODY, "runtime"),
-    ("pinned", {"names": ("registry.k8s.io/pause:3.9",)}, None, NOBODY, "pause"),
-    ("pinned", {"names": ("lab/pin:1",)}, None, NOBODY, "lab/pin:*"),
-    ("in-use", {"containers": (LONG,)}, None, NOBODY, LONG[:12]),
-    ("in-use", {"containers": ("id-c",)}, snapshot(containers=(container("c"),)), NOBODY, "c"),
-    ("in-use", {"containers": (LONG,)}, snapshot(containers=(container("", id=LONG),)), NOBODY, LONG[:12]),
+    ("pinned", {"pinned": True}, None, NO_REFERENCES, "runtime"),
+    ("pinned", {"names": ("registry.k8s.io/pause:3.9",)}, None, NO_REFERENCES, "pause"),
+    ("pinned", {"names": ("lab/pin:1",)}, None, NO_REFERENCES, "lab/pin:*"),
+    ("in-use", {"containers": (LONG,)}, None, NO_REFERENCES, LONG[:12]),
+    ("in-use", {"containers": ("id-c",)}, snapshot(containers=(container("c"),)), NO_REFERENCES, "c"),
+    ("in-use", {"containers": (LONG,)}, snapshot(containers=(container("", id=LONG),)), NO_REFERENCES, LONG[:12]),
     (
         "in-use", {"containers": ("id-c",)},
-        snapshot(containers=(container("c", pod_name="p", namespace="team"),)), NOBODY, "team/p",
+        snapshot(containers=(container("c", pod_name="p", namespace="team"),)), NO_REFERENCES, "team/p",
     ),
     ("needed", {}, None, NAMED, "Job team/j"),
-    ("too-young", {"days": 0}, None, NOBODY, None),
+    ("too-young", {"days": 0}, None, NO_REFERENCES, None),
 ]  # fmt: skip
 
 

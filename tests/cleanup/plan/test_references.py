@@ -63,8 +63,8 @@ def test_what_a_node_has_to_keep() -> None:
         "docker.io/library/nightly:1": "CronJob team/nightly",
         f"sha256:{B}": "VolcanoJob x/y",
     }
-    assert needs.needed_by(name_forms("nightly:1")) == "CronJob team/nightly"
-    assert needs.needed_by(name_forms("there:1")) is None
+    assert needs.referrer(name_forms("nightly:1")) == "CronJob team/nightly"
+    assert needs.referrer(name_forms("there:1")) is None
     assert image_references("n1", (), (), ("jobs.batch",)).unknown == ("jobs.batch",)
 
 
@@ -72,8 +72,8 @@ def test_needed_names_of_the_same_repository() -> None:
     needs = image_references(
         "n1", (), [Template("Job", "t", "j", ("lab.io/bert:2", "lab.io/other:1", f"lab.io/bert@sha256:{A}"))]
     )
-    assert needs.akin(name_forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
-    assert needs.akin(name_forms(B)) == ()
+    assert needs.same_repository(name_forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
+    assert needs.same_repository(name_forms(B)) == ()
 
 
 def test_directories_that_are_in_use() -> None:

@@ -63,7 +63,7 @@ def test_what_was_refused_is_kept_with_its_node_and_size() -> None:
 
 def test_the_largest_that_are_kept_come_first() -> None:
     sizes = {"a": None, "b": 5, "c": 9, "d": 1}
-    kept = [Protection("pinned", "why").kept(name, "n1", size) for name, size in sizes.items()]
+    kept = [Protection("pinned", "why").kept_item(name, "n1", size) for name, size in sizes.items()]
     found = make_plan(PlanSubject(POLICY, 1.0), Selection(Caps()), kept)
     assert [each.name for each in found.kept] == ["c", "b", "d", "a"]
     assert found.kept[0] == KeptItem(name="c", protection="pinned", node="n1", bytes=9, detail="why")

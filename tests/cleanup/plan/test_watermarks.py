@@ -75,6 +75,6 @@ def test_a_run_stops_at_the_mark_that_holds(high: float | None, needed: int) -> 
     cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: [agent]), first_hand=lambda _: agent)
     nothing: Any = None
     gatherer = Planner(PlannerDeps(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
-    reading = gatherer.reading(ImagePolicy(name="p"), "n1")
+    reading = gatherer.disk_reading(ImagePolicy(name="p"), "n1")
     assert reading is not None
     assert reading.needed == pytest.approx(needed, abs=1)

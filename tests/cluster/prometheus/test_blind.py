@@ -70,7 +70,7 @@ def test_a_plan_goes_by_what_the_agent_says_and_each_is_asked_once() -> None:
     nothing: Any = None
     cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), first_hand=ask)
     gatherer = Planner(PlannerDeps(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
-    told = gatherer.told
+    told = gatherer.current_agents
     assert (len(told), list(told), asked) == (3, ["n1", "n2", "n3"], [])
     assert [told["n1"].snapshot, told["n1"].snapshot] == [agent("n1", images=()).snapshot] * 2
     assert (asked, told.get("n9")) == (["n1"], None)

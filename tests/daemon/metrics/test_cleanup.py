@@ -22,7 +22,7 @@ def test_the_journal_counts_what_is_done(tmp_path: Path) -> None:
         journal.write(began, replace(entry, state=ItemState.INTENDED, intended_at=NOW))
         journal.write(began, replace(entry, state=ItemState.DONE, ended_at=NOW))
         journal.end(replace(began, state=RunState.ENDED, end="done", freed_bytes=7))
-        cleaned = journal.figures.cleaned([began.policy, "never"], journal.last_runs())
+        cleaned = journal.counters.totals([began.policy, "never"], journal.last_runs())
     finally:
         journal.close()
     own = began.policy

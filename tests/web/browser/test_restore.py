@@ -13,10 +13,10 @@ from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Risk
-from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
+from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
 from monitor.queries.cluster import Why
 from monitor.web.app import create_app
 from monitor.web.authenticator import Doorkeeper

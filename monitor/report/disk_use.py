@@ -1,4 +1,4 @@
-"""Who takes how much disk, as of a day, where that is known. Pure."""
+"""Disk space by owner and day."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from monitor.report.buckets import DAY
 
 
 class DiskUseKind(StrEnum):
-    """What takes room."""
+    """What occupies the space."""
 
-    DATASETS = "datasets"  # below a root that was scanned, by the owner of the files
-    IMAGES = "images"  # a node's image cache, which is everybody's
+    DATASETS = "datasets"  # below a scanned root, by file owner
+    IMAGES = "images"  # a node's image cache, shared by all users
     WRITABLE = "writable"  # writable layers and logs of the containers of a user's pods
 
 
 class DiskUse(Fact, frozen=True, kw_only=True):
-    """How much room something took on a day (its first second, UTC). `user` is None where it is nobody's alone."""
+    """Disk space on a day (its first second, UTC). `user` is None for shared space."""
 
     day: int
     kind: DiskUseKind
@@ -34,7 +34,7 @@ class DiskUse(Fact, frozen=True, kw_only=True):
 def disk_uses(
     pods: Iterable[PodView], agents: Iterable[AgentFact], scans: Iterable[tuple[str, ScanFact]], now: float
 ) -> tuple[DiskUse, ...]:
-    """Given pods, agents and the last scan of each root with its node, return who takes how much."""
+    """Disk space of pods, images and datasets; `scans` are the last scan of each root, with its node."""
     sums: defaultdict[tuple[int, DiskUseKind, str | None, str | None], int] = defaultdict(int)
     today = day_of(now)
     for pod in pods:
@@ -55,5 +55,5 @@ def disk_uses(
 
 
 def day_of(at: float) -> int:
-    """Given a time, return the first second of its day, UTC."""
+    """First second of the day of a time, UTC."""
     return int(at // DAY) * DAY

@@ -1,4 +1,4 @@
-"""When the report is sent, and to whom."""
+"""Schedule of the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from monitor.report.buckets import By
 
 @dataclass(frozen=True)
 class ReportSchedule:
-    """A report on the last so many seconds goes to these receivers at each time of the schedule."""
+    """When a report on the last `seconds` is sent, and to which receivers."""
 
     cron: str
     timezone: str

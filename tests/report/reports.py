@@ -1,4 +1,4 @@
-"""A report as a lab of six nodes might have it after a week, with names that want to be more than names."""
+"""A weekly report of a small lab, including a user name with injection attempts."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ CLEANED = (
 
 
 def report(by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED) -> Report:
-    material = ReportInputs(
+    inputs = ReportInputs(
         buckets=BUCKETS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
     )
-    return make_report(material, SINCE, UNTIL, by)
+    return make_report(inputs, SINCE, UNTIL, by)
 
 
 REPORT = report()

@@ -1,4 +1,4 @@
-"""Short histories: what was when, without what nobody knows, in bounded memory."""
+"""Histories for charts: values, gaps and bounded memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monitor.report.history import (
 )
 from tests.report.builders import HOUR0, gpu, holder, view
 
-BOOT = 600_000.0  # of the monotonic clock
+BOOT = 600_000.0  # monotonic
 
 
 class Machine:
@@ -37,7 +37,7 @@ class Machine:
 
     def see(self, *gpus: GpuView, after: float = 0.0, **more: Any) -> None:
         self.pass_time(after)
-        self.history.take(view(*gpus, **more), (), self.wall, self.monotonic)
+        self.history.add(view(*gpus, **more), (), self.wall, self.monotonic)
 
     def pass_time(self, seconds: float) -> None:
         self.wall += seconds
@@ -45,36 +45,36 @@ class Machine:
 
     def values(
         self,
-        kind: HistorySubject = HistorySubject.CARD,
+        subject: HistorySubject = HistorySubject.GPU,
         name: str = "n1/0",
-        what: HistoryMetric = HistoryMetric.UTILIZATION,
+        metric: HistoryMetric = HistoryMetric.UTILIZATION,
     ) -> list[float | None]:
-        return [value for _, value in self.history.series(kind, name, what)]
+        return [value for _, value in self.history.series(subject, name, metric)]
 
 
-def card(load: float | None) -> GpuView:
+def busy(load: float | None) -> GpuView:
     return gpu(GpuState.BUSY, holder(), load=load)
 
 
 def test_a_value_a_minute_and_a_gap_is_a_gap() -> None:
     machine = Machine()
-    machine.see(card(0.2))
-    machine.see(card(0.4), after=15)
-    machine.see(card(0.5), after=MINUTE_SECONDS)
-    machine.see(card(None), after=MINUTE_SECONDS)
+    machine.see(busy(0.2))
+    machine.see(busy(0.4), after=15)
+    machine.see(busy(0.5), after=MINUTE_SECONDS)
+    machine.see(busy(None), after=MINUTE_SECONDS)
     machine.see(after=MINUTE_SECONDS)
-    machine.see(card(1.0), after=2 * MINUTE_SECONDS)
+    machine.see(busy(1.0), after=2 * MINUTE_SECONDS)
     assert machine.values() == pytest.approx([0.3, 0.5, None, None, None, 1.0])
-    times = [at for at, _ in machine.history.series(HistorySubject.CARD, "n1/0")]
+    times = [at for at, _ in machine.history.series(HistorySubject.GPU, "n1/0")]
     assert times == [HOUR0 + MINUTE_SECONDS * number for number in range(6)]
 
 
 def test_a_clock_that_is_set_moves_the_chart_as_a_whole() -> None:
     machine = Machine()
-    machine.see(card(0.1))
+    machine.see(busy(0.1))
     machine.wall -= 86400.0
-    machine.see(card(0.2), after=MINUTE_SECONDS)
-    times = [at for at, _ in machine.history.series(HistorySubject.CARD, "n1/0")]
+    machine.see(busy(0.2), after=MINUTE_SECONDS)
+    times = [at for at, _ in machine.history.series(HistorySubject.GPU, "n1/0")]
     assert machine.values() == pytest.approx([0.1, 0.2])
     assert times == [HOUR0 - 86400, HOUR0 - 86400 + MINUTE_SECONDS]
 
@@ -94,7 +94,7 @@ def test_after_a_day_five_minutes_are_one_and_after_a_week_nothing_is_left() -> 
     assert min(coarse) == last // STEP_MINUTES * STEP_MINUTES - (COARSE_POINTS - 1) * STEP_MINUTES
     for minute, value in coarse.items():
         mean = sum(expect[minute + more] for more in range(STEP_MINUTES)) / STEP_MINUTES
-        assert value == pytest.approx(mean, abs=0.51)  # kept as whole cards
+        assert value == pytest.approx(mean, abs=0.51)  # stored as whole GPUs
 
 
 def test_what_was_absent_for_long_is_not_known_for_as_long() -> None:
@@ -124,23 +124,29 @@ def test_what_was_absent_for_long_is_not_known_for_as_long() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_what_plain_lists_would_say(seed: int) -> None:
     chance, minute = random.Random(seed), 3
-    series, told = HistorySeries(HistoryMetric.GPUS, minute), dict[int, int]()
+    series, known_values = HistorySeries(HistoryMetric.GPUS, minute), dict[int, int]()
     for _ in range(6000):
         value = chance.choice([None, 3, 20, 40])
         series.add(minute, value)
         if value is not None:
-            told[minute] = value
+            known_values[minute] = value
         minute += chance.choices([1, 2, 9, 400, 1600, 11_000], [9000, 300, 50, 3, 2, 1])[0]
         if chance.random() < 0.01:
-            assert {at: value for at, value in series.points() if value is not None} == expected(told, series.minute)
+            assert {at: value for at, value in series.points() if value is not None} == expected(
+                known_values, series.minute
+            )
 
 
-def expected(told: dict[int, int], last: int) -> dict[int, int]:
-    """Return what is to be known at the last minute: single minutes of a day, and means of those before."""
+def expected(known_values: dict[int, int], last: int) -> dict[int, int]:
+    """Expected points: single minutes of the last day, and five-minute means before."""
     first = max(0, last - FINE_POINTS + 1)
-    found = {at: value for at, value in told.items() if at >= first}
+    found = {at: value for at, value in known_values.items() if at >= first}
     for step in range(max(0, last // STEP_MINUTES - COARSE_POINTS + 1), first // STEP_MINUTES):
-        within = [told[at] for at in range(step * STEP_MINUTES, step * STEP_MINUTES + STEP_MINUTES) if at in told]
+        within = [
+            known_values[at]
+            for at in range(step * STEP_MINUTES, step * STEP_MINUTES + STEP_MINUTES)
+            if at in known_values
+        ]
         if within:
             found[step * STEP_MINUTES] = round(sum(within) / len(within))
     return found
@@ -177,8 +183,8 @@ KEPT: list[tuple[HistorySubject, str, HistoryMetric, float | None]] = [
     (HistorySubject.QUEUE, "nlp", HistoryMetric.GPUS, 1),
     (HistorySubject.QUEUE, "cv", HistoryMetric.UTILIZATION, 0.0),
     (HistorySubject.QUEUE, "cv", HistoryMetric.FREE, None),
-    (HistorySubject.CARD, "n1/2", HistoryMetric.UTILIZATION, 0.7),
-    (HistorySubject.CARD, "n2/0", HistoryMetric.UTILIZATION, None),
+    (HistorySubject.GPU, "n1/2", HistoryMetric.UTILIZATION, 0.7),
+    (HistorySubject.GPU, "n2/0", HistoryMetric.UTILIZATION, None),
     (HistorySubject.USER, "nobody", HistoryMetric.GPUS, None),
 ]
 
@@ -187,15 +193,17 @@ def disk(mount: str, used: int, free: int, *roles: str) -> DiskFact:
     return DiskFact(mount=mount, device="d", fstype="ext4", roles=roles, used_bytes=used, available_bytes=free)
 
 
-@pytest.mark.parametrize(("kind", "name", "what", "expect"), KEPT)
-def test_what_is_kept(kind: HistorySubject, name: str, what: HistoryMetric, expect: float | None) -> None:
+@pytest.mark.parametrize(("subject", "name", "metric", "expect"), KEPT)
+def test_what_is_kept(subject: HistorySubject, name: str, metric: HistoryMetric, expect: float | None) -> None:
     disks = (disk("/", 10, 90, "system"), disk("/data", 90, 10, "data"), disk("/share", 99, 1, "nas"))
-    told = AgentFact(target="t", node="n1", snapshot=NodeSnapshot(node="n1", at=1.0, agent_version="0", disk=disks))
+    answering = AgentFact(
+        target="t", node="n1", snapshot=NodeSnapshot(node="n1", at=1.0, agent_version="0", disk=disks)
+    )
     full = NodeSnapshot(node="n2", at=1.0, agent_version="0", disk=(disk("/", 98, 2, "system"),))
     silent = AgentFact(target="s", node="n2", snapshot=full, silent_since=2.0)
     history = MetricHistory()
-    history.take(CLUSTER, [told, silent], HOUR0, BOOT)
-    points = history.series(kind, name, what)
+    history.add(CLUSTER, [answering, silent], HOUR0, BOOT)
+    points = history.series(subject, name, metric)
     assert [value for _, value in points] == ([] if expect is None else [pytest.approx(expect, abs=0.003)])
 
 
@@ -224,9 +232,9 @@ def test_a_thousand_nodes_take_less_than_60_mib() -> None:
     history = MetricHistory()
     tracemalloc.start()
     try:
-        history.take(whole, (), HOUR0, BOOT)
+        history.add(whole, (), HOUR0, BOOT)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert taken < 60 << 20
-    assert history.series(HistorySubject.CARD, "n999/7")
+    assert history.series(HistorySubject.GPU, "n999/7")

@@ -1,4 +1,4 @@
-"""The report: sums that agree, whatever they are by."""
+"""Rows and totals of a report."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def test_from_when_on_it_is_known_what_was_cleaned_up(kept: float, expect: float
 
 
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
-    material = ReportInputs(events_since=UNTIL - DAY)
-    assert make_report(material, SINCE, UNTIL, "user").incidents_since == UNTIL - DAY
+    inputs = ReportInputs(events_since=UNTIL - DAY)
+    assert make_report(inputs, SINCE, UNTIL, "user").incidents_since == UNTIL - DAY
 
 
 def test_without_cleanup_nothing_is_said_about_it() -> None:

@@ -24,7 +24,7 @@ def show(visit: Visit) -> Response:
     agent = next((each for each in visit.sources.parts.agents() if each.node == node), None)
     snapshot = agent.snapshot if agent is not None else None
     fact = _fact(snapshot, number)
-    points = visit.sources.series(HistorySubject.CARD, f"{node}/{number}", HistoryMetric.UTILIZATION)
+    points = visit.sources.series(HistorySubject.GPU, f"{node}/{number}", HistoryMetric.UTILIZATION)
     last = "?" if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
     sections = [
         visit.section("facts", "card", row=card_rows(visit, [gpu])[0], fact=fact),

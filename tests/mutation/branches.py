@@ -1,6 +1,6 @@
-"""Branch coverage of what decides, by the tests of its packages: `python -m tests.mutation.branches [PYTEST-ARG...]`.
+"""Branch coverage of the pure packages by their own tests: `python -m tests.mutation.branches [PYTEST-ARG...]`.
 
-What decides is what the layering contract in pyproject.toml says is pure: one list for both.
+The purity contract in pyproject.toml lists them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST = 90  # percent, in each package
 
 
 def pure(package: str) -> list[str]:
-    """Given a package, return the files of it that are pure, as patterns."""
+    """Patterns of the pure files of a package."""
     contracts = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     modules = next(each["source_modules"] for each in contracts if each["name"] == CONTRACT)
     own = [name.replace(".", "/") for name in modules if f"{name}.".startswith(f"monitor.{package}.")]
@@ -26,7 +26,7 @@ def pure(package: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, print a table for each package, and return the exit code: 0 if all are covered well enough."""
+    """Run the tests, print a table per package, and return the exit code: 0 if the coverage of all is sufficient."""
     data = TOP / "build" / "coverage"
     data.parent.mkdir(exist_ok=True)
     patterns = {package: ",".join(pure(package)) for package in PACKAGES}

@@ -1,4 +1,4 @@
-"""Where the bounds of a plan of images lie, on which disk its mark is, and what it says of each image."""
+"""Exact limits of image plans, the disk of their marks, and their texts for each image."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ BLANK = disk(mount="/blank", roles=("runtime",), used_bytes=None)
 DISKS: list[tuple[str, tuple[DiskFact, ...], tuple[ImageCacheFact, ...], DiskFact | None]] = [
     ("by a link on the only one that serves", (SYSTEM, DATA), (cache(),), DATA),
     ("by its root where several serve", (SYSTEM, DATA, MORE), (cache(root="/more/docker"),), MORE),
-    ("nobody knows where", (SYSTEM, DATA, MORE), (cache(root=None),), None),
+    ("unknown root", (SYSTEM, DATA, MORE), (cache(root=None),), None),
     ("the fullest, first", (MORE, DATA), (cache(root="/more"), cache("containerd", "/data")), MORE),
     ("the fullest, last", (MORE, DATA), (cache(root="/data"), cache("containerd", "/more")), MORE),
-    ("one does not tell", (BLANK, DATA), (cache(root="/blank"), cache("containerd", "/data")), DATA),
+    ("one of unknown size", (BLANK, DATA), (cache(root="/blank"), cache("containerd", "/data")), DATA),
 ]
 
 
@@ -69,7 +69,7 @@ def test_which_disk_a_mark_is_about(
 def test_what_the_kubelet_does_on_that_disk_moves_the_mark() -> None:
     evicts = KubeletFact(eviction_hard=(EvictionFact(signal="nodefs.available", available_ratio=0.4),))
     given = snapshot(image(), disk=(disk(used=80, roles=("runtime", "kubelet")),), kubelet=evicts)
-    assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)  # 60 %, and 15 below
+    assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)  # from 80 % to 45 %
     (warning,) = plan(given, when=When(high=0.7, low=0.6)).warnings
     assert warning.values == {"high": 0.7, "kubelet": 0.6}
 
@@ -92,7 +92,7 @@ def test_what_builds_left_counts_towards_the_cap(cap: int, expect: list[str]) ->
 
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("local", [True, False])
-def test_the_agent_is_told_whether_stopped_containers_and_local_images_count(stopped: bool, local: bool) -> None:
+def test_the_action_says_whether_stopped_containers_and_local_images_count(stopped: bool, local: bool) -> None:
     act = plan(snapshot(image()), protect_stopped=stopped, protect_local=local).items[0].act
     assert isinstance(act, RemoveImage)
     assert (act.protect_stopped, act.protect_local) == (stopped, local)
@@ -133,12 +133,12 @@ EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, References, str |
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("protection", "facts", "node", "needs", "detail"), EVIDENCE)
+@pytest.mark.parametrize(("protection", "facts", "node", "references", "detail"), EVIDENCE)
 def test_by_what_a_protection_is_known(
-    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, needs: References, detail: str | None
+    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, references: References, detail: str | None
 ) -> None:
     given = snapshot(image(**facts), containers=node.containers if node is not None else ())
-    (found,) = plan(given, needs, pins=("lab/pin:*",)).kept
+    (found,) = plan(given, references, pins=("lab/pin:*",)).kept
     name = facts.get("names", ("lab/a:1",))[0]
     assert found == KeptItem(name=name, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
 

@@ -33,7 +33,14 @@ from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, Wan
 from monitor.web.login import Me
 
 # Class -> its name among the components of the published document.
-SCHEMA_NAMES = {"Text": "Note"}
+SCHEMA_NAMES = {
+    "CleanupRun": "Run",
+    "JournalEntry": "Entry",
+    "KeptItem": "Kept",
+    "ReportRow": "Row",
+    "IncidentCount": "Incidents",
+    "Text": "Note",
+}
 
 
 class Refusal(Fact, frozen=True, kw_only=True):

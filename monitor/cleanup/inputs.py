@@ -256,7 +256,7 @@ def policy_disk(policy: CleanupPolicy, snapshot: NodeSnapshot) -> DiskFact | Non
 def other_mounts(policy: DatasetPolicy, agents: Mapping[str, AgentFact]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Paths of a policy's root on other nodes, by node, and the nodes whose mounts are unknown.
 
-    A local disk is on no other node.
+    A local disk is on no other node. A node without facts may have mounted the root.
     """
     agent = agents.get(policy.node)
     disk = policy_disk(policy, agent.snapshot) if agent is not None and agent.snapshot is not None else None
@@ -272,7 +272,7 @@ def other_mounts(policy: DatasetPolicy, agents: Mapping[str, AgentFact]) -> tupl
             unknown.append(node)
             continue
         disks = fact.snapshot.disk
-        mount = next((one.mount for one in disks if one.device == disk.device and "nas" in one.roles), None)
+        mount = next((other.mount for other in disks if other.device == disk.device and "nas" in other.roles), None)
         if mount is not None:
             paths[node] = mount.rstrip("/") + below
     return paths, tuple(sorted(unknown))

@@ -52,7 +52,7 @@ class PreviousRuns:
     """Outcome of the previous runs of a policy on a node.
 
     `reached_low`: the last run reached the low-water mark, long enough ago for the node to have measured its disk
-    again. `hindered`: the number of hindered runs since the last successful one.
+    again. `hindered`: how many of the latest runs, in a row, were hindered.
     """
 
     reached_low: bool = False
@@ -140,7 +140,10 @@ def _disks(
 
 
 def permission(policy: CleanupPolicy, announced_at: float | None, now: float) -> Permission:
-    """What a policy may do; `announced_at` is when it was announced with its current fingerprint."""
+    """What a policy may do; `announced_at` is when it was announced with its current fingerprint.
+
+    Announcements are never forgotten, so a policy that has acted before needs no new one.
+    """
     if policy.mode is not Mode.ENFORCE:
         return Permission.DRY_RUN
     if policy.announce <= 0:

@@ -174,8 +174,10 @@ class CleanupService:
     def _take_over(self) -> None:
         """Resume interrupted runs, adopt pauses, and make up cron runs that no replica has started."""
         started = tuple(self._deps.leading.record().all_runs())
-        pauses = [(policy, node, ran.at) for policy, node, ran in started if ran.trigger in (HIGH_WATER, RESUMED)]
-        self._deps.journal.put_metadata(FIRED_KEY, msgspec.json.encode([one for one in pauses if one[1]]).decode())
+        pauses = [
+            (policy, node, ran.at) for policy, node, ran in started if node and ran.trigger in (HIGH_WATER, RESUMED)
+        ]
+        self._deps.journal.put_metadata(FIRED_KEY, msgspec.json.encode(pauses).decode())
         for name, node, ran in started:
             policy = self._policies.get(name)
             if ran.is_open and policy is not None and ran.trigger != RESUMED:

@@ -158,7 +158,7 @@ def _is_fresh(agent: AgentFact, snapshot: NodeSnapshot, now: float) -> bool:
 
 def _processes_known(snapshot: NodeSnapshot) -> bool:
     """Whether the GPU processes of a node are known; without a driver there are none."""
-    absent = any(one.name == "gpu_processes" and one.outcome == "absent" for one in snapshot.collectors)
+    absent = any(fact.name == "gpu_processes" and fact.outcome == "absent" for fact in snapshot.collectors)
     return snapshot.gpu_processes is not None or absent
 
 

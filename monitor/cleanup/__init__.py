@@ -1,6 +1,5 @@
-"""Cleanup and release: policy -> plan -> shown -> executed under guard -> journaled -> reported.
+"""Cleanup: policy -> plan -> notices -> guarded execution -> journal -> report.
 
-`plan_*` are pure: facts, a policy and `now` in, a plan out that says what, why, how much and how risky. `execute` has
-each item done where it lives: the agent re-checks everything at the moment of the act. `journal` is written before and
-after. Dry run is the default.
+`plan` decides from facts, a policy and `now`. `execute` carries out each item where it lives; the agent re-checks
+everything immediately before the side effect. The journal is written before and after. Dry run is the default.
 """

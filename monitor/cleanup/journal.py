@@ -1,7 +1,7 @@
-"""What cleanup did and is about to do, in one SQLite file: written before and after each act, whatever happens between.
+"""Journal of cleanup in one SQLite file, written before and after each side effect.
 
-An item is `intended` before anybody is asked to do it, under an id that is used once; what became of it can be asked by
-that id, also by the next process after kill -9. Notices to owners, announcements and messages are in the same file.
+An item is `intended` before it is requested, under a request id that is used once; the outcome can be queried by that
+id, also by the next process after kill -9. Notices, announcements and pending notifications are in the same file.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TypeVar
 import msgspec
 
 from monitor.alert.model import Notification
-from monitor.base.sqlite import Database, DatabaseSession, Row
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.totals import Figures
+from monitor.base.sqlite import Database, Row, Session
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
 
 FILE = "cleanup.db"
@@ -43,37 +43,37 @@ CREATE TABLE messages (place INTEGER PRIMARY KEY AUTOINCREMENT, body BLOB NOT NU
 CREATE TABLE notes (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 """,
 )
-KEEP_RUNS = 2000
-KEEP_NOTICES = 90 * 86400.0
+MAX_RUNS = 2000
+KEEP_NOTICES_SECONDS = 90 * 86400.0
 
 T = TypeVar("T")
 
 
 class RunState(StrEnum):
-    """How far a run is."""
+    """State of a run."""
 
-    PLANNED = "planned"  # nothing was done, and nothing will be: it says what would be
+    PLANNED = "planned"  # recorded only, never executed
     RUNNING = "running"
     ENDED = "ended"
 
 
 class ItemState(StrEnum):
-    """How far an item is."""
+    """State of an item."""
 
     PLANNED = "planned"
-    INTENDED = "intended"  # somebody was asked, or is about to be
+    INTENDED = "intended"  # requested, or about to be
     DONE = "done"
     REFUSED = "refused"
     FAILED = "failed"
-    LATER = "later"  # it was not done, and is tried again by another run
+    LATER = "later"  # not done; another run retries it
 
 
-class Run(Fact, frozen=True, kw_only=True):
+class CleanupRun(Fact, frozen=True, kw_only=True):
     """One run of a policy on a node, or in the whole cluster.
 
-    `trigger` is cron, made-up, high-water, resumed, asked or release; `by` who asked for it. `end` is a word: done,
-    low-water, minutes, bytes, errors, stopped, interrupted; dry-run, announced, waiting, refused where nothing was
-    done. `before` and `after` are how full the disk was, as a share, where there is one.
+    `trigger` is cron, made-up, high-water, resumed, asked or release; `by` is the requesting user. `end` is done,
+    low-water, minutes, bytes, errors, stopped or interrupted; dry-run, announced, waiting or refused if nothing was
+    done. `before` and `after` are the used shares of the disk.
     """
 
     id: str
@@ -92,8 +92,8 @@ class Run(Fact, frozen=True, kw_only=True):
     after: float | None = None
 
 
-class Entry(Fact, frozen=True, kw_only=True):
-    """One item of a run, and what became of it. `request` is the id under which somebody was asked to do it."""
+class JournalEntry(Fact, frozen=True, kw_only=True):
+    """One item of a run and its outcome. `request` is the id under which it was requested."""
 
     item: Item
     place: int
@@ -107,18 +107,18 @@ class Entry(Fact, frozen=True, kw_only=True):
     trash: str | None = None
 
 
-class Journal:
-    """The file. For use from any thread."""
+class CleanupJournal:
+    """The journal file. Thread-safe."""
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
-        self.figures = Figures()
+        self.counters = CleanupCounters()
         with self._database.transaction() as session:
             session.run("INSERT OR IGNORE INTO notes VALUES ('journal', ?)", (secrets.token_hex(8),))
 
     @property
     def trouble(self) -> str | None:
-        """Return why nothing is written to the file at the moment; None if all is well."""
+        """Why the file cannot be written; None if it can."""
         return self._database.trouble
 
     def close(self) -> None:
@@ -126,9 +126,9 @@ class Journal:
 
     # Runs
 
-    def begin(self, run: Run, plan: Plan, items: Iterable[Item] = ()) -> tuple[Entry, ...]:
-        """Write down a run, its plan, and what it may do of that; return the latter."""
-        entries = tuple(Entry(item=item, place=place) for place, item in enumerate(items))
+    def begin(self, run: CleanupRun, plan: CleanupPlan, items: Iterable[Item] = ()) -> tuple[JournalEntry, ...]:
+        """Record a run, its plan, and the items that it may execute; return their entries."""
+        entries = tuple(JournalEntry(item=item, place=place) for place, item in enumerate(items))
         with self._database.transaction() as session:
             _put_run(session, run)
             session.run("UPDATE runs SET plan = ? WHERE id = ?", (msgspec.json.encode(plan), run.id))
@@ -136,88 +136,90 @@ class Journal:
                 _put_entry(session, run.id, entry)
             session.run(
                 "DELETE FROM runs WHERE place <= (SELECT place FROM runs ORDER BY place DESC LIMIT 1 OFFSET ?)",
-                (KEEP_RUNS,),
+                (MAX_RUNS,),
             )
             session.run("DELETE FROM items WHERE run NOT IN (SELECT id FROM runs) AND trash IS NULL")
-        if run.state is RunState.PLANNED:  # that is all there is to it
-            self.figures.run_ended(run.policy, run.end, run.freed_bytes)
+        if run.state is RunState.PLANNED:
+            self.counters.run_ended(run.policy, run.end, run.freed_bytes)
         return entries
 
-    def write(self, run: Run, entry: Entry) -> None:
-        """Write down how far an item is, and with it the run."""
+    def write(self, run: CleanupRun, entry: JournalEntry) -> None:
+        """Record the state of an item and of its run."""
         with self._database.transaction() as session:
             _put_run(session, run)
             _put_entry(session, run.id, entry)
         if entry.ended_at is not None:
-            self.figures.item_ended(run.policy, entry.state)
+            self.counters.item_ended(run.policy, entry.state)
 
-    def end(self, run: Run, messages: Iterable[Notification] = ()) -> None:
-        """Write down that a run is over, and what is told of it."""
+    def end(self, run: CleanupRun, messages: Iterable[Notification] = ()) -> None:
+        """Record the end of a run, with the notifications about it."""
         with self._database.transaction() as session:
             _put_run(session, run)
             _put_messages(session, messages)
-        self.figures.run_ended(run.policy, run.end, run.freed_bytes)
+        self.counters.run_ended(run.policy, run.end, run.freed_bytes)
 
     def last_runs(self) -> dict[str, float]:
-        """Return when the last run of each policy began."""
+        """Start of the last run of each policy."""
         return dict(self._database.select("SELECT policy, max(started_at) FROM runs GROUP BY policy"))
 
-    def open_runs(self) -> tuple[Run, ...]:
-        """Return the runs that were begun and never ended, oldest first."""
+    def open_runs(self) -> tuple[CleanupRun, ...]:
+        """Runs that never ended, oldest first."""
         rows = self._database.select("SELECT body FROM runs WHERE state = 'running' ORDER BY place")
-        return _decoded(rows, Run)
+        return _decoded(rows, CleanupRun)
 
-    def runs(self, limit: int, policy: str | None = None, node: str | None = None) -> tuple[Run, ...]:
-        """Return the latest runs, of a policy and on a node if these are given, the last one first."""
+    def runs(self, limit: int, policy: str | None = None, node: str | None = None) -> tuple[CleanupRun, ...]:
+        """The latest runs, newest first, optionally of one policy and node."""
         query = "SELECT body FROM runs WHERE policy = ifnull(?, policy) AND node = ifnull(?, node)"
         rows = self._database.select(f"{query} ORDER BY place DESC LIMIT ?", (policy, node, limit))
-        return _decoded(rows, Run)
+        return _decoded(rows, CleanupRun)
 
-    def plan(self, run: str) -> Plan | None:
-        """Return the plan of a run."""
+    def plan(self, run: str) -> CleanupPlan | None:
         rows = self._database.select("SELECT plan FROM runs WHERE id = ? AND plan IS NOT NULL", (run,))
-        return next(iter(_decoded(rows, Plan)), None)
+        return next(iter(_decoded(rows, CleanupPlan)), None)
 
-    def entries(self, run: str) -> tuple[Entry, ...]:
-        """Return the items of a run, in their order."""
-        return _decoded(self._database.select("SELECT body FROM items WHERE run = ? ORDER BY place", (run,)), Entry)
+    def entries(self, run: str) -> tuple[JournalEntry, ...]:
+        return _decoded(
+            self._database.select("SELECT body FROM items WHERE run = ? ORDER BY place", (run,)), JournalEntry
+        )
 
-    def ended_since(self, at: float) -> tuple[Entry, ...]:
-        """Return the items that ended after a time, and those that were intended and have not ended."""
+    def ended_since(self, at: float) -> tuple[JournalEntry, ...]:
+        """Items that ended since a time, and those still in progress."""
         query = "SELECT body FROM items WHERE ended_at >= ? OR state = 'intended'"
-        return _decoded(self._database.select(query, (at,)), Entry)
+        return _decoded(self._database.select(query, (at,)), JournalEntry)
 
     def kept_since(self) -> float | None:
-        """Return when the oldest run that is kept began; None if none was ever forgotten."""
+        """Start of the oldest run in the journal; None if no run was ever pruned."""
         rows = self._database.select("SELECT place, started_at FROM runs ORDER BY place LIMIT 1")
         return float(rows[0][1]) if rows and rows[0][0] > 1 else None
 
     def refused_since(self, at: float) -> frozenset[str]:
-        """Return the ids of items that were refused after a time."""
+        """Ids of items that were refused since a time."""
         rows = self._database.select("SELECT id FROM items WHERE ended_at >= ? AND state = 'refused'", (at,))
-        return frozenset(own for (own,) in rows)
+        return frozenset(item_id for (item_id,) in rows)
 
-    def trashed(self, trash: str) -> Entry | None:
-        """Given the id of something in a trash, return the item that put it there; None if it was none of ours."""
+    def trashed(self, trash: str) -> JournalEntry | None:
+        """The item that moved a unit into the trash, by trash id."""
         rows = self._database.select("SELECT body FROM items WHERE trash = ? ORDER BY ended_at DESC", (trash,))
-        return next(iter(_decoded(rows, Entry)), None)
+        return next(iter(_decoded(rows, JournalEntry)), None)
 
-    # What owners and administrators were told
+    # Notices and announcements
 
-    def tell(self, policy: str, told: Mapping[str, str | None], messages: Iterable[Notification], now: float) -> None:
-        """Write down that owners (by item id) are told now, together with the messages that tell them."""
+    def record_notices(
+        self, policy: str, owners: Mapping[str, str | None], messages: Iterable[Notification], now: float
+    ) -> None:
+        """Record the notification of owners (by item id), with the notifications."""
         with self._database.transaction() as session:
-            for own, owner in told.items():
-                session.run("INSERT OR REPLACE INTO notices VALUES (?, ?, ?, ?)", (policy, own, now, owner))
-            session.run("DELETE FROM notices WHERE told_at < ?", (now - KEEP_NOTICES,))
+            for item_id, owner in owners.items():
+                session.run("INSERT OR REPLACE INTO notices VALUES (?, ?, ?, ?)", (policy, item_id, now, owner))
+            session.run("DELETE FROM notices WHERE told_at < ?", (now - KEEP_NOTICES_SECONDS,))
             _put_messages(session, messages)
 
     def notices(self, policy: str) -> dict[str, float]:
-        """Return when the owner of which item was last told."""
+        """When the owner of each item was last notified."""
         return dict(self._database.select("SELECT id, told_at FROM notices WHERE policy = ?", (policy,)))
 
     def announce(self, policy: str, fingerprint: str, messages: Iterable[Notification], now: float) -> None:
-        """Write down that a policy is announced now, if it is the first time, and with that what announces it."""
+        """Record the first announcement of a policy, with its notifications."""
         with self._database.transaction() as session:
             key = (policy, fingerprint)
             if not session.run("SELECT 1 FROM announced WHERE policy = ? AND fingerprint = ?", key):
@@ -225,60 +227,58 @@ class Journal:
                 _put_messages(session, messages)
 
     def announced_at(self, policy: str, fingerprint: str) -> float | None:
-        """Return when a policy, as it is now, was announced."""
         query = "SELECT at FROM announced WHERE policy = ? AND fingerprint = ?"
         rows = self._database.select(query, (policy, fingerprint))
         return float(rows[0][0]) if rows else None
 
-    def note_tried(self, own: str, now: float) -> None:
-        """Write down that the eviction of an item was tried; the first time counts."""
+    def record_eviction(self, item_id: str, now: float) -> None:
+        """Record an attempt to evict an item; the first attempt counts."""
         with self._database.transaction() as session:
-            session.run("INSERT OR IGNORE INTO tried VALUES (?, ?)", (own, now))
-            session.run("DELETE FROM tried WHERE at < ?", (now - KEEP_NOTICES,))
+            session.run("INSERT OR IGNORE INTO tried VALUES (?, ?)", (item_id, now))
+            session.run("DELETE FROM tried WHERE at < ?", (now - KEEP_NOTICES_SECONDS,))
 
-    def tried(self) -> dict[str, float]:
-        """Return when the eviction of which item was first tried."""
+    def first_evictions(self) -> dict[str, float]:
+        """When the eviction of each item was first attempted."""
         return dict(self._database.select("SELECT id, at FROM tried"))
 
-    # Messages on their way to the outbox of alerts
+    # Notifications for the alert outbox
 
     def messages(self, after: int) -> tuple[tuple[int, Notification], ...]:
-        """Return the messages from a place on, each with its own."""
+        """Notifications after a sequence number, each with its own number."""
         rows = self._database.select("SELECT place, body FROM messages WHERE place > ? ORDER BY place", (after,))
-        return tuple((place, msgspec.json.decode(body, type=Notification)) for place, body in rows)
+        return tuple((number, msgspec.json.decode(body, type=Notification)) for number, body in rows)
 
     def forget_messages(self, until: int) -> None:
-        """Forget the messages up to a place: they are in the outbox."""
+        """Drop notifications up to a sequence number: they are in the outbox."""
         with self._database.transaction() as session:
             session.run("DELETE FROM messages WHERE place <= ?", (until,))
 
-    # Small things that a restart must not forget
+    # Metadata
 
-    def note(self, name: str) -> str | None:
-        """Return what was last remembered under a name. `journal` is this file's own id."""
+    def metadata(self, name: str) -> str | None:
+        """A stored value. `journal` is the id of this file."""
         rows = self._database.select("SELECT body FROM notes WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
-    def put_note(self, name: str, body: str) -> None:
-        """Remember something under a name."""
+    def put_metadata(self, name: str, body: str) -> None:
         with self._database.transaction() as session:
             session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, body))
 
-    def say_once(self, name: str, mark: str, messages: Iterable[Notification]) -> None:
-        """Remember a mark under a name, and tell something, unless that mark is what was remembered."""
+    def send_if_changed(self, name: str, body: str, messages: Iterable[Notification]) -> None:
+        """Store a value and its notifications, unless the value is already stored."""
         with self._database.transaction() as session:
-            if session.run("SELECT 1 FROM notes WHERE name = ? AND body = ?", (name, mark)):
+            if session.run("SELECT 1 FROM notes WHERE name = ? AND body = ?", (name, body)):
                 return
-            session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, mark))
+            session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, body))
             _put_messages(session, messages)
 
 
 def new_id(prefix: str) -> str:
-    """Return an id that nobody has used."""
+    """A new unique id."""
     return f"{prefix}-{secrets.token_hex(8)}"
 
 
-def _put_run(session: DatabaseSession, run: Run) -> None:
+def _put_run(session: Session, run: CleanupRun) -> None:
     session.run(
         """
         INSERT INTO runs (id, policy, node, state, started_at, body) VALUES (?, ?, ?, ?, ?, ?)
@@ -288,12 +288,12 @@ def _put_run(session: DatabaseSession, run: Run) -> None:
     )
 
 
-def _put_entry(session: DatabaseSession, run: str, entry: Entry) -> None:
+def _put_entry(session: Session, run: str, entry: JournalEntry) -> None:
     values = (run, entry.place, entry.item.id, entry.state, entry.request, entry.ended_at, entry.trash)
     session.run("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, msgspec.json.encode(entry)))
 
 
-def _put_messages(session: DatabaseSession, messages: Iterable[Notification]) -> None:
+def _put_messages(session: Session, messages: Iterable[Notification]) -> None:
     for message in messages:
         session.run("INSERT INTO messages (body) VALUES (?)", (msgspec.json.encode(message),))
 

@@ -1,4 +1,4 @@
-"""What a cleanup plan is made of. Kept in the journal as JSON."""
+"""Cleanup plans. Stored in the journal as JSON."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from monitor.facts.text import Text
 
 
 class Mode(StrEnum):
-    """Whether a policy only says what it would do."""
+    """Whether a policy only reports what it would do."""
 
     DRY_RUN = "dry-run"
     ENFORCE = "enforce"
 
 
 class Risk(StrEnum):
-    """What is lost if the plan was wrong: nothing but time, something that can be restored, something for good."""
+    """What a wrong item costs: time (low), a restore (medium), data or work (high)."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -27,7 +27,7 @@ class Risk(StrEnum):
 
 
 class PodWrite(Fact, frozen=True, kw_only=True, tag_field="kind", tag="pod"):
-    """Something to do to a pod by the API server. `how` is delete, evict or force; `uid` has to be the same still."""
+    """Deletion of a pod. `how` is delete, evict or force; the pod must still have this `uid`."""
 
     namespace: str
     name: str
@@ -36,7 +36,7 @@ class PodWrite(Fact, frozen=True, kw_only=True, tag_field="kind", tag="pod"):
 
 
 class RegistryWrite(Fact, frozen=True, kw_only=True, tag_field="kind", tag="registry"):
-    """Something to have a Harbor do. `what` is retention or gc; a dry run changes nothing there."""
+    """A job of a Harbor registry. `what` is retention or gc; a dry run changes nothing."""
 
     registry: str
     what: str
@@ -45,7 +45,7 @@ class RegistryWrite(Fact, frozen=True, kw_only=True, tag_field="kind", tag="regi
 
 
 class Item(Fact, frozen=True, kw_only=True):
-    """One thing that a plan would do. `id` is the same in every plan that has it."""
+    """One step of a plan. `id` is the same in every plan that contains the step."""
 
     id: str
     name: str
@@ -55,12 +55,12 @@ class Item(Fact, frozen=True, kw_only=True):
     owner: str | None = None
     frees_bytes: int | None = None
     last_used_at: float | None = None
-    not_before: float | None = None  # the owner was or will be told; it is not touched before
+    not_before: float | None = None  # end of the owner's notice period; None: the owner was not notified yet
     act: AnyAction | PodWrite | RegistryWrite
 
 
-class Kept(Fact, frozen=True, kw_only=True):
-    """One thing that a plan leaves alone, and the protection that covers it, as a word: in-use, pinned, ..."""
+class KeptItem(Fact, frozen=True, kw_only=True):
+    """Something that a plan leaves alone, and its protection: in-use, pinned, ..."""
 
     name: str
     protection: str
@@ -69,12 +69,12 @@ class Kept(Fact, frozen=True, kw_only=True):
     detail: str | None = None
 
 
-class Plan(Fact, frozen=True, kw_only=True):
-    """What a policy would do now, on one node or in the whole cluster, in the order in which it would be done.
+class CleanupPlan(Fact, frozen=True, kw_only=True):
+    """What a policy would do now on one node, or in the whole cluster, in order of execution.
 
-    `needed_bytes` is what has to be freed to reach the low-water mark; None where there is no mark. `kept` are the
-    first so many of what was left alone; `kept_counts` counts all by protection. `refused` says why there is no plan,
-    `warnings` what is wrong with its policy there.
+    `needed_bytes` have to be freed to reach the low-water mark; None if there is no mark. `kept` lists the largest kept
+    items, `kept_counts` counts all by protection. `refused` is the reason why nothing can be planned, `warnings` are
+    problems of the policy on this node.
     """
 
     id: str
@@ -84,14 +84,14 @@ class Plan(Fact, frozen=True, kw_only=True):
     at: float
     node: str | None = None
     items: tuple[Item, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[KeptItem, ...] = ()
     kept_counts: dict[str, int] = msgspec.field(default_factory=dict)
     needed_bytes: int | None = None
-    capped_by: str | None = None  # items, bytes: what stopped the plan from growing
+    capped_by: str | None = None  # the cap that limited the plan: items or bytes
     refused: Text | None = None
     warnings: tuple[Text, ...] = ()
 
     @property
     def frees_bytes(self) -> int:
-        """Return what it frees, as far as that is known."""
+        """Sum of the known sizes."""
         return sum(item.frees_bytes or 0 for item in self.items)

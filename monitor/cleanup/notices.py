@@ -1,4 +1,4 @@
-"""What is told of cleanup: to owners ahead of it, to administrators before its first act and after each run. Pure."""
+"""Notifications about cleanup: to owners in advance, to administrators before the first run and after each run."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from dataclasses import dataclass
 from monitor.alert.labels import labels_of
 from monitor.alert.model import Notification, Phase, Reason, Subject, fingerprint_of
 from monitor.alert.routes import Route, routes_for
-from monitor.cleanup.journal import Entry, ItemState, Run
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, Policy
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, GpuPolicy
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
 REPORT, NOTICE, ANNOUNCED = "cleanup-report", "cleanup-notice", "cleanup-announced"
 RULES = (REPORT, NOTICE, ANNOUNCED)
-SHOWN = 3
-_LONGEST = 200
+MAX_NAMED_ITEMS = 3
+_MAX_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Address:
-    """Who may be told: the routes of alerts, who receives anything at all, and the cluster's name."""
+class NoticeRouting:
+    """Routes and receivers of alerts, and the cluster's name."""
 
     routes: tuple[Route, ...] = ()
     receivers: tuple[str, ...] = ()
     cluster: str | None = None
 
-    def to(self, policy: Policy | None, finding: Finding) -> tuple[str, ...]:
-        """Return who is told: those that the policy names, else those that the routes lead to."""
+    def receivers_for(self, policy: CleanupPolicy | None, finding: Finding) -> tuple[str, ...]:
+        """Receivers that the policy names, otherwise those of the alert routes."""
         named = policy.receivers if policy is not None else ()
         if named:
-            return tuple(each for each in named if each in self.receivers)
+            return tuple(name for name in named if name in self.receivers)
         routes = routes_for(labels_of(finding, self.cluster), self.routes)
-        return tuple(dict.fromkeys(each for route in routes for each in route.receivers if each in self.receivers))
+        return tuple(dict.fromkeys(name for route in routes for name in route.receivers if name in self.receivers))
 
 
-def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: Address) -> tuple[Notification, ...]:
-    """Given a run that is over, return what is told of it; nothing of one that had nothing to do."""
+def report(
+    policy: CleanupPolicy | None, run: CleanupRun, entries: Sequence[JournalEntry], routing: NoticeRouting
+) -> tuple[Notification, ...]:
+    """Report on a run that ended; none for a run without items."""
     if not entries:
         return ()
     failed = [entry for entry in entries if entry.state is ItemState.FAILED]
@@ -54,8 +56,8 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
     evidence = [Text(key=f"cleanup.end.{run.end}")]
     if run.before is not None and run.after is not None:
         evidence.insert(0, Text(key="cleanup.report.disk", values={"before": run.before, "after": run.after}))
-    evidence += [_outcome("failed", entry) for entry in failed[:SHOWN]]
-    evidence += [_outcome("kept", entry) for entry in left[:SHOWN]]
+    evidence += [_outcome("failed", entry) for entry in failed[:MAX_NAMED_ITEMS]]
+    evidence += [_outcome("kept", entry) for entry in left[:MAX_NAMED_ITEMS]]
     finding = Finding(
         rule=REPORT,
         severity=Severity.WARNING if failed or run.end in ("errors", "unmeasured") else Severity.INFO,
@@ -66,11 +68,13 @@ def report(policy: Policy | None, run: Run, entries: Sequence[Entry], address: A
         advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, f"{run.id}", address, run.ended_at or run.started_at)
+    return _notifications(policy, finding, f"{run.id}", routing, run.ended_at or run.started_at)
 
 
-def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tuple[Notification, ...]:
-    """Given a plan that is not carried out, return what is told of it; nothing if it is empty."""
+def dry_run_report(
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, routing: NoticeRouting
+) -> tuple[Notification, ...]:
+    """Report on a plan that was not executed; none for an empty plan."""
     if not plan.items:
         return ()
     values: dict[str, Value] = {"policy": policy.name, "count": len(plan.items), "bytes": plan.frees_bytes}
@@ -80,15 +84,17 @@ def dry_run_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         cause=run.kind,
         labels=_labels(policy.name, run.node),
         headline=Text(key="cleanup.report.dry-run", values=values),
-        evidence=_planned(plan),
+        evidence=_plan_evidence(plan),
         advice=(Text(key="cleanup.report.dry-run.advice", values={"policy": policy.name}),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, run.id, address, run.started_at)
+    return _notifications(policy, finding, run.id, routing, run.started_at)
 
 
-def refusal_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tuple[Notification, ...]:
-    """Given that there is no plan, return what is told of that: a policy that cannot act should not go unnoticed."""
+def refusal_report(
+    policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, routing: NoticeRouting
+) -> tuple[Notification, ...]:
+    """Report that nothing could be planned, so that a policy that cannot act does not go unnoticed."""
     if plan.refused is None:
         return ()
     finding = Finding(
@@ -100,11 +106,13 @@ def refusal_report(policy: Policy, run: Run, plan: Plan, address: Address) -> tu
         advice=(Text(key="cleanup.report.advice"),),
         since=run.started_at,
     )
-    return _notifications(policy, finding, run.id, address, run.started_at)
+    return _notifications(policy, finding, run.id, routing, run.started_at)
 
 
-def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tuple[Notification, ...]:
-    """Given a policy that is about to act for the first time, and its plan, return what is told of that."""
+def announcement(
+    policy: CleanupPolicy, plan: CleanupPlan, routing: NoticeRouting, now: float
+) -> tuple[Notification, ...]:
+    """Announcement of a policy that is about to be enforced for the first time, with its plan."""
     values: dict[str, Value] = {
         "policy": policy.name,
         "seconds": policy.announce,
@@ -117,57 +125,54 @@ def announcement(policy: Policy, plan: Plan, address: Address, now: float) -> tu
         cause=policy.kind,
         labels=_labels(policy.name, plan.node),
         headline=Text(key="cleanup.announced", values=values),
-        evidence=_planned(plan),
+        evidence=_plan_evidence(plan),
         advice=(Text(key="cleanup.announced.advice", values={"policy": policy.name}),),
         since=now,
     )
-    return _notifications(policy, finding, policy.fingerprint, address, now)
+    return _notifications(policy, finding, policy.fingerprint, routing, now)
 
 
 def notices(
-    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], address: Address, now: float
+    policy: DatasetPolicy | GpuPolicy, items: Iterable[Item], routing: NoticeRouting, now: float
 ) -> tuple[dict[str, str | None], tuple[Notification, ...]]:
-    """Given items whose owners have to be told, return whom that concerns, by item, and the messages: one an owner.
-
-    What nobody can be told of is not among them.
-    """
+    """Owners by item id, and one notification per owner and receiver; items without a receiver are left out."""
     by_owner: dict[str | None, list[Item]] = {}
     for item in items:
         by_owner.setdefault(item.owner, []).append(item)
-    told: dict[str, str | None] = {}
+    notified: dict[str, str | None] = {}
     messages: list[Notification] = []
-    for owner, theirs in sorted(by_owner.items(), key=lambda each: each[0] or ""):
-        finding = _notice(policy, owner, theirs, now)
-        mark = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
-        made = _notifications(policy, finding, mark, address, now, (owner,) if owner is not None else ())
-        if made:
-            told |= {item.id: owner for item in theirs}
-            messages += made
-    return told, tuple(messages)
+    for owner, owned in sorted(by_owner.items(), key=lambda pair: pair[0] or ""):
+        finding = _notice(policy, owner, owned, now)
+        digest = hashlib.sha256(f"{owner} {now!r}".encode()).hexdigest()[:8]
+        created = _notifications(policy, finding, digest, routing, now, (owner,) if owner is not None else ())
+        if created:
+            notified |= {item.id: owner for item in owned}
+            messages += created
+    return notified, tuple(messages)
 
 
 def _notice(policy: DatasetPolicy | GpuPolicy, owner: str | None, items: Sequence[Item], now: float) -> Finding:
-    what = "nobody" if owner is None else policy.kind
+    key = "nobody" if owner is None else policy.kind
     values: dict[str, Value] = {"policy": policy.name, "count": len(items), "seconds": policy.notice}
     values |= {"owner": owner or "?", "bytes": sum(item.frees_bytes or 0 for item in items)}
-    evidence = [item.why for item in items[:SHOWN]]
+    evidence = [item.why for item in items[:MAX_NAMED_ITEMS]]
     if isinstance(policy, DatasetPolicy):
         values |= {"root": policy.root}
-        evidence = [_aged(item, now) for item in items[:SHOWN]]
-    labels = _labels(policy.name, items[0].node) | ({"user": owner[:_LONGEST]} if owner else {})
+        evidence = [_item_with_age(item, now) for item in items[:MAX_NAMED_ITEMS]]
+    labels = _labels(policy.name, items[0].node) | ({"user": owner[:_MAX_CHARS]} if owner else {})
     return Finding(
         rule=NOTICE,
         severity=Severity.WARNING,
         cause=policy.kind,
         labels=labels,
-        headline=Text(key=f"cleanup.notice.{what}", values=values),
+        headline=Text(key=f"cleanup.notice.{key}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"cleanup.notice.{policy.kind}.advice"),),
         since=now,
     )
 
 
-def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> Text:
+def _headline(run: CleanupRun, entries: Sequence[JournalEntry], counts: dict[str, Value]) -> Text:
     if run.trigger != "release":
         return Text(key="cleanup.report.done", values=counts)
     gpu = entries[0].item.why.values.get("gpu", "?")
@@ -176,30 +181,30 @@ def _headline(run: Run, entries: Sequence[Entry], counts: dict[str, Value]) -> T
     )
 
 
-def _outcome(what: str, entry: Entry) -> Text:
-    values: dict[str, Value] = {"name": entry.item.name[:_LONGEST], "outcome": entry.outcome or "?"}
-    if what == "failed":
-        values["message"] = (entry.message or "?")[:_LONGEST]
-    return Text(key=f"cleanup.report.{what}", values=values)
+def _outcome(key: str, entry: JournalEntry) -> Text:
+    values: dict[str, Value] = {"name": entry.item.name[:_MAX_CHARS], "outcome": entry.outcome or "?"}
+    if key == "failed":
+        values["message"] = (entry.message or "?")[:_MAX_CHARS]
+    return Text(key=f"cleanup.report.{key}", values=values)
 
 
-def _sized(item: Item) -> Text:
+def _item_with_size(item: Item) -> Text:
     if item.frees_bytes is None:
         return item.why
-    return Text(key="cleanup.report.item", values={"name": item.name[:_LONGEST], "bytes": item.frees_bytes})
+    return Text(key="cleanup.report.item", values={"name": item.name[:_MAX_CHARS], "bytes": item.frees_bytes})
 
 
-def _planned(plan: Plan) -> tuple[Text, ...]:
-    """Return what is wrong with a policy, each once though it is so on many nodes, and the first of what would go."""
+def _plan_evidence(plan: CleanupPlan) -> tuple[Text, ...]:
+    """Distinct warnings, which several nodes may share, and the first items."""
     warnings: list[Text] = []
-    for note in plan.warnings:
-        if note not in warnings:
-            warnings.append(note)
-    return (*warnings[:SHOWN], *(_sized(item) for item in plan.items[:SHOWN]))
+    for warning in plan.warnings:
+        if warning not in warnings:
+            warnings.append(warning)
+    return (*warnings[:MAX_NAMED_ITEMS], *(_item_with_size(item) for item in plan.items[:MAX_NAMED_ITEMS]))
 
 
-def _aged(item: Item, now: float) -> Text:
-    values: dict[str, Value] = {"name": item.name[:_LONGEST], "bytes": item.frees_bytes or 0}
+def _item_with_age(item: Item, now: float) -> Text:
+    values: dict[str, Value] = {"name": item.name[:_MAX_CHARS], "bytes": item.frees_bytes or 0}
     return Text(key="cleanup.notice.item", values=values | {"seconds": max(0.0, now - (item.last_used_at or now))})
 
 
@@ -208,10 +213,15 @@ def _labels(policy: str, node: str | None) -> dict[str, str]:
 
 
 def _notifications(
-    policy: Policy | None, finding: Finding, mark: str, address: Address, now: float, users: tuple[str, ...] = ()
+    policy: CleanupPolicy | None,
+    finding: Finding,
+    digest: str,
+    routing: NoticeRouting,
+    now: float,
+    users: tuple[str, ...] = (),
 ) -> tuple[Notification, ...]:
-    """Return one message for each receiver. Each is a group of its own: no two become one while they wait."""
-    group = f"{finding.key}|{mark}"
+    """One notification per receiver, each in its own group: pending notifications are not merged."""
+    group = f"{finding.key}|{digest}"
     subject = Subject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
     return tuple(
         Notification(
@@ -224,5 +234,5 @@ def _notifications(
             subjects=(subject,),
             users=users,
         )
-        for receiver in address.to(policy, finding)
+        for receiver in routing.receivers_for(policy, finding)
     )

@@ -1,7 +1,4 @@
-"""What may be cleaned up, when, and within which bounds. Everything that a planner needs to be told, and nothing else.
-
-A policy that is not told otherwise only says what it would do.
-"""
+"""Cleanup policies: what may be cleaned up, when, and within which limits. The default mode is a dry run."""
 
 from __future__ import annotations
 
@@ -13,18 +10,18 @@ from typing import ClassVar
 from monitor.cleanup.model import Mode
 
 HOUR, DAY = 3600.0, 86400.0
-KUBELET_HIGH = 0.85  # from here on the kubelet removes images itself, unless it was told another figure
-KUBELET_IMAGEFS = 0.15  # it evicts pods, and removes all unused images before, when less than this is available
-KUBELET_AHEAD = 0.05  # how far ahead of the kubelet a mark is that nobody has written
-# Programs of the platform that are on cards and belong to no pod. The kernel cuts names after 15 letters.
+KUBELET_HIGH_RATIO = 0.85  # the kubelet's default imageGCHighThresholdPercent
+KUBELET_IMAGEFS_RATIO = 0.15  # its default imagefs.available: below it, it removes unused images, then evicts
+KUBELET_MARGIN_RATIO = 0.05  # distance that default marks keep from the kubelet's threshold
+# Platform programs that use GPUs outside of pods. The kernel truncates names to 15 characters.
 PLATFORM_PROCESSES = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
-# What changes nothing about that which a policy would touch.
-_MANNERS = ("mode", "announce", "receivers")
+# Fields that do not change what a policy would touch.
+_NOT_FINGERPRINTED = ("mode", "announce", "receivers")
 
 
 @dataclass(frozen=True)
 class Caps:
-    """How much one run may do. `error_share` is how many of the items may fail before the rest is left alone."""
+    """Limits of one run. A run stops when more than `error_share` of its items have failed."""
 
     items: int = 100
     bytes: int | None = None
@@ -34,9 +31,9 @@ class Caps:
 
 @dataclass(frozen=True)
 class When:
-    """When a policy runs: by crontab, or when a disk is fuller than `high`. It stops at `low`. Shares of the disk.
+    """When a policy runs: on a cron schedule, or when the used share of a disk exceeds `high`, down to `low`.
 
-    Marks that `yield_to_kubelet` are not written by anybody, so they give way where the kubelet would act before.
+    Marks that `yield_to_kubelet` are defaults: they are lowered where the kubelet would act first.
     """
 
     cron: str | None = None
@@ -48,7 +45,7 @@ class When:
 
 @dataclass(frozen=True)
 class Exempt:
-    """Whom a policy never touches, by shell patterns. A label is written `key` or `key=value`."""
+    """Pods that a policy never touches, by shell patterns. A label is written `key` or `key=value`."""
 
     namespaces: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
@@ -56,10 +53,10 @@ class Exempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
-    """What all policies have. `receivers` are told; none named means those that the routes of alerts lead to.
+class CleanupPolicy:
+    """Common fields of all policies. Without `receivers`, notices follow the alert routes.
 
-    `announce` is how long before its first enforcement a policy is announced, with its plan.
+    A policy and its plan are announced `announce` seconds before the policy is first enforced.
     """
 
     kind: ClassVar[str] = ""
@@ -72,14 +69,17 @@ class Policy:
 
     @property
     def fingerprint(self) -> str:
-        """Return what changes when the policy would touch something else: then it has to be announced again."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _MANNERS}
-        return hashlib.sha256(f"{self.kind} {told!r}".encode()).hexdigest()[:16]
+        """Identifies what the policy would touch: when it changes, the policy is announced again.
+
+        It depends on the class and field names in the repr: renaming Caps, When or Exempt changes every fingerprint.
+        """
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_FINGERPRINTED}
+        return hashlib.sha256(f"{self.kind} {values!r}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImagePolicy(Policy):
-    """Images of the nodes that match. A pin is a pattern of a name, a digest or an id."""
+class ImagePolicy(CleanupPolicy):
+    """Images on the matching nodes. A pin is a pattern for a name, digest or id."""
 
     kind: ClassVar[str] = "images"
     when: When = When(high=0.80, low=0.70, yield_to_kubelet=True)
@@ -92,11 +92,11 @@ class ImagePolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetPolicy(Policy):
-    """Directories or files below a root, seen and moved by the agent of one node.
+class DatasetPolicy(CleanupPolicy):
+    """Directories or files below a root, scanned and moved by the agent of one node.
 
-    A quota is what one owner may have below the root. `without_atime` trusts the other times where reading leaves no
-    trace. `whole_root_is_use`: a pod that mounts the root itself, or what is above it, uses all that is below.
+    A quota limits the bytes of one owner below the root. `without_atime` relies on the other timestamps where access
+    times are not recorded. `whole_root_is_use`: a pod that mounts the root or a parent of it uses everything below.
     """
 
     kind: ClassVar[str] = "datasets"
@@ -109,34 +109,34 @@ class DatasetPolicy(Policy):
     notice: float = 7 * DAY
     trash_grace: float = 7 * DAY
     quota: int | None = None
-    quotas: Mapping[str, int] = field(default_factory=dict)  # owner -> bytes, where it is another one
+    quotas: Mapping[str, int] = field(default_factory=dict)  # owner -> bytes, overrides `quota`
     pins: tuple[str, ...] = ()
     owners_kept: tuple[str, ...] = ()
     whole_root_is_use: bool = True
     entries_per_second: int | None = None
 
     def quota_of(self, owner: str | None) -> int | None:
-        """Given an owner, return what he may have; None is without limit."""
+        """Quota of an owner in bytes; None is unlimited."""
         return self.quotas.get(owner or "", self.quota)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PodPolicy(Policy):
-    """Pods that ended long ago, and pods that should have ended. None switches a half off."""
+class PodPolicy(CleanupPolicy):
+    """Pods that finished long ago, and pods stuck in deletion. None disables either part."""
 
     kind: ClassVar[str] = "pods"
     finished_after: float | None = 7 * DAY
-    keep_newest: int = 3  # of each job
+    keep_newest: int = 3  # per job
     stuck_after: float | None = 0.5 * HOUR
     exempt: Exempt = Exempt()
 
 
 @dataclass(frozen=True, kw_only=True)
-class GpuPolicy(Policy):
-    """Cards that are held for nothing: from when on; None leaves that kind of holder alone.
+class GpuPolicy(CleanupPolicy):
+    """GPUs held without being used: the age at which each kind of holder is released; None leaves that kind alone.
 
-    The owner is told, `notice` passes, the pod is evicted. A disruption budget is respected, for ever unless
-    `delete_after` says for how long.
+    The owner is notified, and the pod is evicted after `notice`. Disruption budgets are respected, without limit unless
+    `delete_after` is set.
     """
 
     kind: ClassVar[str] = "gpus"
@@ -150,8 +150,8 @@ class GpuPolicy(Policy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegistryPolicy(Policy):
-    """A Harbor: what its own retention rules and its garbage collection would remove."""
+class RegistryPolicy(CleanupPolicy):
+    """A Harbor registry: its retention rules and its garbage collection."""
 
     kind: ClassVar[str] = "registry"
     url: str

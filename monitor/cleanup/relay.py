@@ -1,7 +1,7 @@
-"""The way of messages from the journal of cleanup into the outbox of alerts: each arrives there exactly once.
+"""Relay of notifications from the cleanup journal to the alert outbox, exactly once each.
 
-A message is in the journal from the moment at which what it tells is written down. The outbox remembers, together with
-the messages, up to which place of which journal it has them.
+A notification is written to the journal together with the event that it reports. The outbox stores, in the same
+transaction as the notifications, the last sequence number that it received and the id of that journal.
 """
 
 from __future__ import annotations
@@ -13,58 +13,55 @@ from typing import Protocol
 
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
-from monitor.cleanup.journal import Journal
-from monitor.cleanup.notices import Address
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.notices import NoticeRouting
 
 log = logging.getLogger(__name__)
-NOTE = "cleanup"
+POSITION_KEY = "cleanup"
 
 
-class Outgoing(Protocol):
-    """What is needed of alerts."""
+class NoticeOutbox(Protocol):
+    """The alert outbox as cleanup uses it."""
 
-    def address(self) -> Address:
-        """Return who may be told."""
-        ...
+    def routing(self) -> NoticeRouting: ...
 
     def note(self, name: str) -> bytes | None:
-        """Return what was remembered together with the messages."""
+        """A value that was stored together with notifications."""
         ...
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        """Put messages into the outbox and remember something, all at once or not at all."""
+        """Store notifications and values in one transaction."""
         ...
 
 
-class Postbox:
-    """Empties the journal into the outbox. For use from any thread."""
+class Relay:
+    """Moves notifications from the journal to the outbox. Thread-safe."""
 
-    def __init__(self, journal: Journal, outgoing: Outgoing) -> None:
+    def __init__(self, journal: CleanupJournal, outbox: NoticeOutbox) -> None:
         self._journal = journal
-        self._outgoing = outgoing
+        self._outbox = outbox
         self._lock = threading.Lock()
 
-    def address(self) -> Address:
-        """Return who may be told."""
-        return self._outgoing.address()
+    def routing(self) -> NoticeRouting:
+        return self._outbox.routing()
 
     def forward(self) -> None:
-        """Pass on what waits. What fails is tried again the next time."""
+        """Forward pending notifications. Failures are retried on the next call."""
         try:
             with self._lock:
                 self._forward()
         except DatabaseError as error:
-            log.error("messages of cleanup wait, it is tried again: %s", error)
+            log.error("cannot forward cleanup notifications, will retry: %s", error)
 
     def _forward(self) -> None:
-        own = self._journal.note("journal") or ""
-        waiting = self._journal.messages(self._arrived(own))
-        if waiting:
-            last = waiting[-1][0]
-            self._outgoing.send([message for _, message in waiting], {NOTE: f"{own} {last}".encode()})
-        self._journal.forget_messages(self._arrived(own))
+        journal_id = self._journal.metadata("journal") or ""
+        pending = self._journal.messages(self._position(journal_id))
+        if pending:
+            last = pending[-1][0]
+            self._outbox.send([message for _, message in pending], {POSITION_KEY: f"{journal_id} {last}".encode()})
+        self._journal.forget_messages(self._position(journal_id))
 
-    def _arrived(self, own: str) -> int:
-        """Return up to which place the outbox has the messages of this journal. It may know those of another one."""
-        journal, _, place = (self._outgoing.note(NOTE) or b"").decode("ascii", "replace").partition(" ")
-        return int(place) if journal == own and place.isdecimal() else 0
+    def _position(self, journal_id: str) -> int:
+        """Last sequence number of this journal in the outbox; 0 if the outbox has seen another journal."""
+        journal, _, sequence = (self._outbox.note(POSITION_KEY) or b"").decode("ascii", "replace").partition(" ")
+        return int(sequence) if journal == journal_id and sequence.isdecimal() else 0

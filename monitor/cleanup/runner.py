@@ -1,4 +1,4 @@
-"""One run of one policy on one node: plan, ask whether it may act, tell, act, report. All of it in the journal."""
+"""One run of a policy on a node: plan, check the permission, notify, execute, report; journaled throughout."""
 
 from __future__ import annotations
 
@@ -12,312 +12,265 @@ from typing import NamedTuple
 
 import msgspec
 
-from monitor.cleanup.execute.disk_level import Level, Read
+from monitor.cleanup.announcer import Announcer
+from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
 from monitor.cleanup.execute.harbor import Harbor, HarborError
-from monitor.cleanup.execute.registry_plan import tried
-from monitor.cleanup.execute.run_plan import LEASE_LOST, Executor
+from monitor.cleanup.execute.registry_plan import dry_run_items
+from monitor.cleanup.execute.run_plan import LEASE_LOST, PlanRunner
 from monitor.cleanup.execute.scanner import ScanError, Scanner
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
-from monitor.cleanup.model import Item, Mode, Plan
-from monitor.cleanup.notices import announcement, dry_run_report, notices, refusal_report, report
-from monitor.cleanup.on_demand import RELEASE, RESTORE, find_card, release_plan, release_policy, restore_plan
-from monitor.cleanup.plan.select import Subject, refuse
-from monitor.cleanup.policy import Caps, DatasetPolicy, GpuPolicy, ImagePolicy, Policy, RegistryPolicy
-from monitor.cleanup.relay import Postbox
-from monitor.cleanup.schedule import Permission, permission, was_in_vain
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.model import CleanupPlan, Item, Mode
+from monitor.cleanup.notices import dry_run_report, refusal_report, report
+from monitor.cleanup.on_demand import RELEASE, RESTORE, find_gpu, release_plan, release_policy, restore_plan
+from monitor.cleanup.plan.select import PlanSubject, refuse
+from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, ImagePolicy, RegistryPolicy
+from monitor.cleanup.relay import Relay
+from monitor.cleanup.schedule import Permission, was_hindered
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
-from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
-from monitor.leader.ledger import RecordedRun
+from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.ledger import Ran
 
 log = logging.getLogger(__name__)
 HIGH_WATER = "high-water"
-ASKED = "asked"  # by a person, who must not be ignored because of a run that is as good as over
-LAST_WORDS = 5.0  # seconds
-SCAN_GOOD_FOR = 600.0  # seconds for which a run takes a scan that somebody has just made
-DELETES = (RemoveImage, PruneBuildCache, PurgeTrash)
-_ENDS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
+ASKED = "asked"  # by a user
+CLAIM_TIMEOUT_SECONDS = 5.0  # a user's request waits for a run that is about to end
+SCAN_VALID_SECONDS = 600.0  # a younger scan is reused
+DELETING_ACTIONS = (RemoveImage, PruneBuildCache, PurgeTrash)
+_END_REASONS = {Permission.DRY_RUN: "dry-run", Permission.ANNOUNCE: "announced", Permission.WAIT: "waiting"}
 
 
-class BusyError(Exception):
-    """The same is being done already."""
+class RunInProgressError(Exception):
+    """The same policy is running on the same node."""
 
 
-class Result(NamedTuple):
-    """A run that is over, and what became of each item."""
+class RunResult(NamedTuple):
+    """A run that ended, and its items."""
 
-    run: Run
-    entries: tuple[Entry, ...]
+    run: CleanupRun
+    entries: tuple[JournalEntry, ...]
 
 
 @dataclass(frozen=True)
-class Crew:
-    """Who does what for a run. `level` makes the measure of its disk, given how to read it and what is in its trash."""
+class RunnerDeps:
+    """Components of a run. `level` creates the DiskLevel from a disk reader and the bytes in the trash."""
 
-    journal: Journal
-    gatherer: Gatherer
-    executor: Executor
+    journal: CleanupJournal
+    planner: Planner
+    plan_runner: PlanRunner
     scanner: Scanner
-    postbox: Postbox
-    level: Callable[[Read, int], Level]
-    harbors: Mapping[str, Harbor]
+    relay: Relay
+    level: Callable[[ReadDisk, int], DiskLevel]
+    harbors: Mapping[str, Harbor]  # by policy
 
 
-class Runner:
-    """Runs policies. For use from any thread."""
+class PolicyRunner:
+    """Runs policies. Thread-safe."""
 
     def __init__(
         self,
-        policies: tuple[Policy, ...],
-        crew: Crew,
-        tried: dict[str, tuple[Item, ...]],  # what the last dry run of each policy's Harbor would do is kept here
+        policies: tuple[CleanupPolicy, ...],
+        deps: RunnerDeps,
+        registry_items: dict[str, tuple[Item, ...]],  # by policy: updated by each dry run of its Harbor
         now: Callable[[], float] = time.time,
-        leading: LeaderElector | None = None,
+        leading: Leading | None = None,
     ) -> None:
-        self._leading = leading or SingleReplica()
+        self._leading = leading or Alone()
         self._policies = policies
-        self._crew = crew
-        self._tried = tried
+        self._deps = deps
+        self._registry_items = registry_items
         self._now = now
+        self._announcer = Announcer(deps.journal, deps.planner, deps.relay, now, self._leading)
 
     def forward(self) -> None:
-        """Pass on messages that wait."""
-        self._crew.postbox.forward()
+        """Forward pending notifications."""
+        self._deps.relay.forward()
 
-    def run(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> Run | None:
-        """Run a policy on a node; None if it runs there already.
+    def announce_early(self, policy: CleanupPolicy) -> None:
+        """Announce an enforced policy before it is first due."""
+        self._announcer.announce_early(policy)
 
-        Raise StoppedError, DatabaseError or NotLeadingError.
+    def run(self, policy: CleanupPolicy, node: str | None, trigger: str, by: str | None) -> CleanupRun | None:
+        """Run a policy on a node; None if it is already running there.
+
+        Raise ShutdownError, DatabaseError or NotLeadingError.
         """
-        crew = self._crew
-        if not crew.executor.claim(policy.name, node, LAST_WORDS if trigger == ASKED else 0.0):
-            log.info("%s is under way on %s already", policy.name, node or "the cluster")
+        deps = self._deps
+        if not deps.plan_runner.claim(policy.name, node, CLAIM_TIMEOUT_SECONDS if trigger == ASKED else 0.0):
+            log.info("%s is already running on %s", policy.name, node or "the cluster")
             return None
         try:
-            term = self._leading.begin(policy.name, (node,), RecordedRun(self._now(), trigger))
-            plan = self._refused_look(policy) or crew.gatherer.plan(policy, node)
+            term = self._leading.begin(policy.name, (node,), Ran(self._now(), trigger))
+            plan = self._prepare(policy) or deps.planner.plan(policy, node)
             run = self._new(policy.name, policy.kind, policy.mode, trigger, node, by)
-            run = self._carried_out(policy, run, plan, term)
-            self._over(run)
+            run = self._run_plan(policy, run, plan, term)
+            self._publish_end(run)
             return run
         finally:
-            crew.executor.release(policy.name, node)
+            deps.plan_runner.release(policy.name, node)
             self.forward()
 
-    def _carried_out(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
-        """Do with a plan what may be done with it, and return how that went."""
-        may = permission(policy, self._announced_at(policy), self._now())
+    def _run_plan(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, term: int) -> CleanupRun:
+        """Execute a plan as far as the policy may act."""
+        may = self._announcer.permission(policy)
         if plan.refused is not None:
-            return self._only_noted(policy, run, plan, "refused")
+            return self._record(policy, run, plan, "refused")
         if may is Permission.ANNOUNCE:
-            self._announce(policy)
+            self._announcer.announce(policy)
         if may is not Permission.ACT:
-            return self._only_noted(policy, run, plan, _ENDS[may])
-        self._tell_owners(policy, plan)
-        return self._act(policy, run, plan, term)
+            return self._record(policy, run, plan, _END_REASONS[may])
+        self._announcer.notify_owners(policy, plan)
+        return self._execute(policy, run, plan, term)
 
-    def close(self, run: Run) -> None:
-        """Close a run that was interrupted, and tell of it."""
-        policy = next((each for each in self._policies if each.name == run.policy), None)
-        entries = [entry for entry in self._crew.journal.entries(run.id) if entry.request is not None]
-        self._crew.journal.end(run, report(policy, run, entries, self._crew.postbox.address()))
+    def close(self, run: CleanupRun) -> None:
+        """Close and report an interrupted run."""
+        policy = next((policy for policy in self._policies if policy.name == run.policy), None)
+        entries = [entry for entry in self._deps.journal.entries(run.id) if entry.request is not None]
+        self._deps.journal.end(run, report(policy, run, entries, self._deps.relay.routing()))
 
-    def announce_early(self, policy: Policy) -> None:
-        """Announce a policy that will act, as soon as it can say what: not only when it would have to act.
+    def release_plan(self, node: str, gpu: str) -> CleanupPlan:
+        """Plan to release a GPU now. Raise ValueError with a message for the user."""
+        context = self._deps.planner.gpu_context(release_policy(self._policies))
+        return release_plan(context, find_gpu(context, node, gpu))
 
-        One whose plan takes a scan or a dry run is announced when it first runs.
-        """
-        if isinstance(policy, (DatasetPolicy, RegistryPolicy)) or policy.mode is not Mode.ENFORCE:
-            return
-        if permission(policy, self._announced_at(policy), self._now()) is Permission.ANNOUNCE:
-            self._announce(policy)
+    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> RunResult:
+        """Release a GPU now, with all protections; `only` restricts it to items that were shown to the user.
 
-    def release_plan(self, node: str, gpu: str) -> Plan:
-        """Return what a release of a card would do now. Raise ValueError in plain words."""
-        scene = self._crew.gatherer.scene(release_policy(self._policies))
-        return release_plan(scene, find_card(scene, node, gpu))
-
-    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> Result:
-        """Release a card at once, as guarded as by policy; `only` what somebody was shown, if that is given.
-
-        Raise ValueError in plain words, or BusyError.
+        Raise ValueError with a message for the user, or RunInProgressError.
         """
         policy, plan = release_policy(self._policies), self.release_plan(node, gpu)
         if only is not None:
-            shown = tuple(item for item in plan.items if item.id in only)
-            plan = msgspec.structs.replace(plan, items=shown)
-        return self._asked(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
+            plan = msgspec.structs.replace(plan, items=tuple(item for item in plan.items if item.id in only))
+        return self._run_requested(self._new(RELEASE, policy.kind, Mode.ENFORCE, RELEASE, node, by), plan, policy.caps)
 
-    def restore(self, trash: str, by: str) -> Result:
-        """Put something back from the trash. Raise ValueError in plain words, or BusyError."""
-        found = self._put_there(trash) or self._seen_there(trash)
-        if found is None:
-            raise ValueError(f"nothing was put into a trash under the id {trash}; see gpuwarden cleanup history")
-        root, node, name = found
+    def restore(self, trash: str, by: str) -> RunResult:
+        """Restore a unit from the trash. Raise ValueError with a message for the user, or RunInProgressError."""
+        location = self._journaled_trash(trash) or self._scanned_trash(trash)
+        if location is None:
+            raise ValueError(f"no trash entry has the id {trash}; see gpuwarden cleanup history")
+        root, node, name = location
         plan = restore_plan(trash, root, node, name, by, self._now())
-        return self._asked(self._new(RESTORE, plan.kind, Mode.ENFORCE, ASKED, node, by), plan, Caps())
+        return self._run_requested(self._new(RESTORE, plan.kind, Mode.ENFORCE, ASKED, node, by), plan, Caps())
 
-    def _put_there(self, trash: str) -> tuple[str, str, str] | None:
-        """Return root, node and name of what this replica has put into a trash."""
-        entry = self._crew.journal.trashed(trash)
+    def _journaled_trash(self, trash: str) -> tuple[str, str, str] | None:
+        """Root, node and name of a unit that this replica moved into the trash."""
+        entry = self._deps.journal.trashed(trash)
         if entry is None or not isinstance(entry.item.act, TrashUnit) or entry.item.node is None:
             return None
         return entry.item.act.root, entry.item.node, entry.item.name
 
-    def _seen_there(self, trash: str) -> tuple[str, str, str] | None:
-        """Return root, node and name of what a scan saw in a trash: another replica may have put it there."""
+    def _scanned_trash(self, trash_id: str) -> tuple[str, str, str] | None:
+        """Root, node and name of a unit that a scan found in the trash: another replica may have moved it there."""
         for policy in self._policies:
-            scanned = self._crew.scanner.last(policy.name) if isinstance(policy, DatasetPolicy) else None
-            for each in scanned.trash if scanned is not None else ():
-                if each.id == trash and each.state == "trashed" and isinstance(policy, DatasetPolicy):
-                    return each.root, policy.node, each.path
+            last = self._deps.scanner.last(policy.name) if isinstance(policy, DatasetPolicy) else None
+            for trash in last.trash if last is not None else ():
+                if trash.id == trash_id and trash.state == "trashed" and isinstance(policy, DatasetPolicy):
+                    return trash.root, policy.node, trash.path
         return None
 
-    def _asked(self, run: Run, plan: Plan, caps: Caps) -> Result:
-        crew = self._crew
+    def _run_requested(self, run: CleanupRun, plan: CleanupPlan, caps: Caps) -> RunResult:
+        deps = self._deps
         if plan.refused is not None:
-            return Result(crew.executor.note(run, plan, "refused"), ())
-        log.info("%s on %s is asked for by %s", run.policy, run.node, run.by)
-        if not crew.executor.claim(run.policy, run.node):
-            raise BusyError(f"a {run.policy} is under way on {run.node}")
+            return RunResult(deps.plan_runner.record(run, plan, "refused"), ())
+        log.info("%s on %s requested by %s", run.policy, run.node, run.by)
+        if not deps.plan_runner.claim(run.policy, run.node):
+            raise RunInProgressError(f"a {run.policy} is already in progress on {run.node}")
         try:
-            term = self._leading.begin(run.policy, (run.node,), RecordedRun(run.started_at, run.trigger))
-            run = crew.executor.run(run, plan, caps, None, term)
-            entries = crew.journal.entries(run.id)
-            crew.journal.end(run, report(None, run, entries, crew.postbox.address()))
-            self._over(run)
-            return Result(run, entries)
+            term = self._leading.begin(run.policy, (run.node,), Ran(run.started_at, run.trigger))
+            run = deps.plan_runner.run(run, plan, caps, None, term)
+            entries = deps.journal.entries(run.id)
+            deps.journal.end(run, report(None, run, entries, deps.relay.routing()))
+            self._publish_end(run)
+            return RunResult(run, entries)
         finally:
-            crew.executor.release(run.policy, run.node)
+            deps.plan_runner.release(run.policy, run.node)
             self.forward()
 
-    def _act(self, policy: Policy, run: Run, plan: Plan, term: int) -> Run:
-        crew = self._crew
-        self._warn(policy, run, plan)
+    def _execute(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, term: int) -> CleanupRun:
+        deps = self._deps
+        self._publish_deletions(policy, run, plan)
         level = None
         if policy.when.low is not None and isinstance(policy, (ImagePolicy, DatasetPolicy)):
-            waiting = self._in_trash(policy) if isinstance(policy, DatasetPolicy) else 0
-            level = crew.level(lambda: crew.gatherer.reading(policy, run.node), waiting)
-        run = crew.executor.run(run, plan, policy.caps, level, term)
-        entries = [entry for entry in crew.journal.entries(run.id) if entry.ended_at is not None]
-        messages = report(policy, run, entries, crew.postbox.address())
-        told = _told(policy.name, run.node)
-        if run.trigger == HIGH_WATER and was_in_vain(run, entries):  # and tried again soon: that is told once
-            crew.journal.say_once(told, f"in-vain {run.end}", messages)
-            crew.journal.end(run)
+            trash_bytes = self._trash_bytes(policy) if isinstance(policy, DatasetPolicy) else 0
+            level = deps.level(lambda: deps.planner.disk_reading(policy, run.node), trash_bytes)
+        run = deps.plan_runner.run(run, plan, policy.caps, level, term)
+        entries = [entry for entry in deps.journal.entries(run.id) if entry.ended_at is not None]
+        messages = report(policy, run, entries, deps.relay.routing())
+        key = _last_notice_key(policy.name, run.node)
+        if run.trigger == HIGH_WATER and was_hindered(run, entries):  # retried soon, but reported once
+            deps.journal.send_if_changed(key, f"in-vain {run.end}", messages)
+            deps.journal.end(run)
         else:
-            crew.journal.end(run, messages)
-            crew.journal.put_note(told, "")
+            deps.journal.end(run, messages)
+            deps.journal.put_metadata(key, "")
         return run
 
-    def _warn(self, policy: Policy, run: Run, plan: Plan) -> None:
-        """Let other replicas know what is about to be deleted, so that they do not take it for a loss."""
-        deleted = [item for item in plan.items if isinstance(item.act, DELETES)]
+    def _publish_deletions(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan) -> None:
+        """Publish what is about to be deleted, so that other replicas do not report it as data loss."""
+        deleted = [item for item in plan.items if isinstance(item.act, DELETING_ACTIONS)]
         if deleted:
             path = policy.root if isinstance(policy, DatasetPolicy) else None
             size = sum(item.frees_bytes or 0 for item in deleted)
-            ran = RecordedRun(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
-            with suppress(NotLeaderError):  # then nothing is done, and that is written down with each item
+            ran = Ran(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
+            with suppress(NotLeadingError):  # then nothing is executed, and each item records that
                 self._leading.begin(policy.name, (run.node,), ran)
 
-    def _over(self, run: Run) -> None:
-        """Let other replicas know that a run is over; one that lost the lease is left to them."""
+    def _publish_end(self, run: CleanupRun) -> None:
+        """Publish the end of a run to other replicas, unless it lost the lease: then it is theirs to resume."""
         if run.end != LEASE_LOST:
-            self._leading.end(run.policy, run.node, self._now(), _deleted(self._crew.journal.entries(run.id)))
+            self._leading.end(run.policy, run.node, self._now(), _deleted_bytes(self._deps.journal.entries(run.id)))
 
-    def _announced_at(self, policy: Policy) -> float | None:
-        """Return when a policy, as it is now, was first announced by any replica."""
-        own = self._crew.journal.announced_at(policy.name, policy.fingerprint)
-        others = self._leading.record().marks.get(_announced(policy))
-        return min((each for each in (own, others) if each is not None), default=None)
+    def _trash_bytes(self, policy: DatasetPolicy) -> int:
+        last = self._deps.scanner.last(policy.name)
+        return sum(trash.allocated_bytes for trash in last.trash if trash.state != "empty") if last else 0
 
-    def _in_trash(self, policy: DatasetPolicy) -> int:
-        scanned = self._crew.scanner.last(policy.name)
-        return sum(each.allocated_bytes for each in scanned.trash if each.state != "empty") if scanned else 0
-
-    def _only_noted(self, policy: Policy, run: Run, plan: Plan, end: str) -> Run:
-        """Write down a plan of which nothing is done, and tell of it unless that was told the last time."""
-        crew, address = self._crew, self._crew.postbox.address()
-        run = crew.executor.note(run, plan, end)
+    def _record(self, policy: CleanupPolicy, run: CleanupRun, plan: CleanupPlan, end: str) -> CleanupRun:
+        """Record a plan that is not executed, and report it unless the last report was the same."""
+        deps, routing = self._deps, self._deps.relay.routing()
+        run = deps.plan_runner.record(run, plan, end)
         if end == "refused":
-            messages = refusal_report(policy, run, plan, address)
+            messages = refusal_report(policy, run, plan, routing)
         else:
-            messages = dry_run_report(policy, run, plan, address) if end == "dry-run" else ()
-        told = f"{end} {plan.refused.key if plan.refused else ''} " + " ".join(sorted(item.id for item in plan.items))
-        mark = hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            messages = dry_run_report(policy, run, plan, routing) if end == "dry-run" else ()
+        text = f"{end} {plan.refused.key if plan.refused else ''} " + " ".join(sorted(item.id for item in plan.items))
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         if messages:
-            crew.journal.say_once(_told(policy.name, run.node), mark, messages)
+            deps.journal.send_if_changed(_last_notice_key(policy.name, run.node), digest, messages)
         return run
 
-    def _announce(self, policy: Policy) -> None:
-        """Announce a policy with what it would do everywhere now."""
-        crew, now = self._crew, self._now()
-        plans = [crew.gatherer.plan(policy, node) for node in crew.gatherer.nodes(policy)]
-        known = [plan for plan in plans if plan.refused is None]
-        if not known:
-            return
-        whole = msgspec.structs.replace(
-            known[0],
-            items=tuple(item for plan in known for item in plan.items),
-            warnings=tuple(note for plan in known for note in plan.warnings),
-            node=known[0].node if len(known) == 1 else None,
-        )
-        messages = announcement(policy, whole, crew.postbox.address(), now)
-        if not messages:
-            log.warning("%s will act, and there is nobody to announce that to: no receiver is configured", policy.name)
-        crew.journal.announce(policy.name, policy.fingerprint, messages, now)
-        with suppress(NotLeaderError):  # then it is announced again, by another replica
-            self._leading.mark(_announced(policy), now)
-
-    def _tell_owners(self, policy: Policy, plan: Plan) -> None:
-        """Tell owners of what will be done to what is theirs. What nobody could be told of stays untouched."""
-        if not isinstance(policy, (DatasetPolicy, GpuPolicy)):
-            return
-        untold = [item for item in plan.items if item.not_before is None]
-        told, messages = notices(policy, untold, self._crew.postbox.address(), self._now())
-        if len(told) < len(untold):
-            log.warning(
-                "%s: nobody can be told of %d items, so they are left alone; configure a receiver, or set notice: 0s",
-                policy.name, len(untold) - len(told),
-            )  # fmt: skip
-        if told:
-            self._crew.journal.tell(policy.name, told, messages, self._now())
-
-    def _refused_look(self, policy: Policy) -> Plan | None:
-        """Have a look taken that the plan needs; return why there can be no plan, if that fails."""
+    def _prepare(self, policy: CleanupPolicy) -> CleanupPlan | None:
+        """Run the scan or dry run that a plan requires; if it fails, return an empty plan with the reason."""
         now = self._now()
         if isinstance(policy, DatasetPolicy):
-            last = self._crew.scanner.last(policy.name)
-            if last is not None and 0 <= now - last.scan.finished_at < SCAN_GOOD_FOR:
+            last = self._deps.scanner.last(policy.name)
+            if last is not None and 0 <= now - last.scan.finished_at < SCAN_VALID_SECONDS:
                 return None
             try:
-                self._crew.scanner.scan(policy)
+                self._deps.scanner.scan(policy)
             except ScanError as error:
                 where = {"root": policy.root, "node": policy.node}
-                return refuse(Subject(policy, now, policy.node), "scan-failed", **where, error=str(error))
+                return refuse(PlanSubject(policy, now, policy.node), "scan-failed", **where, error=str(error))
         elif isinstance(policy, RegistryPolicy):
             try:
-                self._tried[policy.name] = tried(policy, self._crew.harbors[policy.name], now)
+                self._registry_items[policy.name] = dry_run_items(policy, self._deps.harbors[policy.name], now)
             except HarborError as error:
-                return refuse(Subject(policy, now), "registry-failed", registry=policy.url, error=str(error))
+                return refuse(PlanSubject(policy, now), "registry-failed", registry=policy.url, error=str(error))
         return None
 
-    def _new(self, policy: str, kind: str, mode: str, trigger: str, node: str | None, by: str | None) -> Run:
-        return Run(
+    def _new(self, policy: str, kind: str, mode: str, trigger: str, node: str | None, by: str | None) -> CleanupRun:
+        return CleanupRun(
             id=new_id("run"), policy=policy, kind=kind, mode=mode, trigger=trigger, node=node, by=by,
             started_at=self._now(), state=RunState.RUNNING,
         )  # fmt: skip
 
 
-def _announced(policy: Policy) -> str:
-    return f"announced {policy.name} {policy.fingerprint}"
+def _deleted_bytes(entries: Iterable[JournalEntry]) -> int:
+    """Bytes that items deleted; units in the trash still exist."""
+    done = (
+        entry for entry in entries if entry.state is ItemState.DONE and isinstance(entry.item.act, DELETING_ACTIONS)
+    )
+    return sum(entry.freed_bytes or 0 for entry in done)
 
 
-def _deleted(entries: Iterable[Entry]) -> int:
-    """Return how many bytes these items have deleted: what went into a trash is still there."""
-    done = (each for each in entries if each.state is ItemState.DONE and isinstance(each.item.act, DELETES))
-    return sum(each.freed_bytes or 0 for each in done)
-
-
-def _told(policy: str, node: str | None) -> str:
+def _last_notice_key(policy: str, node: str | None) -> str:
     return f"told {policy} {node or ''}"

@@ -1,9 +1,9 @@
-"""Which runs are due because a disk is too full, and whether a policy may already act. Pure.
+"""Runs that are due because a disk is too full, and whether a policy may act yet.
 
-Runs by crontab are the scheduler's. A mark that is crossed starts one run; the next only after the disk was below the
-low-water mark in between, as seen from outside or measured by the run, or after half an hour: a run that freed nothing
-frees nothing the next second either. One that was kept from its work (an agent that refused, facts that were missing)
-is tried again sooner.
+Cron runs are the scheduler's. Crossing the high-water mark starts one run. The next starts only after the disk was
+below its low-water mark, as reported by the node or measured by the run, or after half an hour: a run that freed
+nothing would free nothing a second later either. A run that was hindered (the agent refused, facts were missing) is
+retried sooner.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
-from monitor.cleanup.journal import Entry, ItemState, Run
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, Mode
 from monitor.cleanup.plan.images import runtime_disk
-from monitor.cleanup.plan.watermarks import marks_on, out_of_step
-from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, Policy, When
+from monitor.cleanup.plan.watermarks import effective_marks, is_stale
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, When
 from monitor.detect.lib.storage import disk_of, used_share
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 
-AGAIN_AFTER = 1800.0
-FIRST_PAUSE = 60.0  # after a run that was kept from its work; each further one doubles it
-HINDERED = ("refused", "errors", "unmeasured")
+REPEAT_AFTER_SECONDS = 1800.0
+FIRST_RETRY_SECONDS = 60.0  # after a hindered run; doubles with each further one
+HINDERED_ENDS = ("refused", "errors", "unmeasured")
 LOW_WATER = "low-water"
-MEASURED_AFTER = 60.0  # seconds: what a node says of a disk may be from before a run that has just ended
+MEASURE_DELAY_SECONDS = 60.0  # a node may still report its disk as it was before a run that has just ended
 
 
 @dataclass(frozen=True)
-class Due:
-    """A run that a full disk asks for."""
+class DueRun:
+    """A run that a full disk requires."""
 
     policy: str
     node: str
@@ -40,108 +40,109 @@ class Due:
 
 
 @dataclass(frozen=True)
-class Crossings:
-    """What is due, and what to remember: when a run was last due, by policy and node."""
+class DueRuns:
+    """Runs that are due, and the state to store: when a run was last due, by policy and node."""
 
-    due: tuple[Due, ...] = ()
+    due: tuple[DueRun, ...] = ()
     fired: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Past:
-    """What became of the run that was last due.
+class PreviousRuns:
+    """Outcome of the previous runs of a policy on a node.
 
-    `reached`: it brought the disk below its low-water mark, and that is so long ago that nodes have measured again.
-    `in_vain`: how many of the latest runs, in a row, were kept from their work.
+    `reached_low`: the last run reached the low-water mark, long enough ago for the node to have measured its disk
+    again. `hindered`: how many of the latest runs, in a row, were hindered.
     """
 
-    reached: bool = False
-    in_vain: int = 0
+    reached_low: bool = False
+    hindered: int = 0
 
 
-NOTHING_PAST = Past()
+NO_PREVIOUS_RUNS = PreviousRuns()
 
 
 class Permission(StrEnum):
     """What a policy may do now."""
 
-    DRY_RUN = "dry-run"  # its mode says so
-    ANNOUNCE = "announce"  # nobody has been told yet that it will act, nor what it would do
-    WAIT = "wait"  # they were told, and have their time
+    DRY_RUN = "dry-run"  # its mode
+    ANNOUNCE = "announce"  # not announced yet
+    WAIT = "wait"  # announced, and the announcement period is not over
     ACT = "act"
 
 
-def due(
-    policies: Iterable[Policy],
+def due_runs(
+    policies: Iterable[CleanupPolicy],
     fired: Mapping[tuple[str, str], float],
     snapshots: Mapping[str, NodeSnapshot],
     now: float,
-    pasts: Mapping[tuple[str, str], Past] | None = None,
-) -> Crossings:
-    """Given policies, when runs were last due, what nodes say, and what became of those runs, return what is due now.
-
-    A disk of which nothing is known changes nothing.
-    """
-    found: list[Due] = []
-    kept = dict(fired)
+    previous: Mapping[tuple[str, str], PreviousRuns] | None = None,
+) -> DueRuns:
+    """Runs that are due now. `fired` are the times at which runs were last due; an unknown disk changes nothing."""
+    due: list[DueRun] = []
+    fired = dict(fired)
     for policy in policies:
         for node, disk, when in _disks(policy, snapshots, now):
             share, key = used_share(disk), (policy.name, node)
             if share is None or when.high is None:
                 continue
             low = when.low if when.low is not None else when.high
-            past = (pasts or {}).get(key, NOTHING_PAST)
-            if share < low or past.reached:
-                kept.pop(key, None)
-            last = kept.get(key)
-            # What was noted for a time that is yet to come was noted by a clock that was wrong.
-            rested = last is None or last > now or now - last >= pause(past.in_vain)
+            runs = (previous or {}).get(key, NO_PREVIOUS_RUNS)
+            if share < low or runs.reached_low:
+                fired.pop(key, None)
+            last = fired.get(key)
+            # A time in the future was stored while the clock was wrong.
+            rested = last is None or last > now or now - last >= pause_seconds(runs.hindered)
             if share >= when.high and rested:
-                found.append(Due(policy.name, node, share))
-                kept[key] = now
-    return Crossings(tuple(sorted(found, key=lambda each: (-each.share, each.policy, each.node))), kept)
+                due.append(DueRun(policy.name, node, share))
+                fired[key] = now
+    return DueRuns(tuple(sorted(due, key=lambda run: (-run.share, run.policy, run.node))), fired)
 
 
-def pause(in_vain: int) -> float:
-    """Given how many runs in a row were kept from their work, return how long after the last the next is due."""
-    return min(AGAIN_AFTER, FIRST_PAUSE * 2.0 ** (in_vain - 1)) if in_vain else AGAIN_AFTER
+def pause_seconds(hindered: int) -> float:
+    """Pause before the next run, after this many hindered runs in a row."""
+    return min(REPEAT_AFTER_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** (hindered - 1)) if hindered else REPEAT_AFTER_SECONDS
 
 
-def past_of(runs: Iterable[tuple[Run, Iterable[Entry]]], fired_at: float, now: float) -> Past:
-    """Given the latest runs with their items, the last one first, return what became of the one that was due then."""
-    known = list(runs)
-    reached = [run for run, _ in known[:1] if run.end == LOW_WATER and run.started_at >= fired_at]
-    return Past(
-        reached=any(now - (run.ended_at or now) >= MEASURED_AFTER for run in reached),
-        in_vain=len(list(takewhile(lambda each: was_in_vain(*each), known))),
+def previous_runs(
+    runs: Iterable[tuple[CleanupRun, Iterable[JournalEntry]]], fired_at: float, now: float
+) -> PreviousRuns:
+    """Outcome of the latest runs, given with their items and newest first; a run was last due at `fired_at`."""
+    latest = list(runs)
+    reached = [run for run, _ in latest[:1] if run.end == LOW_WATER and run.started_at >= fired_at]
+    return PreviousRuns(
+        reached_low=any(now - (run.ended_at or now) >= MEASURE_DELAY_SECONDS for run in reached),
+        hindered=len(list(takewhile(lambda pair: was_hindered(*pair), latest))),
     )
 
 
-def was_in_vain(run: Run, entries: Iterable[Entry]) -> bool:
-    """Return whether a run freed nothing for a reason that may be gone soon: not because there was nothing to do."""
+def was_hindered(run: CleanupRun, entries: Iterable[JournalEntry]) -> bool:
+    """Whether a run freed nothing for a reason that may pass, rather than because there was nothing to do."""
     if run.freed_bytes or run.end is None:
         return False
-    return run.end in HINDERED or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
+    return run.end in HINDERED_ENDS or any(entry.state in (ItemState.FAILED, ItemState.LATER) for entry in entries)
 
 
-def _disks(policy: Policy, snapshots: Mapping[str, NodeSnapshot], now: float) -> Iterable[tuple[str, DiskFact, When]]:
-    """Yield each node that a policy is about, with the disk that counts there, and its marks."""
+def _disks(
+    policy: CleanupPolicy, snapshots: Mapping[str, NodeSnapshot], now: float
+) -> Iterable[tuple[str, DiskFact, When]]:
+    """Nodes of a policy, with the disk that counts there and its marks."""
     for node, snapshot in sorted(snapshots.items()):
         disk = None
-        if out_of_step(snapshot, now):
+        if is_stale(snapshot, now):
             continue
         if isinstance(policy, ImagePolicy) and any(fnmatchcase(node, pattern) for pattern in policy.nodes):
             disk = runtime_disk(snapshot)
         elif isinstance(policy, DatasetPolicy) and node == policy.node:
             disk = disk_of(policy.root, snapshot.disk or ())
         if disk is not None:
-            yield node, disk, marks_on(policy.when, snapshot, disk)
+            yield node, disk, effective_marks(policy.when, snapshot, disk)
 
 
-def permission(policy: Policy, announced_at: float | None, now: float) -> Permission:
-    """Given when a policy, as it is now (by its fingerprint), was announced, return what it may do.
+def permission(policy: CleanupPolicy, announced_at: float | None, now: float) -> Permission:
+    """What a policy may do; `announced_at` is when it was announced with its current fingerprint.
 
-    One that has acted before was announced before: what is remembered of it is not forgotten.
+    Announcements are never forgotten, so a policy that has acted before needs no new one.
     """
     if policy.mode is not Mode.ENFORCE:
         return Permission.DRY_RUN
@@ -152,6 +153,6 @@ def permission(policy: Policy, announced_at: float | None, now: float) -> Permis
     return Permission.ACT if now - announced_at >= policy.announce else Permission.WAIT
 
 
-def ready(item: Item, now: float) -> bool:
-    """Return whether an item may be done now: whoever has to be told of it was told long enough ago."""
+def is_ready(item: Item, now: float) -> bool:
+    """Whether the owner of an item was notified and the notice period is over."""
     return item.not_before is not None and item.not_before <= now

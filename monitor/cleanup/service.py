@@ -1,7 +1,7 @@
-"""Cleanup of the daemon: runs policies when they are due, and tells of it.
+"""Cleanup in the daemon: runs policies on their cron schedule and at high-water marks.
 
-By crontab or at a high-water mark; a run that was missed while nobody ran is made up once, and one that was interrupted
-is closed and begun anew, once. Nothing is done by a policy that is in a dry run, or not announced for long enough.
+A cron run that was missed while the daemon was down is made up once; an interrupted run is closed and resumed once. A
+policy in dry-run mode, or one that was not announced long enough ago, touches nothing.
 """
 
 from __future__ import annotations
@@ -17,203 +17,202 @@ from apscheduler.schedulers.background import BackgroundScheduler
 
 from monitor.base.cron import cron_trigger, fires_in
 from monitor.base.sqlite import DatabaseError
-from monitor.base.threads import WorkerPool
-from monitor.cleanup.execute.run_plan import Executor, StoppedError
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.journal import Journal
-from monitor.cleanup.policy import Policy
-from monitor.cleanup.runner import HIGH_WATER, Runner
-from monitor.cleanup.schedule import Past, due, past_of
+from monitor.base.threads import Periodic, WorkerPool, spawn
+from monitor.cleanup.execute.run_plan import PlanRunner, ShutdownError
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.journal import CleanupJournal
+from monitor.cleanup.policy import CleanupPolicy
+from monitor.cleanup.runner import HIGH_WATER, PolicyRunner
+from monitor.cleanup.schedule import PreviousRuns, due_runs, previous_runs
 from monitor.facts.node import NodeSnapshot
-from monitor.leader.elector import LeaderElector, NotLeaderError
-from monitor.leader.ledger import RecordedRun
+from monitor.leader.elector import Leading, NotLeadingError
+from monitor.leader.ledger import Ran
 
 log = logging.getLogger(__name__)
-CREW = 9  # runs at the same time, on different nodes, and one that looks around
-FAREWELL = 0.7  # seconds that the end waits for what is under way: the next process finds what became of it
-LOOK = 15.0  # seconds between two looks at the disks
-GRACE = 3600  # seconds by which a run may be late
-SETTLE = 30.0  # the longest that the first look waits until every agent was asked
+MAX_WORKERS = 8  # parallel runs, on different nodes
+STOP_TIMEOUT_SECONDS = 0.7  # the next process recovers runs that take longer
+CHECK_INTERVAL_SECONDS = 15.0
+MISFIRE_GRACE_SECONDS = 3600
+MAX_SETTLE_SECONDS = 30.0  # wait for the first answer of every agent and of the API server
 CRON, MADE_UP, RESUMED = "cron", "made-up", "resumed"
-TRIED = 6  # so many runs in vain, in a row, are told apart
-FIRED = "fired"
-ATTENTIVE = 0.25  # seconds between two looks at whether this replica has become the one that acts
+MAX_PREVIOUS_RUNS = 6  # hindered runs in a row that lengthen the pause
+FIRED_KEY = "fired"
+LEADER_POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What the service is made of."""
+class CleanupDeps:
+    """Components of the service."""
 
-    journal: Journal
-    gatherer: Gatherer
-    executor: Executor
-    runner: Runner
-    settled: Callable[[], bool]  # whether every agent and the API server were asked once
-    leading: LeaderElector
+    journal: CleanupJournal
+    planner: Planner
+    plan_runner: PlanRunner
+    runner: PolicyRunner
+    settled: Callable[[], bool]  # whether every agent and the API server answered or failed once
+    leading: Leading
 
 
 class CleanupService:
-    """Works between start() and stop()."""
+    """Runs policies between start() and stop()."""
 
     def __init__(
         self,
-        policies: tuple[Policy, ...],
-        parts: Parts,
+        policies: tuple[CleanupPolicy, ...],
+        deps: CleanupDeps,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
-        look: float = LOOK,
+        check_interval: float = CHECK_INTERVAL_SECONDS,
     ) -> None:
         self._policies = {policy.name: policy for policy in policies}
-        self._parts = parts
+        self._deps = deps
         self._stopping = stopping
         self._now = now
-        self._look_every = look
-        self._crew = WorkerPool(CREW, "cleanup")
+        self._pool = WorkerPool(MAX_WORKERS, "cleanup")
         self._scheduler = BackgroundScheduler(timezone="UTC", daemon=True)
-        self._looking = threading.Lock()
-        self._thread = threading.Thread(target=self._begin, name="cleanup", daemon=True)
+        self._checks = Periodic("cleanup-check", self.check, check_interval)
+        self._leadership = Periodic(
+            "cleanup-leader", self._follow_leadership, LEADER_POLL_SECONDS, initial_delay=LEADER_POLL_SECONDS
+        )
+        self._term: int | None = None
+        self._startup: threading.Thread | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._startup = spawn("cleanup", self._begin)
 
     def stop(self) -> None:
-        """End. A run that is under way stays open in the journal, and is closed by the next process."""
+        """Stop. A run in progress stays open in the journal; the next process closes it."""
         self._stopping.set()
-        self._thread.join(FAREWELL)
+        self._leadership.stop()
+        if self._startup is not None:
+            self._startup.join(STOP_TIMEOUT_SECONDS)
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
-        self._crew.stop(FAREWELL)
-        self._parts.journal.close()
+        self._checks.stop(STOP_TIMEOUT_SECONDS)
+        self._pool.stop(STOP_TIMEOUT_SECONDS)
+        self._deps.journal.close()
 
-    def submit(self, policy: Policy, node: str | None, trigger: str, by: str | None = None) -> None:
-        """Have a policy run on a node, on another thread, unless this replica's time of acting is over by then."""
-        leading = self._parts.leading
+    def submit(self, policy: CleanupPolicy, node: str | None, trigger: str, by: str | None = None) -> None:
+        """Run a policy on a node in the background, unless the leader term has ended by then."""
+        leading = self._deps.leading
         term = leading.term()
 
         def run() -> None:
-            if leading.term() == term:  # else whoever acts now has begun it anew
+            if leading.term() == term:  # otherwise the new leader has resumed it
                 self._run_safely(policy, node, trigger, by)
 
-        self._crew.submit(run)
+        self._pool.submit(run)
 
-    def begin(self, policy: Policy, nodes: Sequence[str | None], trigger: str, by: str | None = None) -> None:
-        """Have a policy run on these nodes. Raise NotLeadingError if this replica may not.
+    def begin(self, policy: CleanupPolicy, nodes: Sequence[str | None], trigger: str, by: str | None = None) -> None:
+        """Run a policy on these nodes. Raise NotLeadingError if another replica leads.
 
-        All of it is known to other replicas before any of it begins.
+        All runs are published to the other replicas before the first one starts.
         """
-        now, by_crontab = self._now(), trigger in (CRON, MADE_UP)
-        self._parts.leading.begin(policy.name, nodes, RecordedRun(now, trigger), _cron(policy) if by_crontab else None)
-        if by_crontab:
-            self._parts.journal.put_note(_cron(policy), repr(now))
+        now, by_cron = self._now(), trigger in (CRON, MADE_UP)
+        self._deps.leading.begin(policy.name, nodes, Ran(now, trigger), _cron_key(policy) if by_cron else None)
+        if by_cron:
+            self._deps.journal.put_metadata(_cron_key(policy), repr(now))
         for node in nodes:
             self.submit(policy, node, trigger, by)
 
-    def look(self) -> None:
-        """Look whether a disk is too full, and whether a policy has yet to be announced; pass on messages."""
-        if self._parts.leading.holds():
-            snapshots = self._parts.gatherer.snapshots()
-            for run in self._due(snapshots):
-                self.submit(self._policies[run[0]], run[1], HIGH_WATER)
-            for policy in self._policies.values():
-                self._parts.runner.announce_early(policy)
-        self._parts.runner.forward()
+    def check(self) -> None:
+        """Start runs for full disks, announce policies that were not announced yet, forward notifications."""
+        if self._stopping.is_set():
+            return
+        if self._deps.leading.holds():
+            for policy, node in self._due(self._deps.planner.snapshots()):
+                self.submit(self._policies[policy], node, HIGH_WATER)
+            for configured in self._policies.values():
+                self._deps.runner.announce_early(configured)
+        self._deps.runner.forward()
 
     def _due(self, snapshots: dict[str, NodeSnapshot]) -> list[tuple[str, str]]:
-        journal = self._parts.journal
-        known = journal.note(FIRED)
-        fired = {(each[0], each[1]): each[2] for each in _decoded_fired(known)}
-        pasts = {key: self._past(*key, at) for key, at in fired.items()}
-        found = due(self._policies.values(), fired, snapshots, self._now(), pasts)
-        after = [(*key, at) for key, at in sorted((found.fired or {}).items())]
+        journal = self._deps.journal
+        fired = {(policy, node): at for policy, node, at in _decoded_fired(journal.metadata(FIRED_KEY))}
+        previous = {key: self._previous_runs(*key, at) for key, at in fired.items()}
+        runs = due_runs(self._policies.values(), fired, snapshots, self._now(), previous)
+        after = [(*key, at) for key, at in sorted((runs.fired or {}).items())]
         if after != [(*key, at) for key, at in sorted(fired.items())]:
-            journal.put_note(FIRED, msgspec.json.encode(after).decode())
-        return [(each.policy, each.node) for each in found.due]
+            journal.put_metadata(FIRED_KEY, msgspec.json.encode(after).decode())
+        return [(run.policy, run.node) for run in runs.due]
 
-    def _past(self, policy: str, node: str, fired_at: float) -> Past:
-        """Return what became of the run of a policy on a node that was last due."""
-        journal = self._parts.journal
-        runs = ((run, journal.entries(run.id)) for run in journal.runs(TRIED, policy, node))
-        return past_of(runs, fired_at, self._now())
+    def _previous_runs(self, policy: str, node: str, fired_at: float) -> PreviousRuns:
+        journal = self._deps.journal
+        runs = ((run, journal.entries(run.id)) for run in journal.runs(MAX_PREVIOUS_RUNS, policy, node))
+        return previous_runs(runs, fired_at, self._now())
 
     def _begin(self) -> None:
-        """Close what the last process left open, make up what was missed, then keep to the schedule."""
-        deadline = time.monotonic() + SETTLE
-        while not self._parts.settled() and time.monotonic() < deadline and not self._stopping.wait(0.1):
+        """Close the runs that the last process left open, make up missed runs, then follow the schedule."""
+        deadline = time.monotonic() + MAX_SETTLE_SECONDS
+        while not self._deps.settled() and time.monotonic() < deadline and not self._stopping.wait(0.1):
             pass
         if self._stopping.is_set():
             return
         try:
             self._recover()
             for policy in self._policies.values():
-                if self._parts.leading.shared:
+                if self._deps.leading.shared:
                     self._count_from_now(policy)
                 else:
                     self._make_up(policy)
-        except StoppedError:
+        except ShutdownError:
             return
-        except Exception:  # whatever is odd about the past, the schedule is kept
-            log.exception("closing what the last process left open")
+        except Exception:  # recovery must not keep the schedule from running
+            log.exception("recovering interrupted cleanup runs failed")
         self._schedule()
-        if self._parts.leading.shared:
-            self._wait_for_our_turn()
 
-    def _wait_for_our_turn(self) -> None:
-        """Each time that this replica becomes the one that acts, go on where the last one ended."""
-        known: int | None = None
-        while not self._stopping.wait(ATTENTIVE):
-            term = self._parts.leading.term()
-            if term is None or term == known:
-                continue
-            known = term
-            try:
-                self._take_over()
-            except NotLeaderError as error:
-                log.warning("cleanup waits: %s", error)
-            except Exception:  # whatever is odd about the past, the schedule is kept
-                log.exception("taking over from another replica")
+    def _follow_leadership(self) -> None:
+        """Continue where the last leader ended, each time that this replica becomes the leader."""
+        term = self._deps.leading.term()
+        if term is None or term == self._term:
+            return
+        self._term = term
+        try:
+            self._take_over()
+        except NotLeadingError as error:
+            log.warning("cleanup is waiting for leadership: %s", error)
 
     def _take_over(self) -> None:
-        """Begin anew what was under way, keep to pauses, and make up what no replica has begun."""
-        begun = tuple(self._parts.leading.record().all_runs())
-        pauses = [(policy, node, ran.at) for policy, node, ran in begun if ran.trigger in (HIGH_WATER, RESUMED)]
-        self._parts.journal.put_note(FIRED, msgspec.json.encode([each for each in pauses if each[1]]).decode())
-        for name, node, ran in begun:
+        """Resume interrupted runs, adopt pauses, and make up cron runs that no replica has started."""
+        started = tuple(self._deps.leading.record().all_runs())
+        pauses = [
+            (policy, node, ran.at) for policy, node, ran in started if node and ran.trigger in (HIGH_WATER, RESUMED)
+        ]
+        self._deps.journal.put_metadata(FIRED_KEY, msgspec.json.encode(pauses).decode())
+        for name, node, ran in started:
             policy = self._policies.get(name)
             if ran.is_open and policy is not None and ran.trigger != RESUMED:
-                log.warning(
-                    "%s on %s was interrupted in another replica and is begun anew", name, node or "the cluster"
-                )
+                log.warning("resuming %s on %s, which was interrupted in another replica", name, node or "the cluster")
                 self.submit(policy, node, RESUMED)
         for policy in self._policies.values():
             self._make_up(policy)
-        self._look_safely()
+        self._checks.wake()
 
     def _recover(self) -> None:
-        for run in self._parts.executor.recover():
-            self._parts.runner.close(run)
-            log.warning("the run %s of %s was interrupted and is closed", run.id, run.policy)
+        for run in self._deps.plan_runner.recover():
+            self._deps.runner.close(run)
+            log.warning("closed the interrupted run %s of %s", run.id, run.policy)
             policy = self._policies.get(run.policy)
-            # One that ends the process each time is not begun again; and where there are replicas, one of them has.
-            if policy is not None and run.trigger != RESUMED and not self._parts.leading.shared:
+            # A resumed run is not resumed again: it may be what ends the process. With replicas, the leader resumes it.
+            if policy is not None and run.trigger != RESUMED and not self._deps.leading.shared:
                 self.submit(policy, run.node, RESUMED, run.by)
-        self._parts.runner.forward()
+        self._deps.runner.forward()
 
-    def _count_from_now(self, policy: Policy) -> None:
-        """The first time that a policy is met, what it would have done before is no business of anybody."""
-        if self._parts.journal.note(_cron(policy)) is None:
-            self._parts.journal.put_note(_cron(policy), repr(self._now()))
+    def _count_from_now(self, policy: CleanupPolicy) -> None:
+        """Do not make up cron runs from before a policy was first seen."""
+        if self._deps.journal.metadata(_cron_key(policy)) is None:
+            self._deps.journal.put_metadata(_cron_key(policy), repr(self._now()))
 
-    def _make_up(self, policy: Policy) -> None:
+    def _make_up(self, policy: CleanupPolicy) -> None:
         if policy.when.cron is None:
             return
         now = self._now()
-        noted = self._parts.journal.note(_cron(policy))
-        begun = self._parts.leading.record().marks.get(_cron(policy), 0.0)
-        last = min(max(float(noted), begun), now) if noted is not None else now
+        stored = self._deps.journal.metadata(_cron_key(policy))
+        elsewhere = self._deps.leading.record().marks.get(_cron_key(policy), 0.0)
+        last = min(max(float(stored), elsewhere), now) if stored is not None else now
         if fires_in(policy.when.cron, policy.when.timezone, last, now):
-            self.begin(policy, self._parts.gatherer.nodes(policy), MADE_UP)
+            self.begin(policy, self._deps.planner.nodes(policy), MADE_UP)
         else:
-            self._parts.journal.put_note(_cron(policy), repr(now))
+            self._deps.journal.put_metadata(_cron_key(policy), repr(now))
 
     def _schedule(self) -> None:
         for policy in self._policies.values():
@@ -225,53 +224,43 @@ class CleanupService:
                     id=policy.name,
                     coalesce=True,
                     max_instances=1,
-                    misfire_grace_time=GRACE,
+                    misfire_grace_time=MISFIRE_GRACE_SECONDS,
                 )
-        self._scheduler.add_job(
-            self._crew.submit, "interval", (self._look_safely,), seconds=self._look_every, coalesce=True
-        )
-        if not self._stopping.is_set():
-            self._scheduler.start()
-            self._look_safely()
+        if self._stopping.is_set():
+            return
+        self._scheduler.start()
+        self._checks.start()
+        if self._deps.leading.shared:
+            self._leadership.start()
 
-    def _fire(self, policy: Policy) -> None:
-        if self._stopping.is_set() or not self._parts.leading.holds():
+    def _fire(self, policy: CleanupPolicy) -> None:
+        if self._stopping.is_set() or not self._deps.leading.holds():
             return
         try:
-            self.begin(policy, self._parts.gatherer.nodes(policy), CRON)
-        except NotLeaderError as error:  # whoever acts next makes it up
+            self.begin(policy, self._deps.planner.nodes(policy), CRON)
+        except NotLeadingError as error:  # the next leader makes it up
             log.warning("%s does not run: %s", policy.name, error)
 
-    def _look_safely(self) -> None:
-        if self._stopping.is_set() or not self._looking.acquire(blocking=False):
-            return
+    def _run_safely(self, policy: CleanupPolicy, node: str | None, trigger: str, by: str | None) -> None:
         try:
-            self.look()
-        except Exception:  # whatever one odd fact provokes, the next look may succeed
-            log.exception("looking whether a cleanup is due")
-        finally:
-            self._looking.release()
-
-    def _run_safely(self, policy: Policy, node: str | None, trigger: str, by: str | None) -> None:
-        try:
-            self._parts.runner.run(policy, node, trigger, by)
-        except StoppedError:
+            self._deps.runner.run(policy, node, trigger, by)
+        except ShutdownError:
             return
-        except NotLeaderError as error:
+        except NotLeadingError as error:
             log.warning("%s does not run: %s", policy.name, error)
         except DatabaseError as error:
-            log.error("%s: the journal cannot be written, so nothing is done: %s", policy.name, error)
-        except Exception:  # one policy that breaks must not keep the others from running
-            log.exception("cleanup %s on %s", policy.name, node)
+            log.error("%s: nothing is done because the journal cannot be written: %s", policy.name, error)
+        except Exception:  # a failing policy must not keep the others from running
+            log.exception("cleanup %s on %s failed", policy.name, node)
 
 
-def _cron(policy: Policy) -> str:
-    """Return under which name it is remembered up to when the crontab of a policy was kept to."""
+def _cron_key(policy: CleanupPolicy) -> str:
+    """Metadata key of the time up to which a policy's cron schedule was followed."""
     return f"cron {policy.name}"
 
 
-def _decoded_fired(known: str | None) -> list[tuple[str, str, float]]:
+def _decoded_fired(stored: str | None) -> list[tuple[str, str, float]]:
     try:
-        return msgspec.json.decode(known or "[]", type=list[tuple[str, str, float]])
+        return msgspec.json.decode(stored or "[]", type=list[tuple[str, str, float]])
     except msgspec.MsgspecError:
         return []

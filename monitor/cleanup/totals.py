@@ -1,4 +1,4 @@
-"""How much cleanup has done, counted while this process runs: the journal forgets old runs, a counter must not."""
+"""Counters of cleanup since the start of the process: the journal forgets old runs, a counter must not."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-ENDED = ("done", "refused", "failed", "later")  # what may become of an item
+FINAL_STATES = ("done", "refused", "failed", "later")
 
 
 @dataclass(frozen=True)
-class Cleaned:
-    """Runs by policy and how they ended, items by policy and what became of them, bytes that runs have freed.
+class CleanupTotals:
+    """Runs by policy and end reason, items by policy and final state, and bytes freed by policy.
 
-    `last_run` is when the last run of each policy began, also before this process.
+    `last_run` is the start of the last run of each policy, including runs before this process.
     """
 
     runs: Mapping[tuple[str, str], int]
@@ -23,8 +23,8 @@ class Cleaned:
     last_run: Mapping[str, float]
 
 
-class Figures:
-    """Counts. For use from any thread."""
+class CleanupCounters:
+    """Thread-safe counters."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,19 +33,17 @@ class Figures:
         self._freed: Counter[str] = Counter()
 
     def run_ended(self, policy: str, end: str | None, freed_bytes: int) -> None:
-        """Count a run, and what it has freed."""
         with self._lock:
             self._runs[policy, end or ""] += 1
             self._freed[policy] += freed_bytes
 
-    def item_ended(self, policy: str, word: str) -> None:
-        """Count an item."""
+    def item_ended(self, policy: str, state: str) -> None:
         with self._lock:
-            self._items[policy, word] += 1
+            self._items[policy, state] += 1
 
-    def cleaned(self, policies: Iterable[str], last_run: Mapping[str, float]) -> Cleaned:
-        """Given the policies that there are, return what was counted; for each of them also what never happened."""
-        known = tuple(policies)
+    def totals(self, policies: Iterable[str], last_run: Mapping[str, float]) -> CleanupTotals:
+        """Totals so far, with zeros for these policies where nothing happened yet."""
+        names = tuple(policies)
         with self._lock:
-            items = dict.fromkeys(((policy, word) for policy in known for word in ENDED), 0) | self._items
-            return Cleaned(dict(self._runs), items, dict.fromkeys(known, 0) | self._freed, last_run)
+            items = dict.fromkeys(((policy, state) for policy in names for state in FINAL_STATES), 0) | self._items
+            return CleanupTotals(dict(self._runs), items, dict.fromkeys(names, 0) | self._freed, last_run)

@@ -24,8 +24,8 @@ from monitor.cli.base import (
 
 if TYPE_CHECKING:
     from monitor.cleanup.execute.scanner import ScanProgress
-    from monitor.cleanup.shown import ShownRun
     from monitor.config.root import Config
+    from monitor.present.cleanup import ShownRun
 
 PLAN_LIMIT = 300.0  # seconds; the needs of a large cluster are many lists
 ACT_LIMIT = 1800.0
@@ -47,9 +47,9 @@ def cleanup() -> None:
 def plan(policy: str | None, no_scan: bool, lang: str | None, config_path: str | None, as_json: bool) -> None:
     """Show what each POLICY would do now. Nothing is changed."""
     config = load_config(config_path)
-    from monitor.cleanup.shown import ShownPlan
     from monitor.cli.ask import call_daemon, locale_language
-    from monitor.present import cleanup_tables
+    from monitor.present import cleanup as cleanup_tables
+    from monitor.present.cleanup import ShownPlan
 
     if not no_scan:
         for name in _to_scan(config, policy):
@@ -89,9 +89,9 @@ def run(policy: str, node: str | None, config_path: str | None, as_json: bool) -
 def history(policy: str | None, limit: int, items: bool, config_path: str | None, as_json: bool) -> None:
     """Show the latest runs, of one POLICY or of all."""
     config = load_config(config_path)
-    from monitor.cleanup.shown import ShownRun
     from monitor.cli.ask import call_daemon
-    from monitor.present import cleanup_tables as overview_cleanup
+    from monitor.present import cleanup as overview_cleanup
+    from monitor.present.cleanup import ShownRun
 
     query = {"limit": str(limit)} | ({"policy": policy} if policy else {})
     path = f"/v1/cleanup/history?{urlencode(query)}"
@@ -124,9 +124,9 @@ def release(node: str, gpu: str, config_path: str | None, as_json: bool) -> None
 def _finish(config: Config, path: str, wanted: dict[str, str], as_json: bool) -> None:
     """Have something done, and show what became of it. Exit code 1 if it was not done."""
     from monitor.cleanup.journal import ItemState
-    from monitor.cleanup.shown import ShownRun
     from monitor.cli.ask import call_daemon
-    from monitor.present import cleanup_tables as overview_cleanup
+    from monitor.present import cleanup as overview_cleanup
+    from monitor.present.cleanup import ShownRun
 
     shown: ShownRun = asked(lambda: call_daemon(config, "POST", path, ShownRun, wanted, ACT_LIMIT))
     show(shown, as_json, overview_cleanup.items_table(shown))

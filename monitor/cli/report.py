@@ -50,7 +50,7 @@ def report(since: str, by: str, form: str, lang: str | None, config_path: str | 
     elif form == "html":
         click.echo(render.as_html(made, lang))
     else:
-        render.table(made, lang, sys.stdout)
+        render.print_tables(made, lang, sys.stdout)
 
 
 def _ask(config: Config, since: str, by: str) -> Report:

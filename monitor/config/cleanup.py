@@ -25,7 +25,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, Validation
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from monitor.base.units import quoted
-from monitor.cleanup.policy import Policy
+from monitor.cleanup.policy import CleanupPolicy
 from monitor.config.agent_actions import ActingConfig
 from monitor.config.messages import explain
 from monitor.config.policies import (
@@ -115,6 +115,6 @@ class CleanupConfig(Section):
     def _allows(self, root: str) -> bool:
         return any(root == each or root.startswith(f"{each}/") for each in self.allow)
 
-    def settings(self) -> tuple[Policy, ...]:
+    def settings(self) -> tuple[CleanupPolicy, ...]:
         """Return the policies as planners take them."""
         return tuple(policy.policy() for policy in self.policies)

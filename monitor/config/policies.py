@@ -100,7 +100,7 @@ class ExemptConfig(Section):
 class PolicyConfig(Section):
     """What all policies have. When it runs is written beside the rest: `cron`, `timezone`, `high`, `low`."""
 
-    made: ClassVar[type[of.Policy]]
+    made: ClassVar[type[of.CleanupPolicy]]
     marks: ClassVar[bool] = False  # whether there is a disk that it could go by
 
     kind: str
@@ -129,7 +129,7 @@ class PolicyConfig(Section):
             raise ValueError(f'it would never run; give {wanted}, for example cron: "0 3 * * *"')
         return self
 
-    def policy(self) -> of.Policy:
+    def policy(self) -> of.CleanupPolicy:
         """Return the policy as planners take it."""
         ours = self.made.when.yield_to_kubelet and "high" not in self.model_fields_set
         when = of.When(self.cron, self.timezone, self.high, self.low, yield_to_kubelet=ours)

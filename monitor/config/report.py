@@ -17,7 +17,7 @@ from monitor.config.receivers import named
 from monitor.config.routes import Names, Zone
 from monitor.config.types import Duration, Section
 from monitor.report.buckets import DAY, HOUR, KEEP_DAYS, By
-from monitor.report.schedule import Schedule
+from monitor.report.schedule import ReportSchedule
 
 
 def _is_kept(seconds: float) -> float:
@@ -44,10 +44,10 @@ class ReportConfig(Section):
         cron_trigger(cron, "UTC")
         return cron
 
-    def schedule(self, alerts: AlertsConfig) -> Schedule:
+    def schedule(self, alerts: AlertsConfig) -> ReportSchedule:
         """Given the settings of alerts, return when the report is sent to whom."""
         everybody = tuple(name for name, each in named(alerts.receivers).items() if each.real_kind != "alertmanager")
-        return Schedule(
+        return ReportSchedule(
             cron=self.cron,
             timezone=self.timezone or alerts.timezone,
             receivers=everybody if self.receivers is None else self.receivers,

@@ -8,23 +8,23 @@ from monitor.cluster.live import LiveCluster
 from monitor.config.daemon import DaemonConfig
 from monitor.daemon.alerting import Alerting
 from monitor.daemon.cleaning import Cleaning, Outbox
-from monitor.report.mail import ReportMail
-from monitor.report.recorder import Recorder
-from monitor.report.reports import Reports
-from monitor.report.store import FILE, RecordStore
+from monitor.report.mail import ReportScheduler
+from monitor.report.recorder import UsageRecorder
+from monitor.report.reports import ReportService
+from monitor.report.store import FILE, UsageStore
 
 
 class Record:
     """Between start() and stop() it records what happens, and sends the report when it is due."""
 
     def __init__(self, config: DaemonConfig, cluster: LiveCluster, alerting: Alerting, cleaning: Cleaning) -> None:
-        store = RecordStore(os.path.join(config.state, FILE))
-        self.recorder = Recorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
-        self.reports = Reports(self.recorder, alerting.store.history, cleaning)
-        self._mail: ReportMail | None = None
+        store = UsageStore(os.path.join(config.state, FILE))
+        self.recorder = UsageRecorder(store, lambda: cluster.view, cluster.poller.facts, config.cycle, cleaning.scans)
+        self.reports = ReportService(self.recorder, alerting.store.history, cleaning)
+        self._mail: ReportScheduler | None = None
         if config.report is not None:
             schedule = config.report.schedule(config.alerts)
-            self._mail = ReportMail(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
+            self._mail = ReportScheduler(schedule, self.reports, Outbox(alerting), leading=alerting.leading)
 
     def start(self) -> None:
         self.recorder.start()

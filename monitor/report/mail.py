@@ -1,10 +1,9 @@
-"""Sends the report on a schedule, through the same outbox as alerts. One that was missed is made up once."""
+"""Sends the report on a schedule through the alert outbox. A missed report is made up once."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,34 +11,35 @@ from typing import Protocol
 
 from monitor.alert.model import Notification, Reason, Summary
 from monitor.base.cron import fires_in
+from monitor.base.threads import Periodic
 from monitor.facts.findings import Severity
-from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
-from monitor.report.model import Report, ReportAsked
-from monitor.report.render import notes
-from monitor.report.schedule import Schedule
+from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.report.model import Report, ReportSource
+from monitor.report.render import message_texts
+from monitor.report.schedule import ReportSchedule
 
 log = logging.getLogger(__name__)
-BEAT = 5.0
-GROUP = NOTE = "report"
+CHECK_INTERVAL_SECONDS = 5.0
+GROUP = LAST_SENT_KEY = "report"
 
 
-class Outbox(Protocol):
-    """Where messages are left, together with what is to be remembered of that."""
+class ReportOutbox(Protocol):
+    """The alert outbox, which stores values in the same transaction as notifications."""
 
     def note(self, name: str) -> bytes | None: ...
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None: ...
 
 
-def letters(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...]:
-    """Given a report, return what is sent of it: one message for each receiver. Pure."""
+def report_notifications(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...]:
+    """One notification with the report per receiver."""
     fired: Counter[str] = Counter()
     resolved: Counter[str] = Counter()
-    for each in report.incidents:
-        fired[each.rule] += each.fired
-        resolved[each.rule] += each.resolved
+    for incident in report.incidents:
+        fired[incident.rule] += incident.fired
+        resolved[incident.rule] += incident.resolved
     summary = Summary(
-        since=report.since, until=report.until, fired=dict(fired), resolved=dict(resolved), notes=notes(report)
+        since=report.since, until=report.until, fired=dict(fired), resolved=dict(resolved), notes=message_texts(report)
     )
     return tuple(
         Notification(
@@ -55,50 +55,46 @@ def letters(report: Report, receivers: Sequence[str]) -> tuple[Notification, ...
     )
 
 
-class ReportMail:
-    """Looks at the clock between start() and stop()."""
+class ReportScheduler:
+    """Sends reports between start() and stop()."""
 
     def __init__(
         self,
-        schedule: Schedule,
-        reports: ReportAsked,
-        outbox: Outbox,
+        schedule: ReportSchedule,
+        reports: ReportSource,
+        outbox: ReportOutbox,
         now: Callable[[], float] = time.time,
-        leading: LeaderElector | None = None,
+        leading: Leading | None = None,
     ) -> None:
-        self._leading = leading or SingleReplica()
+        self._leading = leading or Alone()
         self._schedule = schedule
         self._reports = reports
         self._outbox = outbox
         self._now = now
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_watch, name="report", daemon=True)
+        self._checks = Periodic("report", self._check, CHECK_INTERVAL_SECONDS, initial_delay=CHECK_INTERVAL_SECONDS)
 
     def start(self) -> None:
-        self._thread.start()
+        self._checks.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join(1.0)
+        self._checks.stop(1.0)
 
-    def look(self) -> None:
-        """Send a report if one is due since the last."""
-        now, note = self._now(), self._outbox.note(NOTE)
-        last = None if note is None else float(note)
-        if last is None or last > now:  # the first time, or the clock was wrong then
-            self._outbox.send((), {NOTE: repr(now).encode()})
+    def check(self) -> None:
+        """Send a report if one is due."""
+        now, stored = self._now(), self._outbox.note(LAST_SENT_KEY)
+        last = None if stored is None else float(stored)
+        if last is None or last > now:  # the first start, or the clock was wrong
+            self._outbox.send((), {LAST_SENT_KEY: repr(now).encode()})
             return
-        last = max(last, self._leading.record().marks.get(NOTE, 0.0))
+        last = max(last, self._leading.record().marks.get(LAST_SENT_KEY, 0.0))
         if self._leading.holds() and fires_in(self._schedule.cron, self._schedule.timezone, last, now):
-            self._leading.mark(NOTE, now)
+            self._leading.mark(LAST_SENT_KEY, now)
             report = self._reports.report(self._schedule.seconds, self._schedule.by)
-            self._outbox.send(letters(report, self._schedule.receivers), {NOTE: repr(now).encode()})
+            notifications = report_notifications(report, self._schedule.receivers)
+            self._outbox.send(notifications, {LAST_SENT_KEY: repr(now).encode()})
 
-    def _keep_watch(self) -> None:
-        while not self._stopping.wait(BEAT):
-            try:
-                self.look()
-            except NotLeaderError as error:
-                log.warning("the report is left to another replica: %s", error)
-            except Exception:  # whatever is odd about one report, the next attempt may succeed
-                log.exception("sending the report")
+    def _check(self) -> None:
+        try:
+            self.check()
+        except NotLeadingError as error:
+            log.warning("another replica sends the report: %s", error)

@@ -1,4 +1,4 @@
-"""The report on a stretch of time: whose the GPU hours were and what became of them, disks, incidents. Pure."""
+"""Report on a period: GPU hours by user, queue or node, disk space, cleanup and incidents."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from monitor.facts.base import Fact
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse
 
-Parts = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
+OwnedBytes = Sequence[tuple[str | None, str | None, int]]  # node, user, bytes
 
 
-class Row(Fact, frozen=True, kw_only=True):
-    """One user, queue or node; None is nobody, or not known who. Hours are GPU hours.
+class ReportRow(Fact, frozen=True, kw_only=True):
+    """A user, queue or node; `name` is None for hours without a known owner. Hours are GPU hours.
 
-    `wasted` are hours held and not used at all: `idle` (part of `allocated`) and `zombie` (nobody's any more, and not
-    free either). `used_hours` and `utilization_ratio` (the mean) are of the allocated hours of which that is known,
-    None if it is of none. `disk_bytes` and `cleaned_bytes` are None where nobody knows, or they cannot be told by this.
+    `wasted` hours are held but unused: `idle` (part of `allocated`) and `zombie` (not held by a live pod).
+    `used_hours` and `utilization_ratio` (the mean) cover the allocated hours with known utilization; None if there are
+    none. `disk_bytes` and `cleaned_bytes` are None if unknown, or not available by queue.
     """
 
     name: str | None
@@ -39,12 +39,12 @@ class Row(Fact, frozen=True, kw_only=True):
 
     @property
     def hours(self) -> float:
-        """Return all hours: each is one of these."""
+        """All GPU hours."""
         return self.allocated_hours + self.zombie_hours + self.faulty_hours + self.free_hours + self.unknown_hours
 
 
-class Incidents(Fact, frozen=True, kw_only=True):
-    """Alerts of one rule and cause: how many fired, how many were resolved, and how long that took on average."""
+class IncidentCount(Fact, frozen=True, kw_only=True):
+    """Fired and resolved alerts of one rule and cause, and their mean duration."""
 
     rule: str
     cause: str
@@ -54,33 +54,33 @@ class Incidents(Fact, frozen=True, kw_only=True):
 
 
 class Report(Fact, frozen=True, kw_only=True):
-    """What is known of a stretch of time. For `watched_seconds` of it somebody looked at the cluster.
+    """Usage in a period. The cluster was recorded for `watched_seconds` of it.
 
-    `incidents_since` is later than `since` where alerts that long ago are forgotten, and `cleaned_since` where what was
-    cleaned up is: then `cleaned_bytes` are too low.
+    `incidents_since` is later than `since` if older alerts are no longer stored, and `cleaned_since` if older cleanup
+    runs are not: then `cleaned_bytes` is too low.
     """
 
     since: float
     until: float
     by: By
     watched_seconds: float
-    rows: tuple[Row, ...]
-    total: Row
-    incidents: tuple[Incidents, ...] = ()
+    rows: tuple[ReportRow, ...]
+    total: ReportRow
+    incidents: tuple[IncidentCount, ...] = ()
     incidents_since: float
     cleaned_since: float
 
 
-class ReportAsked(Protocol):
-    """Who makes reports."""
+class ReportSource(Protocol):
+    """Makes reports."""
 
     def report(self, seconds: float, by: By) -> Report:
-        """Return the report on the last so many seconds."""
+        """Report on the last `seconds`."""
         ...
 
 
-class Cleaned(Fact, frozen=True, kw_only=True):
-    """Something that was cleaned up: where, whose, and what that freed."""
+class CleanedItem(Fact, frozen=True, kw_only=True):
+    """A cleaned up item."""
 
     at: float
     freed_bytes: int
@@ -89,69 +89,69 @@ class Cleaned(Fact, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Material:
-    """What a report is made of. `cleaned` is None where there is no cleanup."""
+class ReportInputs:
+    """Inputs of a report. `cleaned` is None without cleanup."""
 
     buckets: Iterable[Bucket] = ()
     watched_seconds: float = 0.0
     events: Iterable[Event] = ()
     events_since: float = 0.0
     disks: Iterable[DiskUse] = ()
-    cleaned: Iterable[Cleaned] | None = None
+    cleaned: Iterable[CleanedItem] | None = None
     cleaned_since: float = 0.0
 
 
-def make_report(material: Material, since: float, until: float, by: By) -> Report:
-    """Given what happened, return the report on a stretch of time, the largest user, queue or node first."""
-    sums: defaultdict[str | None, list[float]] = defaultdict(_nothing)
-    for bucket in material.buckets:
-        line = sums[getattr(bucket, by)]
-        for place, figure in enumerate(FIGURES):
-            line[place] += getattr(bucket, figure)
-    disks: Parts = [(use.node, use.user, use.bytes) for use in material.disks]
-    cleaned: Parts | None = None
-    if material.cleaned is not None:
-        cleaned = [(each.node, each.user, each.freed_bytes) for each in material.cleaned if since <= each.at <= until]
+def make_report(inputs: ReportInputs, since: float, until: float, by: By) -> Report:
+    """Report on a period, the largest user, queue or node first."""
+    sums: defaultdict[str | None, list[float]] = defaultdict(_zeros)
+    for bucket in inputs.buckets:
+        row = sums[getattr(bucket, by)]
+        for index, figure in enumerate(FIGURES):
+            row[index] += getattr(bucket, figure)
+    disks: OwnedBytes = [(use.node, use.user, use.bytes) for use in inputs.disks]
+    cleaned: OwnedBytes | None = None
+    if inputs.cleaned is not None:
+        cleaned = [(item.node, item.user, item.freed_bytes) for item in inputs.cleaned if since <= item.at <= until]
     disk_of, cleaned_of = _by(disks, by), _by(cleaned or (), by)
-    told = cleaned is not None and by != "queue"
+    cleaned_known = cleaned is not None and by != "queue"
     rows = [
-        _row(name, sums.get(name, _nothing()), disk_of.get(name), cleaned_of.get(name, 0) if told else None)
+        _row(name, sums.get(name, _zeros()), disk_of.get(name), cleaned_of.get(name, 0) if cleaned_known else None)
         for name in sums.keys() | disk_of.keys() | cleaned_of.keys()
     ]
-    totals = [sum(column) for column in zip(*sums.values(), strict=True)] or _nothing()
+    totals = [sum(column) for column in zip(*sums.values(), strict=True)] or _zeros()
     return Report(
         since=since,
         until=until,
         by=by,
-        watched_seconds=material.watched_seconds,
+        watched_seconds=inputs.watched_seconds,
         rows=tuple(sorted(rows, key=_order)),
         total=_row(None, totals, _sum(disks) if disks else None, None if cleaned is None else _sum(cleaned)),
-        incidents=_incidents(material.events, since, until),
-        incidents_since=max(since, material.events_since),
-        cleaned_since=max(since, material.cleaned_since),
+        incidents=_incidents(inputs.events, since, until),
+        incidents_since=max(since, inputs.events_since),
+        cleaned_since=max(since, inputs.cleaned_since),
     )
 
 
-def _nothing() -> list[float]:
+def _zeros() -> list[float]:
     return [0.0] * len(FIGURES)
 
 
-def _by(parts: Parts, by: By) -> dict[str | None, int]:
-    """Return the sums by user or node. What a queue has on disks is not known."""
+def _by(sizes: OwnedBytes, by: By) -> dict[str | None, int]:
+    """Sums by user or node; the disk space of queues is unknown."""
     sums: defaultdict[str | None, int] = defaultdict(int)
-    for node, user, size in parts if by != "queue" else ():
+    for node, user, size in sizes if by != "queue" else ():
         sums[node if by == "node" else user] += size
     return sums
 
 
-def _sum(parts: Parts) -> int:
-    return sum(size for _, _, size in parts)
+def _sum(sizes: OwnedBytes) -> int:
+    return sum(size for _, _, size in sizes)
 
 
-def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int | None) -> Row:
+def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int | None) -> ReportRow:
     figures = dict(zip(FIGURES, seconds, strict=True))
     hours = {f"{name}_hours": figures[name] / HOUR for name in FIGURES if name not in ("measured", "used")}
-    return Row(
+    return ReportRow(
         name=name,
         used_hours=figures["used"] / HOUR if figures["measured"] or not figures["allocated"] else None,
         wasted_hours=(figures["idle"] + figures["zombie"]) / HOUR,
@@ -162,15 +162,15 @@ def _row(name: str | None, seconds: list[float], disk: int | None, cleaned: int 
     )
 
 
-def _order(row: Row) -> tuple[bool, float, float, str]:
-    """Whoever had most comes first, what is nobody's last."""
+def _order(row: ReportRow) -> tuple[bool, float, float, str]:
+    """Sort key: the most allocated hours first, hours without an owner last."""
     return row.name is None, -row.allocated_hours, -row.wasted_hours, row.name or ""
 
 
-def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[Incidents, ...]:
-    """Return the alerts by rule and cause, the most frequent first. A mere symptom of another is no incident."""
+def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[IncidentCount, ...]:
+    """Alerts by rule and cause, the most frequent first. An alert that another one explains is not an incident."""
     fired: Counter[tuple[str, str]] = Counter()
-    took: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    durations: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for event in events:
         alert, finding = event.alert, event.alert.finding
         if not since <= event.at <= until or finding.explained_by is not None:
@@ -178,16 +178,16 @@ def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[Inc
         if event.what is What.FIRED:
             fired[finding.rule, finding.cause] += 1
         else:
-            took[finding.rule, finding.cause].append(
+            durations[finding.rule, finding.cause].append(
                 event.at - (event.at if alert.fired_at is None else alert.fired_at)
             )
     return tuple(
-        Incidents(
+        IncidentCount(
             rule=rule,
             cause=cause,
             fired=fired[rule, cause],
-            resolved=len(took[rule, cause]),
-            mean_seconds=mean(took[rule, cause]) if took[rule, cause] else None,
+            resolved=len(durations[rule, cause]),
+            mean_seconds=mean(durations[rule, cause]) if durations[rule, cause] else None,
         )
-        for rule, cause in sorted(fired.keys() | took.keys(), key=lambda key: (-fired[key], key))
+        for rule, cause in sorted(fired.keys() | durations.keys(), key=lambda key: (-fired[key], key))
     )

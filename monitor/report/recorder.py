@@ -1,4 +1,4 @@
-"""Looks at the cluster once a cycle and writes down what happened: at most a minute is lost when it is killed."""
+"""Records usage once a cycle. At most a minute is lost if the daemon is killed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from monitor.base.sqlite import DatabaseError
+from monitor.base.threads import Periodic
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
-from monitor.report.buckets import GpuTimeTotals
+from monitor.report.buckets import Tally
 from monitor.report.disk_use import disk_uses
-from monitor.report.history import CLUSTER, History, Kind, Point, What
-from monitor.report.store import RecordStore
+from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject, MetricHistory, Point
+from monitor.report.store import UsageStore
 
 log = logging.getLogger(__name__)
-BRIEF = 1.0  # how often it is looked as long as there is nothing to be seen yet
-SAVE_EVERY = 60.0
-DISKS_EVERY = 600.0
-PRUNE_EVERY = 3600.0
+STARTUP_INTERVAL_SECONDS = 1.0  # until the first GPU is seen
+SAVE_INTERVAL_SECONDS = 60.0
+DISKS_INTERVAL_SECONDS = 600.0
+PRUNE_INTERVAL_SECONDS = 3600.0
 
 Scans = Callable[[], Iterable[tuple[str, ScanFact]]]  # the last scan of each root, with its node
 
 
-class Recorder:
-    """Looks between start() and stop()."""
+class UsageRecorder:
+    """Records between start() and stop()."""
 
     def __init__(
         self,
-        store: RecordStore,
+        store: UsageStore,
         view: Callable[[], ClusterView],
         agents: Callable[[], Sequence[AgentFact]],
         cycle: float,
@@ -45,68 +46,68 @@ class Recorder:
         self._scans = scans
         self._now = now
         self._monotonic = monotonic
-        self._tally = GpuTimeTotals(cycle)
-        self._history = History()
-        self._save_at = monotonic() + SAVE_EVERY
+        self._tally = Tally(cycle)
+        self._history = MetricHistory()
+        self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0
-        self._seen = False
+        self._seen_gpus = False
         self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_looking, name="record", daemon=True)
+        self._cycles = Periodic("record", self._run_cycle, cycle, initial_delay=self._pause())
 
     def start(self) -> None:
-        self._thread.start()
+        self._cycles.start()
 
     def stop(self) -> None:
-        """End, and write down what happened until now."""
-        self._stopping.set()
-        self._thread.join(1.0)
+        """Stop, and save everything recorded so far."""
+        self._cycles.stop(1.0)
         self.save()
         self.store.close()
 
-    def series(self, kind: Kind, name: str = CLUSTER, what: What = What.UTILIZATION) -> tuple[Point, ...]:
-        """Return how a value was over the last days, as `History.series` does."""
+    def series(
+        self, kind: HistorySubject, name: str = CLUSTER, what: HistoryMetric = HistoryMetric.UTILIZATION
+    ) -> tuple[Point, ...]:
+        """History of a value, see `MetricHistory.series`."""
         with self._lock:
             return self._history.series(kind, name, what)
 
-    def look(self) -> None:
-        """Take in how the cluster is now."""
+    def record(self) -> None:
+        """Record the current state of the cluster."""
         with self._lock:
-            self._look()
+            self._record()
 
     def save(self) -> None:
-        """Write down what happened until now. What cannot be written is kept, and tried again."""
+        """Record, and write everything to the store. On failure it is kept and written later."""
         with self._lock:
-            self._look()
-            self._save_at = self._monotonic() + SAVE_EVERY
+            self._record()
+            self._save_at = self._monotonic() + SAVE_INTERVAL_SECONDS
             try:
                 self.store.add(self._tally.buckets(), self._tally.watched)
                 self._tally.forget()
                 self._save_disks()
             except DatabaseError as error:
-                log.error("the record cannot be written, it is tried again: %s", error)
+                log.error("cannot write usage records, will retry: %s", error)
 
-    def _look(self) -> None:
+    def _record(self) -> None:
         view, wall, monotonic = self._view(), self._now(), self._monotonic()
-        self._seen = bool(view.gpus)
+        self._seen_gpus = bool(view.gpus)
         self._tally.add(view, wall, monotonic)
-        self._history.take(view, self._agents(), wall, monotonic)
+        self._history.add(view, self._agents(), wall, monotonic)
 
     def _save_disks(self) -> None:
         if self._monotonic() >= self._disks_at:
             uses = disk_uses(self._view().pods, self._agents(), self._scans(), self._now())
             self.store.put_disks(uses)
-            if uses:  # right after a start nobody has answered yet
-                self._disks_at = self._monotonic() + DISKS_EVERY
+            if uses:  # right after the start, no agent has answered yet
+                self._disks_at = self._monotonic() + DISKS_INTERVAL_SECONDS
 
-    def _keep_looking(self) -> None:
-        while not self._stopping.wait(self._cycle if self._seen else min(BRIEF, self._cycle)):
-            try:
-                self.look()
-                if self._monotonic() >= self._save_at:
-                    self.save()
-                if self._monotonic() >= self._prune_at:
-                    self._prune_at = self._monotonic() + PRUNE_EVERY
-                    self.store.prune(self._now())
-            except Exception:  # whatever is odd about one view, the next may be well
-                log.exception("recording what happens")
+    def _run_cycle(self) -> float:
+        self.record()
+        if self._monotonic() >= self._save_at:
+            self.save()
+        if self._monotonic() >= self._prune_at:
+            self._prune_at = self._monotonic() + PRUNE_INTERVAL_SECONDS
+            self.store.prune(self._now())
+        return self._pause()
+
+    def _pause(self) -> float:
+        return self._cycle if self._seen_gpus else min(STARTUP_INTERVAL_SECONDS, self._cycle)

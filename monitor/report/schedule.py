@@ -1,4 +1,4 @@
-"""When the report is sent, and to whom."""
+"""Schedule of the report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from monitor.report.buckets import By
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """A report on the last so many seconds goes to these receivers at each time of the schedule."""
+class ReportSchedule:
+    """When a report on the last `seconds` is sent, and to which receivers."""
 
     cron: str
     timezone: str

@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from monitor.access.errors import RefusedError
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
+from monitor.present.cleanup import ShownPlan, ShownRun
 from monitor.web.authorization import check_access, name_of, peer_of
 from monitor.web.forms import read_body
 from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of

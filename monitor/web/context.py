@@ -18,8 +18,8 @@ from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
 from monitor.present.findings import SaidFinding
 from monitor.queries.cluster import Why
-from monitor.report.history import Kind, Point, What
-from monitor.report.model import ReportAsked
+from monitor.report.history import HistoryMetric, HistorySubject, Point
+from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsAsked
 from monitor.web.cleanup_api import CleanupAsked
 
@@ -47,7 +47,7 @@ class Asked(Protocol):
 class Remembering(Protocol):
     """Who remembers how a value was over the last days."""
 
-    def series(self, kind: Kind, name: str = ..., what: What = ...) -> tuple[Point, ...]: ...
+    def series(self, kind: HistorySubject, name: str = ..., what: HistoryMetric = ...) -> tuple[Point, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Sources:
     parts: Parts = Parts()
     alerts: AlertsAsked | None = None
     cleanup: CleanupAsked | None = None
-    reports: ReportAsked | None = None
+    reports: ReportSource | None = None
     audit: Callable[[int], Sequence[Deed]] | None = None
 
-    def series(self, kind: Kind, name: str, what: What) -> tuple[Point, ...]:
+    def series(self, kind: HistorySubject, name: str, what: HistoryMetric) -> tuple[Point, ...]:
         """Return how a value was over the last days; nothing where nobody remembers."""
         return () if self.parts.record is None else self.parts.record.series(kind, name, what)
 

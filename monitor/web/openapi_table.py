@@ -16,12 +16,12 @@ from monitor.actions.plan import Outcome
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
 from monitor.leader.elector import LeaseState
 from monitor.present.alerts import SaidAlert, SaidEvent, Tried
+from monitor.present.cleanup import ShownPlan, ShownRun
 from monitor.present.findings import SaidFinding
 from monitor.queries.alerts import NewSilence
 from monitor.queries.cluster import Why
@@ -33,7 +33,14 @@ from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, Wan
 from monitor.web.login import Me
 
 # Class -> its name among the components of the published document.
-SCHEMA_NAMES = {"Text": "Note"}
+SCHEMA_NAMES = {
+    "CleanupRun": "Run",
+    "JournalEntry": "Entry",
+    "KeptItem": "Kept",
+    "ReportRow": "Row",
+    "IncidentCount": "Incidents",
+    "Text": "Note",
+}
 
 
 class Refusal(Fact, frozen=True, kw_only=True):

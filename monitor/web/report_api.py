@@ -12,7 +12,7 @@ from starlette.routing import Route
 from monitor.base.units import parse_duration
 from monitor.i18n import LANGUAGES
 from monitor.report.buckets import DAY, KEEP_DAYS, By
-from monitor.report.model import ReportAsked
+from monitor.report.model import ReportSource
 from monitor.report.render import as_csv, as_html
 from monitor.web.responses import NO_STORE, json_answer
 
@@ -20,7 +20,7 @@ WEEK = "7d"
 BOM = "\N{BYTE ORDER MARK}"  # without it a spreadsheet takes the names for another encoding
 
 
-def report_routes(asked: ReportAsked) -> list[Route]:
+def report_routes(asked: ReportSource) -> list[Route]:
     """Given whom to ask, return the routes."""
 
     def report(request: Request) -> Response:
@@ -32,7 +32,7 @@ def report_routes(asked: ReportAsked) -> list[Route]:
     return [Route("/v1/report", report)]
 
 
-def _answer(asked: ReportAsked, request: Request) -> Response:
+def _answer(asked: ReportSource, request: Request) -> Response:
     """Return what is asked for. Raise ValueError in plain words."""
     query = request.query_params
     seconds, by = stretch(query.get("since", WEEK)), known_by(query.get("by", "user"))

@@ -10,8 +10,8 @@ import pytest
 
 from monitor.access.audit import LONGEST, Audit, Deed
 from monitor.access.principal import How, Person, Role
-from monitor.cleanup.journal import Entry, ItemState
-from monitor.cleanup.shown import ShownRun
+from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.present.cleanup import ShownRun
 from tests.cleanup.support import item, run
 from tests.web import test_alerts_api, test_cleanup_api
 from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, site
@@ -77,7 +77,7 @@ class Refusing(test_cleanup_api.Asked):
         if gpu == "9":
             raise ValueError("gpu01 has no GPU 9; it has 0, 1")
         state = ItemState.DONE if gpu == "0" else ItemState.FAILED
-        entry = Entry(item=item(), place=0, state=state, message="lost" if gpu == "1" else None)
+        entry = JournalEntry(item=item(), place=0, state=state, message="lost" if gpu == "1" else None)
         return ShownRun(run=run(policy="release", by=by), items=(entry,))
 
 

@@ -18,7 +18,7 @@ from monitor.actions.plan import (
     plan_release,
     shown,
 )
-from monitor.cleanup.model import Item, Mode, Plan, PodWrite, Risk
+from monitor.cleanup.model import CleanupPlan, Item, Mode, PodWrite, Risk
 from monitor.facts.actions import KillProcess
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView
 from monitor.facts.kube import OwnerRef, PodFact
@@ -158,13 +158,13 @@ def test_what_kubernetes_does_not_have_is_not_cordoned(name: str) -> None:
         plan_cordon(Cordon(nodes=(name,)), SCENE)
 
 
-def release(act: KillProcess | PodWrite, what: str) -> Plan:
+def release(act: KillProcess | PodWrite, what: str) -> CleanupPlan:
     values: dict[str, Any] = {"node": "gpu01", "gpu": 1, "seconds": 60.0, "process": "python3", "pid": 7}
     item = Item(
         id="i1", name="nlp/bert", why=Text(key=f"cleanup.why.gpu-{what}", values=values), risk=Risk.HIGH, node="gpu01",
         owner="zhang", act=act,
     )  # fmt: skip
-    return Plan(id="p", policy="release", kind="gpus", mode=Mode.ENFORCE, at=NOW, items=(item,))
+    return CleanupPlan(id="p", policy="release", kind="gpus", mode=Mode.ENFORCE, at=NOW, items=(item,))
 
 
 def test_what_a_release_does() -> None:
@@ -183,7 +183,7 @@ def test_what_a_release_does() -> None:
 
 
 def test_why_there_is_no_plan_is_said() -> None:
-    refused = Plan(
+    refused = CleanupPlan(
         id="p", policy="release", kind="gpus", mode=Mode.ENFORCE, at=NOW,
         refused=Text(key="cleanup.refused.kubernetes-unseen"),
     )  # fmt: skip

@@ -10,8 +10,8 @@ import msgspec
 
 from monitor.alert.model import alertname
 from monitor.cleanup.journal import ItemState
-from monitor.cleanup.shown import ShownRun
 from monitor.facts.cluster import ClusterView
+from monitor.present.cleanup import ShownRun
 from tests.chaos.ledger import Ours, Told, Trouble
 from tests.support.command import get
 

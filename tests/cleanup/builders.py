@@ -1,12 +1,12 @@
-"""Images, units, pods and nodes in one line each, and what a plan has to say in both languages."""
+"""Images, units, pods and nodes in one line each, and assertions on plans."""
 
 from __future__ import annotations
 
 from typing import Any
 from zlib import crc32
 
-from monitor.cleanup.model import Plan
-from monitor.cleanup.plan.references import Needs
+from monitor.cleanup.model import CleanupPlan
+from monitor.cleanup.plan.references import References
 from monitor.facts.datasets import ScanFact, UnitFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
@@ -16,7 +16,7 @@ from monitor.i18n import LANGUAGES, say
 NOW = 1_763_260_000.0
 GIB = 1024**3
 DAY = 86400.0
-NOBODY = Needs({})
+NO_REFERENCES = References({})
 
 
 def disk(used: float = 90, size: float = 100, mount: str = "/", **more: Any) -> DiskFact:
@@ -29,7 +29,7 @@ def disk(used: float = 90, size: float = 100, mount: str = "/", **more: Any) -> 
 
 
 def image(name: str | None = "lab/a:1", size: float = 10, days: float | None = 30, **more: Any) -> ImageFact:
-    """An image of so many GiB, last used so many days ago (None: never seen in use)."""
+    """An image; `size` in GiB, `days` since its last use (None: never used)."""
     fields: dict[str, Any] = {
         "id": f"sha256:{crc32((name or '').encode()):064x}",
         "names": (name,) if name else (),
@@ -48,14 +48,14 @@ def container(name: str, image_name: str | None = None, **more: Any) -> Containe
 
 def snapshot(*images: ImageFact, containers: tuple[ContainerFact, ...] | None = (), **more: Any) -> NodeSnapshot:
     """A node with Docker."""
-    total = sum(each.unique_bytes or each.size_bytes or 0 for each in images)
+    total = sum(image.unique_bytes or image.size_bytes or 0 for image in images)
     cache = ImageCacheFact(runtime="docker", images=images, root="/var/lib/docker", total_bytes=total)
     fields: dict[str, Any] = {"disk": (disk(),), "images": (cache,)}
     return NodeSnapshot(node="n1", at=NOW, agent_version="0", containers=containers, **(fields | more))
 
 
 def unit(path: str = "zhang/datasets/a", size: float = 10, days: float = 100, **more: Any) -> UnitFact:
-    """A directory of so many GiB, last used so many days ago."""
+    """A directory; `size` in GiB, `days` since its last use."""
     at = NOW - days * DAY
     fields: dict[str, Any] = {
         "kind": "dir", "device": 5, "inode": crc32(path.encode()), "owner_uid": 1001, "owner": "zhang",
@@ -70,33 +70,33 @@ def scan(*units: UnitFact, **more: Any) -> ScanFact:
     return ScanFact(root="/mnt/share", units=units, **(fields | more))
 
 
-def names(plan: Plan) -> list[str]:
-    """What a plan would do, in order, after checking that it can say so."""
-    speaks(plan)
+def names(plan: CleanupPlan) -> list[str]:
+    """Names of the items of a plan, after checking its texts."""
+    check_texts(plan)
     return [item.name for item in plan.items]
 
 
-def kept(plan: Plan) -> dict[str, str]:
-    """What a plan leaves alone, and why."""
-    speaks(plan)
-    return {each.name: each.protection for each in plan.kept}
+def kept(plan: CleanupPlan) -> dict[str, str]:
+    """Protections of the kept items, by name."""
+    check_texts(plan)
+    return {item.name: item.protection for item in plan.kept}
 
 
-def refused(plan: Plan) -> str | None:
-    """Why there is no plan, as a word."""
-    speaks(plan)
+def refused(plan: CleanupPlan) -> str | None:
+    """Reason code of a refused plan."""
+    check_texts(plan)
     assert plan.refused is None or plan.items == ()
     return plan.refused.key.removeprefix("cleanup.refused.") if plan.refused else None
 
 
-def speaks(plan: Plan) -> None:
-    """Everything that a plan says is there in both languages."""
-    notes = [item.why for item in plan.items] + ([plan.refused] if plan.refused else []) + list(plan.warnings)
+def check_texts(plan: CleanupPlan) -> None:
+    """All texts of a plan exist in all languages."""
+    texts = [item.why for item in plan.items] + ([plan.refused] if plan.refused else []) + list(plan.warnings)
     for lang in LANGUAGES:
-        for note in notes:
-            assert say(lang, note.key, note.values).isprintable()
-        for each in plan.kept:
-            assert say(lang, f"cleanup.kept.{each.protection}", {})
+        for text in texts:
+            assert say(lang, text.key, text.values).isprintable()
+        for kept_item in plan.kept:
+            assert say(lang, f"cleanup.kept.{kept_item.protection}", {})
         for item in plan.items:
             assert say(lang, f"cleanup.risk.{item.risk}", {})
         if plan.capped_by:

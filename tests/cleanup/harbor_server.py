@@ -1,4 +1,4 @@
-"""A Harbor as its API v2 is documented: projects with retention rules, executions that take a while, and a gc."""
+"""A fake Harbor by the documentation of its API v2: projects with retention rules, retention runs, gc runs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from urllib.parse import parse_qs, urlsplit
 USER, PASSWORD = "robot$cleanup", "p4ss-word"
 
 
-def moment(at: float) -> str:
+def timestamp(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + ".000Z"
 
 
 @dataclass
 class FakeHarbor:
-    """`tags` are those of each project's repositories that the rules of the project would remove, and all."""
+    """`tags` are, by project, the number of tags that its rules remove and the total."""
 
     tags: dict[str, tuple[int, int]] = field(default_factory=lambda: {"nlp": (3, 10), "base": (0, 4)})
     garbage: int = 5_000_000
     blobs: int = 7
-    looks: int = 2  # how often one has to look until something has ended
+    polls: int = 2  # polls until a run ends
     fails_as: str | None = None
-    tells_bytes: bool = True
-    writes: list[tuple[str, Any]] = field(default_factory=list)  # what was asked to be begun
-    executions: dict[int, dict[str, Any]] = field(default_factory=dict)
-    collections: dict[int, dict[str, Any]] = field(default_factory=dict)
+    reports_bytes: bool = True
+    writes: list[tuple[str, Any]] = field(default_factory=list)  # POST requests
+    retention_runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    gc_runs: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         harbor = self
@@ -50,8 +50,8 @@ class FakeHarbor:
                 if self.command == "POST":
                     self.reply(201, None, harbor.begin(path, json.loads(body)))
                 else:
-                    found = harbor.get(path, query)
-                    self.reply(200 if found is not None else 404, found)
+                    match = harbor.get(path, query)
+                    self.reply(200 if match is not None else 404, match)
 
             do_GET = do_POST = handle_any
 
@@ -80,17 +80,17 @@ class FakeHarbor:
         self._thread.join(5)
 
     def begin(self, path: str, body: Any) -> str:
-        """Begin something, and return where it is."""
+        """Start a run, and return its location."""
         self.writes.append((path, body))
-        own = len(self.writes) + 40
+        run_id = len(self.writes) + 40
         if path == "/system/gc/schedule":
             assert body["schedule"] == {"type": "Manual"}
-            self.collections[own] = {"parameters": body["parameters"], "at": time.time(), "looks": 0}
-            return f"/api/v2.0/system/gc/{own}"
+            self.gc_runs[run_id] = {"parameters": body["parameters"], "at": time.time(), "polls": 0}
+            return f"/api/v2.0/system/gc/{run_id}"
         rule = re.fullmatch(r"/retentions/(\d+)/executions", path)
         assert rule is not None
-        self.executions[own] = {"rule": int(rule[1]), "dry_run": body["dry_run"], "at": time.time(), "looks": 0}
-        return f"/api/v2.0{path}/{own}"
+        self.retention_runs[run_id] = {"rule": int(rule[1]), "dry_run": body["dry_run"], "at": time.time(), "polls": 0}
+        return f"/api/v2.0{path}/{run_id}"
 
     def get(self, path: str, query: dict[str, str]) -> Any:
         if path == "/projects":
@@ -98,37 +98,37 @@ class FakeHarbor:
             listed = [{"name": name, "metadata": {"public": "false"} | rules.get(name, {})} for name in self.tags]
             return self._page(listed, query)
         if path == "/system/gc":
-            return [self._collection(own) for own in sorted(self.collections, reverse=True)]
-        if found := re.fullmatch(r"/system/gc/(\d+)", path):
-            return self._collection(int(found[1]))
-        if found := re.fullmatch(r"/retentions/(\d+)/executions", path):
-            mine = [own for own, each in self.executions.items() if each["rule"] == int(found[1])]
-            return self._page([self._execution(own) for own in sorted(mine, reverse=True)], query)
-        if found := re.fullmatch(r"/retentions/(\d+)/executions/(\d+)/tasks", path):
-            gone, total = list(self.tags.values())[int(found[1]) - 1]
+            return [self._gc_run(run_id) for run_id in sorted(self.gc_runs, reverse=True)]
+        if match := re.fullmatch(r"/system/gc/(\d+)", path):
+            return self._gc_run(int(match[1]))
+        if match := re.fullmatch(r"/retentions/(\d+)/executions", path):
+            runs = [run_id for run_id, run in self.retention_runs.items() if run["rule"] == int(match[1])]
+            return self._page([self._retention_run(run_id) for run_id in sorted(runs, reverse=True)], query)
+        if match := re.fullmatch(r"/retentions/(\d+)/executions/(\d+)/tasks", path):
+            gone, total = list(self.tags.values())[int(match[1]) - 1]
             tasks = [{"repository": "r1", "total": total, "retained": total - gone}]
             return self._page(tasks, query)
         return None
 
-    def _status(self, each: dict[str, Any]) -> str:
-        each["looks"] += 1
-        if each["looks"] <= self.looks:
+    def _status(self, run: dict[str, Any]) -> str:
+        run["polls"] += 1
+        if run["polls"] <= self.polls:
             return "Running"
         return self.fails_as or "Success"
 
-    def _execution(self, own: int) -> dict[str, Any]:
-        each = self.executions[own]
+    def _retention_run(self, run_id: int) -> dict[str, Any]:
+        run = self.retention_runs[run_id]
         return {
-            "id": own, "policy_id": each["rule"], "dry_run": each["dry_run"], "status": self._status(each),
-            "start_time": moment(each["at"]), "trigger": "MANUAL",
+            "id": run_id, "policy_id": run["rule"], "dry_run": run["dry_run"], "status": self._status(run),
+            "start_time": timestamp(run["at"]), "trigger": "MANUAL",
         }  # fmt: skip
 
-    def _collection(self, own: int) -> dict[str, Any]:
-        each = self.collections[own]
-        told = {"freed_space": self.garbage, "purged_blobs": self.blobs} if self.tells_bytes else {}
+    def _gc_run(self, run_id: int) -> dict[str, Any]:
+        run = self.gc_runs[run_id]
+        reported = {"freed_space": self.garbage, "purged_blobs": self.blobs} if self.reports_bytes else {}
         return {
-            "id": own, "job_name": "GARBAGE_COLLECTION", "job_kind": "MANUAL", "job_status": self._status(each),
-            "job_parameters": json.dumps(each["parameters"] | told), "creation_time": moment(each["at"]),
+            "id": run_id, "job_name": "GARBAGE_COLLECTION", "job_kind": "MANUAL", "job_status": self._status(run),
+            "job_parameters": json.dumps(run["parameters"] | reported), "creation_time": timestamp(run["at"]),
         }  # fmt: skip
 
     def _page(self, items: list[Any], query: dict[str, str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An API server that lists objects in pages, by group and version, and fails where it is told to."""
+"""A fake API server that lists objects in pages, by group and version, and fails on configured paths."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ BUILT_IN = {
 
 
 class Objects:
-    """The server. `failing` gives paths that answer with another status."""
+    """The server. `failing` maps paths to an error status."""
 
     def __init__(self) -> None:
-        self._lists: dict[str, list[Any]] = {f"{base}/{each}": [] for base, kinds in BUILT_IN.items() for each in kinds}
+        self._lists: dict[str, list[Any]] = {f"{base}/{kind}": [] for base, kinds in BUILT_IN.items() for kind in kinds}
         self._groups: dict[str, tuple[str, ...]] = {"apps": ("v1",), "batch": ("v1",), "policy": ("v1",)}
         self.failing: dict[str, int] = {}
         self.kubeconfig_at = ""
 
     def group(self, name: str, *versions: str) -> None:
-        """Serve a group of an add-on, or other versions of one."""
+        """Serve an API group, or other versions of it."""
         self._groups[name] = versions
         for version in versions:
             for plural in ("jobs", "cronjobs"):
@@ -38,16 +38,22 @@ class Objects:
         self._lists[path] += objects
 
     def answer(self, path: str, query: dict[str, str]) -> tuple[int, Any]:
-        """Given a path, return status and body."""
+        """Status and body for a path."""
         if path in self.failing:
             status = self.failing[path]
-            return status, {"kind": "Status", "status": "Failure", "reason": "No", "message": "told to", "code": status}
+            return status, {
+                "kind": "Status",
+                "status": "Failure",
+                "reason": "No",
+                "message": "configured",
+                "code": status,
+            }
         if path.count("/") == 2 and (group := path.removeprefix("/apis/")) in self._groups:
             return 200, {"versions": [{"version": version} for version in self._groups[group]]}
         if path not in self._lists:
             return 404, {"kind": "Status", "status": "Failure", "reason": "NotFound", "message": "no", "code": 404}
         name, _, wanted = query.get("fieldSelector", "").partition("=")
-        items = [each for each in self._lists[path] if not name or _field(each, name) == wanted]
+        items = [item for item in self._lists[path] if not name or _field(item, name) == wanted]
         start, limit = int(query.get("continue", "0")), int(query.get("limit", "500"))
         more = str(start + limit) if start + limit < len(items) else ""
         return 200, {"metadata": {"resourceVersion": "1", "continue": more}, "items": items[start : start + limit]}

@@ -1,4 +1,4 @@
-"""Cleanup of a daemon over a simulated cluster, or over a real agent of this machine."""
+"""Cleanup over a simulated cluster, or over a real agent on this machine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from monitor.agent.datasets.in_use import InUse
 from monitor.agent.datasets.mounts import FsLocation
 from monitor.agent.main import start as start_agent
 from monitor.cleanup.execute.agent_client import Access
-from monitor.cleanup.journal import Run, RunState
-from monitor.cleanup.policy import Policy
+from monitor.cleanup.journal import CleanupRun, RunState
+from monitor.cleanup.policy import CleanupPolicy
 from monitor.cluster.agents.poller import PollSettings
 from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.live import ClusterSettings, LiveCluster
@@ -29,7 +29,7 @@ from tests.cleanup.support import Outbox
 from tests.support import wait_until
 
 TOKEN = "act-t0ken"
-SOON = 15.0
+SOON = 60.0
 
 
 @contextlib.contextmanager
@@ -57,9 +57,14 @@ def settings(agents: tuple[str, ...] = (), port: int = 1) -> ClusterSettings:
 
 @contextlib.contextmanager
 def cleaning(
-    state: Path, outbox: Outbox, *policies: Policy, story: Story | None = None, agent: str | None = None, **more: Any
+    state: Path,
+    outbox: Outbox,
+    *policies: CleanupPolicy,
+    story: Story | None = None,
+    agent: str | None = None,
+    **more: Any,
 ) -> Iterator[Cleaning]:
-    """Cleanup that runs, over a simulated cluster or one agent without Kubernetes."""
+    """Running cleanup over a simulated cluster, or over one agent without Kubernetes."""
     api = connect(str(story.kubeconfig(state))) if story is not None else None
     agents = (agent,) if agent is not None else ()
     cluster = LiveCluster(settings(agents, story.agents_port if story is not None else 1), api)
@@ -68,13 +73,13 @@ def cleaning(
         ends.callback(cluster.stop)
         made = Cleaning(policies, Access(TOKEN, 5.0), str(state), cluster, outbox, **({"look": 0.2} | more))
         ends.callback(made.stop)
-        wait_until(lambda: [each for each in cluster.poller.facts() if each.snapshot], SOON, "an agent was heard")
+        wait_until(lambda: [fact for fact in cluster.poller.facts() if fact.snapshot], SOON, "an agent answered")
         made.start()
         yield made
 
 
 class Readable(InUse):
-    """Leaves out processes that cannot be read: in some sandboxes that is the first one, and would be so for ever."""
+    """Ignores unreadable processes: in some sandboxes, pid 1 never becomes readable."""
 
     def __call__(self, places: Sequence[FsLocation]) -> Mapping[FsLocation, tuple[UseFact, ...]]:
         found = super().__call__(places)
@@ -84,7 +89,7 @@ class Readable(InUse):
 
 @contextlib.contextmanager
 def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
-    """An agent of this machine that acts below one root; its address."""
+    """Address of an agent on this machine that acts below one root."""
     setattr(build, "InUse", Readable)  # noqa: B010  # it is imported there, not exported
     paths = {"state": str(tmp_path / "agent"), "docker_socket": str(tmp_path / "no.sock"), "cri_sockets": []}
     config = {
@@ -99,14 +104,14 @@ def real_agent(tmp_path: Path, root: Path) -> Iterator[str]:
         setattr(build, "InUse", InUse)  # noqa: B010  # mypy refuses the plain assignment
 
 
-def runs(made: Cleaning, policy: str | None = None) -> list[Run]:
+def runs(made: Cleaning, policy: str | None = None) -> list[CleanupRun]:
     return [shown.run for shown in made.history(100, policy)]
 
 
-def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> Run:
-    """Wait for a run of a policy that is over, and return the latest."""
+def ended(made: Cleaning, policy: str, end: str | None = None, within: float = SOON) -> CleanupRun:
+    """Wait for a run of a policy to end, and return the latest."""
 
-    def found() -> list[Run]:
+    def found() -> list[CleanupRun]:
         return [
             run for run in runs(made, policy) if run.state is not RunState.RUNNING and (end is None or run.end == end)
         ]
@@ -116,5 +121,5 @@ def ended(made: Cleaning, policy: str, end: str | None = None, within: float = S
 
 
 def on_node(story: Story, do: Callable[[SimNode, Stage], Any]) -> Any:
-    """Do something to the first simulated node."""
+    """Call a function on the first simulated node."""
     return story.call(lambda stage: do(next(iter(stage.cluster.nodes.values())), stage))

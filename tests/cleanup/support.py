@@ -1,4 +1,4 @@
-"""What the tests of executing need: items, runs, an outbox in memory, and hands that remember."""
+"""Items, runs, an outbox in memory and an executor that records its calls."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from monitor.alert.model import Notification
 from monitor.alert.routes import Route
-from monitor.cleanup.execute.run_plan import Done
-from monitor.cleanup.journal import Entry, ItemState, Run, RunState
-from monitor.cleanup.model import Item, Mode, Plan, Risk
-from monitor.cleanup.notices import Address
+from monitor.cleanup.execute.run_plan import ItemOutcome
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
+from monitor.cleanup.model import CleanupPlan, Item, Mode, Risk
+from monitor.cleanup.notices import NoticeRouting
 from monitor.facts.actions import RemoveImage
 from monitor.facts.text import Text
 
@@ -34,50 +34,52 @@ def item(number: int = 1, **more: Any) -> Item:
     return Item(**(given | more))
 
 
-def plan(*items: Item, **more: Any) -> Plan:
+def plan(*items: Item, **more: Any) -> CleanupPlan:
     given: dict[str, Any] = {"id": "plan-1", "policy": "p", "kind": "images", "mode": Mode.ENFORCE, "at": NOW}
-    return Plan(items=items, node="n1", **(given | more))
+    return CleanupPlan(items=items, node="n1", **(given | more))
 
 
-def run(own: str = "run-1", **more: Any) -> Run:
+def run(run_id: str = "run-1", **more: Any) -> CleanupRun:
     given: dict[str, Any] = {
         "policy": "p", "kind": "images", "mode": "enforce", "trigger": "cron", "node": "n1", "started_at": NOW,
         "state": RunState.RUNNING,
     }  # fmt: skip
-    return Run(id=own, **(given | more))
+    return CleanupRun(id=run_id, **(given | more))
 
 
 @dataclass
-class Hands:
-    """Does nothing, and says what it is told to say. `done` is what it was asked to do."""
+class FakeExecutor:
+    """Executes nothing, answers as configured, and records the calls."""
 
-    answer: Callable[[Item], Done] = lambda item: Done(ItemState.DONE, "removed", freed_bytes=item.frees_bytes)
-    done: list[str] = field(default_factory=list)
+    answer: Callable[[Item], ItemOutcome] = lambda item: ItemOutcome(
+        ItemState.DONE, "removed", freed_bytes=item.frees_bytes
+    )
+    executed: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    asked: list[str | None] = field(default_factory=list)
+    recovered: list[str | None] = field(default_factory=list)
 
-    def do(self, _run: Run, item: Item, request: str) -> Done:
+    def execute(self, _run: CleanupRun, item: Item, request: str) -> ItemOutcome:
         assert request
         self.requests.append(request)
-        self.done.append(item.name)
+        self.executed.append(item.name)
         return self.answer(item)
 
-    def ask(self, entry: Entry) -> Done:
-        self.asked.append(entry.request)
-        return Done(ItemState.DONE, "removed", freed_bytes=entry.item.frees_bytes)
+    def recover(self, entry: JournalEntry) -> ItemOutcome:
+        self.recovered.append(entry.request)
+        return ItemOutcome(ItemState.DONE, "removed", freed_bytes=entry.item.frees_bytes)
 
 
 @dataclass
 class Outbox:
-    """The outbox of alerts, in memory; `broken` makes it fail."""
+    """The alert outbox in memory; `broken` makes it fail."""
 
     receivers: tuple[str, ...] = ("wecom",)
     sent: list[Notification] = field(default_factory=list)
     notes: dict[str, bytes] = field(default_factory=dict)
     broken: Exception | None = None
 
-    def address(self) -> Address:
-        return Address((Route(receivers=self.receivers),) if self.receivers else (), self.receivers)
+    def routing(self) -> NoticeRouting:
+        return NoticeRouting((Route(receivers=self.receivers),) if self.receivers else (), self.receivers)
 
     def note(self, name: str) -> bytes | None:
         return self.notes.get(name)
@@ -89,4 +91,4 @@ class Outbox:
         self.notes |= notes
 
     def rules(self) -> list[str]:
-        return [each.subjects[0].finding.rule for each in self.sent]
+        return [notification.subjects[0].finding.rule for notification in self.sent]

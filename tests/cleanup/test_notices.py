@@ -1,4 +1,4 @@
-"""What is told of cleanup: to whom, and in words that both languages have."""
+"""Notifications about cleanup: receivers and texts in both languages."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.message.compose import Voice, compose
 from monitor.alert.model import Notification, Parcel
 from monitor.alert.routes import Route
-from monitor.cleanup.journal import Entry, ItemState
-from monitor.cleanup.notices import Address, announcement, dry_run_report, notices, refusal_report, report
-from monitor.cleanup.plan.select import Subject, refuse
+from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
+from monitor.cleanup.plan.select import PlanSubject, refuse
 from monitor.cleanup.policy import DatasetPolicy, GpuPolicy, ImagePolicy
 from monitor.facts.text import Text
 from monitor.i18n import LANGUAGES
 from tests.cleanup.support import GIB, NOW, item, plan, run
 
-EVERYBODY = Address((Route(receivers=("wecom",)),), ("wecom", "mail"))
+ROUTING = NoticeRouting((Route(receivers=("wecom",)),), ("wecom", "mail"))
 POLICY = ImagePolicy(name="images")
 
 
 def text(notification: Notification, lang: str = "en") -> str:
-    """A message as its readers see it. Nothing in it is a key that a catalog lacks."""
+    """A notification as rendered; every text key is in the catalogs."""
     parcel = Parcel(id="x", receiver="wecom", notifications=(notification,), at=NOW)
     letter = compose(parcel, Voice(lang))
     lines = [letter.title, *("".join(span.text for span in line.spans) for line in letter.lines)]
@@ -32,9 +32,9 @@ def text(notification: Notification, lang: str = "en") -> str:
     return "\n".join(lines)
 
 
-def entries(**states: ItemState) -> list[Entry]:
+def entries(**states: ItemState) -> list[JournalEntry]:
     return [
-        Entry(item=item(number), place=number, state=state, outcome=name.replace("_", "-"), message="because")
+        JournalEntry(item=item(number), place=number, state=state, outcome=name.replace("_", "-"), message="because")
         for number, (name, state) in enumerate(states.items())
     ]
 
@@ -42,59 +42,59 @@ def entries(**states: ItemState) -> list[Entry]:
 def test_a_report_says_what_was_freed_refused_and_failed() -> None:
     ended = run(policy="images", end="low-water", before=0.86, after=0.69, freed_bytes=3 * GIB, ended_at=NOW + 9)
     became = entries(removed=ItemState.DONE, in_use=ItemState.REFUSED, lost=ItemState.FAILED, budget=ItemState.LATER)
-    (message,) = report(POLICY, ended, became, EVERYBODY)
-    said = text(message)
-    assert "images: 3 GiB freed, 1 item done, 2 left alone, 1 failed." in said
-    assert "The disk was 86% full and is 69% full now." in said
-    assert "It stopped at the low-water mark." in said
+    (message,) = report(POLICY, ended, became, ROUTING)
+    rendered = text(message)
+    assert "images: 3 GiB freed, 1 item done, 2 left alone, 1 failed." in rendered
+    assert "The disk was 86% full and is 69% full now." in rendered
+    assert "It stopped at the low-water mark." in rendered
     assert message.severity == "warning"
     assert "images：释放 3 GiB，完成 1 项，保留 2 项，失败 1 项。" in text(message, "zh")
-    assert report(POLICY, ended, [], EVERYBODY) == ()
+    assert report(POLICY, ended, [], ROUTING) == ()
 
 
 @pytest.mark.parametrize("end", ["done", "low-water", "minutes", "bytes", "errors", "unmeasured", "interrupted"])
 def test_every_end_has_words(end: str) -> None:
     for lang in LANGUAGES:
-        (message,) = report(None, run(end=end), entries(removed=ItemState.DONE), EVERYBODY)
+        (message,) = report(None, run(end=end), entries(removed=ItemState.DONE), ROUTING)
         text(message, lang)
 
 
 def test_a_release_names_who_asked_for_it() -> None:
     why = Text(key="cleanup.why.gpu-zombie", values={"gpu": 3, "node": "n1", "seconds": 5.0, "process": "p", "pid": 1})
-    entry = Entry(item=item(1, why=why), place=0, state=ItemState.DONE)
+    entry = JournalEntry(item=item(1, why=why), place=0, state=ItemState.DONE)
     ended = run(policy="release", kind="gpus", trigger="release", by="zhang@10.0.0.1", end="done")
-    (message,) = report(None, ended, [entry], EVERYBODY)
+    (message,) = report(None, ended, [entry], ROUTING)
     assert "zhang@10.0.0.1 had GPU 3 of n1 released: 1 item done" in text(message)
     text(message, "zh")
 
 
 def test_owners_are_told_one_message_each() -> None:
     policy = DatasetPolicy(name="data", root="/mnt/share", node="n1")
-    theirs = [
+    owned = [
         item(1, owner="zhang", last_used_at=NOW - 86400 * 90),
         item(2, owner="li"),
         item(3, owner="zhang"),
         item(4),
     ]
-    told, messages = notices(policy, theirs, EVERYBODY, NOW)
-    assert told == {theirs[0].id: "zhang", theirs[1].id: "li", theirs[2].id: "zhang", theirs[3].id: None}
+    notified, messages = notices(policy, owned, ROUTING, NOW)
+    assert notified == {owned[0].id: "zhang", owned[1].id: "li", owned[2].id: "zhang", owned[3].id: None}
     assert [message.users for message in messages] == [(), ("li",), ("zhang",)]
-    assert len({message.group for message in messages}) == 3  # none becomes one with another while it waits
+    assert len({message.group for message in messages}) == 3  # pending notifications are not merged
     assert "zhang: 2 datasets (2 GiB) below /mnt/share will be moved to the trash in 7 d" in text(messages[2])
     for message in messages:
         text(message, "zh")
-    _, (card,) = notices(GpuPolicy(name="gpus"), [item(1, owner="li")], EVERYBODY, NOW)
-    assert "li: 1 job of yours will lose the GPU in 1 h" in text(card)
-    text(card, "zh")
+    _, (notice,) = notices(GpuPolicy(name="gpus"), [item(1, owner="li")], ROUTING, NOW)
+    assert "li: 1 job of yours will lose the GPU in 1 h" in text(notice)
+    text(notice, "zh")
 
 
 def test_nobody_is_told_where_there_is_nobody() -> None:
     policy = DatasetPolicy(name="data", root="/mnt/share", node="n1")
-    assert notices(policy, [item(1, owner="zhang")], Address(), NOW) == ({}, ())
+    assert notices(policy, [item(1, owner="zhang")], NoticeRouting(), NOW) == ({}, ())
 
 
 def test_an_announcement_comes_with_the_plan() -> None:
-    (message,) = announcement(replace_policy(announce=86400.0), plan(item(1), item(2)), EVERYBODY, NOW)
+    (message,) = announcement(replace_policy(announce=86400.0), plan(item(1), item(2)), ROUTING, NOW)
     assert "images will begin to act in 1 d. By its plan of now: 2 items, 2 GiB." in text(message)
     text(message, "zh")
 
@@ -102,9 +102,9 @@ def test_an_announcement_comes_with_the_plan() -> None:
 def test_what_is_wrong_with_a_policy_is_said_once_before_it_acts() -> None:
     wrong, other = (Text(key="cleanup.kubelet-first", values={"high": 0.9, "kubelet": at}) for at in (0.85, 0.7))
     warned = plan(item(1), warnings=(wrong, wrong, other))
-    told = [*announcement(POLICY, warned, EVERYBODY, NOW), *dry_run_report(POLICY, run(), warned, EVERYBODY)]
-    assert len(told) == 2
-    for message in told:
+    messages = [*announcement(POLICY, warned, ROUTING, NOW), *dry_run_report(POLICY, run(), warned, ROUTING)]
+    assert len(messages) == 2
+    for message in messages:
         assert text(message).count("the kubelet removes images itself from 85% on") == 1
         assert text(message).count("the kubelet removes images itself from 70% on") == 1
         assert "kubelet 在 85% 时就会自己删除镜像" in text(message, "zh")
@@ -116,25 +116,25 @@ def replace_policy(**more: Any) -> ImagePolicy:
 
 
 def test_what_a_dry_run_and_a_refusal_say() -> None:
-    (message,) = dry_run_report(POLICY, run(), plan(item(1)), EVERYBODY)
+    (message,) = dry_run_report(POLICY, run(), plan(item(1)), ROUTING)
     assert "images would do 1 item and free 1 GiB. It is a dry run: nothing was done." in text(message)
     text(message, "zh")
-    assert dry_run_report(POLICY, run(), plan(), EVERYBODY) == ()
-    refused = refuse(Subject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
-    (message,) = refusal_report(POLICY, run(), refused, EVERYBODY)
+    assert dry_run_report(POLICY, run(), plan(), ROUTING) == ()
+    refused = refuse(PlanSubject(POLICY, NOW, "n1"), "needs-unknown", kinds="jobs.batch")
+    (message,) = refusal_report(POLICY, run(), refused, ROUTING)
     assert "the cluster could not be asked for jobs.batch" in text(message)
 
 
 @pytest.mark.parametrize(
-    ("name", "named", "address", "to"),
+    ("name", "named", "routing", "receivers"),
     [
-        ("by route", (), EVERYBODY, ["wecom"]),
-        ("by name", ("mail",), EVERYBODY, ["mail"]),
-        ("one that is not there", ("nobody",), EVERYBODY, []),
+        ("by route", (), ROUTING, ["wecom"]),
+        ("by name", ("mail",), ROUTING, ["mail"]),
+        ("one that is not there", ("nobody",), ROUTING, []),
         (
             "by a route for reports",
             (),
-            Address(
+            NoticeRouting(
                 (
                     Route(receivers=("mail",), matchers=(parse_matcher("alertname=CleanupReport"),)),
                     Route(receivers=("wecom",)),
@@ -143,18 +143,18 @@ def test_what_a_dry_run_and_a_refusal_say() -> None:
             ),
             ["mail"],
         ),
-        ("nobody", (), Address(), []),
+        ("nobody", (), NoticeRouting(), []),
     ],
 )
-def test_who_is_told(name: str, named: tuple[str, ...], address: Address, to: list[str]) -> None:
-    messages = report(replace_policy(receivers=named), run(end="done"), entries(removed=ItemState.DONE), address)
-    assert [message.receiver for message in messages] == to
+def test_who_is_told(name: str, named: tuple[str, ...], routing: NoticeRouting, receivers: list[str]) -> None:
+    messages = report(replace_policy(receivers=named), run(end="done"), entries(removed=ItemState.DONE), routing)
+    assert [message.receiver for message in messages] == receivers
 
 
 def test_two_runs_are_two_messages() -> None:
     one, two = (
-        report(POLICY, run(own, end="done"), entries(removed=ItemState.DONE), EVERYBODY)[0] for own in ("r1", "r2")
+        report(POLICY, run(run_id, end="done"), entries(removed=ItemState.DONE), ROUTING)[0] for run_id in ("r1", "r2")
     )
     assert (one.group != two.group, one.id != two.id) == (True, True)
-    again = report(POLICY, run("r1", end="done"), entries(removed=ItemState.DONE), EVERYBODY)[0]
+    again = report(POLICY, run("r1", end="done"), entries(removed=ItemState.DONE), ROUTING)[0]
     assert replace(again) == one

@@ -1,4 +1,4 @@
-"""Which runs a full disk asks for, and when a policy may act for the first time."""
+"""Runs that are due for full disks, and when a policy may act."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from monitor.cleanup.journal import Entry, ItemState, Run, RunState
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Mode, Risk
-from monitor.cleanup.policy import DatasetPolicy, ImagePolicy, PodPolicy, Policy, When
-from monitor.cleanup.schedule import AGAIN_AFTER, Past, Permission, due, past_of, pause, permission, ready, was_in_vain
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, ImagePolicy, PodPolicy, When
+from monitor.cleanup.schedule import (
+    REPEAT_AFTER_SECONDS,
+    Permission,
+    PreviousRuns,
+    due_runs,
+    is_ready,
+    pause_seconds,
+    permission,
+    previous_runs,
+    was_hindered,
+)
 from monitor.facts.actions import PurgeTrash
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import KubeletFact
@@ -27,8 +37,8 @@ def node(used: float, name: str = "n1", nas: float = 10.0, at: float = NOW) -> N
     return msgspec.structs.replace(snapshot(disk=disks), node=name, at=at)
 
 
-def fired(policies: tuple[Policy, ...], *nodes: NodeSnapshot, now: float = NOW) -> list[tuple[str, str]]:
-    return [(each.policy, each.node) for each in due(policies, {}, {n.node: n for n in nodes}, now).due]
+def fired(policies: tuple[CleanupPolicy, ...], *nodes: NodeSnapshot, now: float = NOW) -> list[tuple[str, str]]:
+    return [(run.policy, run.node) for run in due_runs(policies, {}, {n.node: n for n in nodes}, now).due]
 
 
 def test_a_disk_that_is_above_the_mark() -> None:
@@ -38,7 +48,7 @@ def test_a_disk_that_is_above_the_mark() -> None:
     assert fired((PodPolicy(name="pods"),), *nodes) == []
 
 
-def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
+def test_a_default_mark_is_ahead_of_the_kubelet() -> None:
     early = msgspec.structs.replace(node(66), kubelet=KubeletFact(image_gc_high_ratio=0.70))
     ours = ImagePolicy(name="images")
     assert fired((ours,), early) == [("images", "n1")]
@@ -47,7 +57,7 @@ def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
     between = msgspec.structs.replace(
         early, disk=(disk(used=60),)
     )  # below the usual mark, not below the one that holds
-    found = due((ours,), {KEY: NOW - 10}, {"n1": between}, NOW)
+    found = due_runs((ours,), {KEY: NOW - 10}, {"n1": between}, NOW)
     assert (found.due, found.fired) == ((), {KEY: NOW - 10})
 
 
@@ -64,30 +74,30 @@ def test_once_until_below_the_low_mark_or_half_an_hour_later() -> None:
         (30, 85, False),
         (40, 69, False),  # below
         (50, 81, True),
-        (60 + AGAIN_AFTER, 82, True),
-        (70 + AGAIN_AFTER, 82, False),
+        (60 + REPEAT_AFTER_SECONDS, 82, True),
+        (70 + REPEAT_AFTER_SECONDS, 82, False),
     ]
     memory: dict[tuple[str, str], float] = {}
     for seconds, used, expect in seen:
-        found = due((IMAGES,), memory, {"n1": node(used, at=NOW + seconds)}, NOW + seconds)
+        found = due_runs((IMAGES,), memory, {"n1": node(used, at=NOW + seconds)}, NOW + seconds)
         memory = dict(found.fired)
         assert bool(found.due) is expect, seconds
 
 
 def test_a_run_that_was_kept_from_its_work_is_due_again_sooner_and_ever_less_so() -> None:
-    assert [pause(times) for times in range(8)] == [1800, 60, 120, 240, 480, 960, 1800, 1800]
-    for in_vain, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
-        found = due((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: Past(in_vain=in_vain)})
-        assert bool(found.due) is expect, (in_vain, ago)
+    assert [pause_seconds(times) for times in range(8)] == [1800, 60, 120, 240, 480, 960, 1800, 1800]
+    for hindered, ago, expect in ((1, 59, False), (1, 60, True), (3, 239, False), (3, 240, True), (0, 240, False)):
+        found = due_runs((IMAGES,), {KEY: NOW - ago}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(hindered=hindered)})
+        assert bool(found.due) is expect, (hindered, ago)
         assert found.fired == {KEY: NOW if expect else NOW - ago}
 
 
 def test_a_run_that_a_clock_which_was_ahead_began_holds_up_no_other() -> None:
-    found = due((IMAGES,), {KEY: NOW + 7200}, {"n1": node(85)}, NOW)
+    found = due_runs((IMAGES,), {KEY: NOW + 7200}, {"n1": node(85)}, NOW)
     assert (len(found.due), found.fired) == (1, {KEY: NOW})
 
 
-IN_VAIN: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
+HINDERED: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
     ("there was no plan", "refused", 0, (), True),
     ("the agent took nothing", "errors", 0, (ItemState.FAILED, ItemState.PLANNED), True),
     ("its only item failed", "done", 0, (ItemState.FAILED,), True),
@@ -101,29 +111,29 @@ IN_VAIN: list[tuple[str, str | None, int, tuple[ItemState, ...], bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "end", "freed", "states", "expect"), IN_VAIN, ids=[row[0] for row in IN_VAIN])
+@pytest.mark.parametrize(("name", "end", "freed", "states", "expect"), HINDERED, ids=[row[0] for row in HINDERED])
 def test_which_runs_were_kept_from_their_work(
     name: str, end: str | None, freed: int, states: tuple[ItemState, ...], expect: bool
 ) -> None:
-    run = Run(
+    run = CleanupRun(
         id="r", policy="p", kind="images", mode="enforce", trigger="high-water", started_at=NOW,
         state=RunState.ENDED, end=end, freed_bytes=freed,
     )  # fmt: skip
     item = Item(id="i", name="i", why=Text(key="k"), risk=Risk.LOW, act=PurgeTrash(root="/x", older_than_seconds=1.0))
-    entries = [Entry(item=item, place=place, state=state) for place, state in enumerate(states)]
-    assert was_in_vain(run, entries) is expect
+    entries = [JournalEntry(item=item, place=place, state=state) for place, state in enumerate(states)]
+    assert was_hindered(run, entries) is expect
 
 
 def test_a_run_that_reached_the_low_mark_makes_room_for_the_next() -> None:
-    """Though the disk was above it again before anybody looked."""
-    found = due((IMAGES,), {KEY: NOW - 60}, {"n1": node(75)}, NOW, {KEY: Past(reached=True)})
+    """Even if the disk was above the mark again before the next check."""
+    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(75)}, NOW, {KEY: PreviousRuns(reached_low=True)})
     assert (found.due, found.fired) == ((), {})
-    found = due((IMAGES,), {KEY: NOW - 60}, {"n1": node(85)}, NOW, {KEY: Past(reached=True)})
+    found = due_runs((IMAGES,), {KEY: NOW - 60}, {"n1": node(85)}, NOW, {KEY: PreviousRuns(reached_low=True)})
     assert (len(found.due), found.fired) == (1, {KEY: NOW})
 
 
-def ran(end: str | None, at: float = NOW) -> tuple[Run, tuple[Entry, ...]]:
-    run = Run(
+def ran(end: str | None, at: float = NOW) -> tuple[CleanupRun, tuple[JournalEntry, ...]]:
+    run = CleanupRun(
         id="r", policy="p", kind="images", mode="enforce", trigger="high-water", started_at=at, end=end,
         state=RunState.ENDED, ended_at=at + 10,
     )  # fmt: skip
@@ -133,27 +143,29 @@ def ran(end: str | None, at: float = NOW) -> tuple[Run, tuple[Entry, ...]]:
 @pytest.mark.parametrize(
     ("runs", "expect"),
     [
-        ((), Past()),
-        ((ran("low-water"),), Past(reached=True)),
-        ((ran("low-water", NOW - 1),), Past()),  # of an earlier crossing: the run that is due now has not begun
-        ((ran("done"), ran("low-water")), Past()),
-        ((ran("errors"), ran("refused"), ran("done"), ran("errors")), Past(in_vain=2)),
-        ((ran(None), ran("errors")), Past()),
+        ((), PreviousRuns()),
+        ((ran("low-water"),), PreviousRuns(reached_low=True)),
+        ((ran("low-water", NOW - 1),), PreviousRuns()),  # of an earlier crossing
+        ((ran("done"), ran("low-water")), PreviousRuns()),
+        ((ran("errors"), ran("refused"), ran("done"), ran("errors")), PreviousRuns(hindered=2)),
+        ((ran(None), ran("errors")), PreviousRuns()),
     ],
 )
-def test_what_became_of_the_run_that_was_due(runs: tuple[tuple[Run, tuple[Entry, ...]], ...], expect: Past) -> None:
-    assert past_of(runs, NOW, NOW + 70) == expect
+def test_what_became_of_the_run_that_was_due(
+    runs: tuple[tuple[CleanupRun, tuple[JournalEntry, ...]], ...], expect: PreviousRuns
+) -> None:
+    assert previous_runs(runs, NOW, NOW + 70) == expect
 
 
 def test_what_a_node_says_may_be_from_before_the_run() -> None:
-    assert past_of((ran("low-water"),), NOW, NOW + 69) == Past()
+    assert previous_runs((ran("low-water"),), NOW, NOW + 69) == PreviousRuns()
 
 
 def test_what_is_not_known_changes_nothing() -> None:
     blind = msgspec.structs.replace(node(95), disk=None)
     empty = msgspec.structs.replace(node(95), disk=(disk(used_bytes=None),))
     for silent in (blind, empty, node(95, at=NOW - 700)):
-        found = due((IMAGES,), {KEY: NOW - 10}, {"n1": silent}, NOW)
+        found = due_runs((IMAGES,), {KEY: NOW - 10}, {"n1": silent}, NOW)
         assert (found.due, found.fired) == ((), {KEY: NOW - 10})
 
 
@@ -177,7 +189,7 @@ def test_a_policy_that_would_touch_something_else_is_another_one() -> None:
     same = replace(IMAGES, mode=Mode.ENFORCE, announce=0.0, receivers=("ops",))
     assert same.fingerprint == IMAGES.fingerprint
     others = [replace(IMAGES, min_age=1.0), replace(IMAGES, pins=("a",)), replace(IMAGES, when=When(low=0.1))]
-    assert len({each.fingerprint for each in (IMAGES, *others)}) == 4
+    assert len({policy.fingerprint for policy in (IMAGES, *others)}) == 4
 
 
 def test_only_what_was_told_long_enough_ago() -> None:
@@ -185,4 +197,4 @@ def test_only_what_was_told_long_enough_ago() -> None:
     cases = {None: False, NOW + 1: False, NOW: True, NOW - 1: True}
     for not_before, expect in cases.items():
         item = Item(id="i", name="i", why=Text(key="k"), risk=Risk.LOW, not_before=not_before, act=act)
-        assert ready(item, NOW) is expect
+        assert is_ready(item, NOW) is expect

@@ -1,4 +1,4 @@
-"""Cleanup as a whole, over a simulated cluster: images, schedules, announcements, and what survives kill -9."""
+"""Cleanup over a simulated cluster: images, schedules, announcements, recovery after kill -9."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from apscheduler.triggers.interval import IntervalTrigger
 
 from monitor.cleanup import schedule
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.journal import FILE, ItemState, Journal
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.journal import FILE, CleanupJournal, ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
 from monitor.facts.actions import ActionRequest
@@ -65,11 +65,11 @@ def names(story: Story) -> set[str]:
 
 
 def in_use(story: Story) -> set[str]:
-    return set(on_node(story, lambda node, _: {each.image for each in node.containers.values()}))
+    return set(on_node(story, lambda node, _: {container.image for container in node.containers.values()}))
 
 
-def headline(outbox: Outbox, rule: str) -> list[Any]:
-    return [each.subjects[0].finding for each in outbox.sent if each.subjects[0].finding.rule == rule]
+def findings(outbox: Outbox, rule: str) -> list[Any]:
+    return [sent.subjects[0].finding for sent in outbox.sent if sent.subjects[0].finding.rule == rule]
 
 
 def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(story: Story, tmp_path: Path, outbox: Outbox) -> None:
@@ -79,23 +79,23 @@ def test_a_full_disk_is_back_under_its_low_water_mark_by_itself(story: Story, tm
     policy = ImagePolicy(name="images", when=When(high=0.80, low=0.70), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         time.sleep(0.5)
-        assert runs(made) == []  # below the mark nothing happens
+        assert runs(made) == []  # below the mark
         on_node(story, fill(0.85))
         done = ended(made, "images", "low-water")
-        wait_until(lambda: outbox.sent, SOON, "it was told")
+        wait_until(lambda: outbox.sent, SOON, "a notification was sent")
         entries = made.history(1, None)[0].items
         deletions = made.own_deletions()
     assert (done.trigger, done.node) == ("high-water", "gpu01")
     assert done.after == pytest.approx(share_of(story), abs=0.01)
-    assert 0.68 <= share_of(story) <= 0.70  # past the mark by one image at most
+    assert 0.68 <= share_of(story) <= 0.70  # at most one image past the mark
     gone = before - names(story)
     assert gone & used == set()
     assert [entry.item.name for entry in entries if entry.state is ItemState.DONE] == sorted(
         gone, key=lambda name: int(name.rpartition("/i")[2].partition(":")[0])
     )  # the least recently used first
     assert done.freed_bytes == len(gone) * 20 * GIB
-    assert sum(each.bytes for each in deletions) == done.freed_bytes
-    (report,) = headline(outbox, "cleanup-report")
+    assert sum(deletion.bytes for deletion in deletions) == done.freed_bytes
+    (report,) = findings(outbox, "cleanup-report")
     assert report.headline.values["done"] == len(gone)
     assert [note.key for note in report.evidence[:2]] == ["cleanup.report.disk", "cleanup.end.low-water"]
 
@@ -108,12 +108,12 @@ def test_a_dry_run_does_nothing_and_says_so_once(story: Story, tmp_path: Path, o
         ended(made, "images", "dry-run")
         made.run("images", None, "zhang@test")
         wait_until(lambda: len(runs(made)) == 2, SOON, "it ran again")
-        wait_until(lambda: outbox.sent, SOON, "it was told")
+        wait_until(lambda: outbox.sent, SOON, "a notification was sent")
         shown = made.plans("images", "en")[0]
         assert made.history(9, None)[0].items == ()
     assert names(story) == before
     assert len(shown.items) > 5
-    (report,) = headline(outbox, "cleanup-report")
+    (report,) = findings(outbox, "cleanup-report")
     assert report.headline.key == "cleanup.report.dry-run"
 
 
@@ -124,8 +124,8 @@ def test_the_first_enforcement_is_announced_ahead_with_its_plan(story: Story, tm
     policy = ImagePolicy(name="images", min_age=3600.0, mode=Mode.ENFORCE, announce=2.0)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         wait_until(lambda: "cleanup-announced" in outbox.rules(), SOON, "it was announced")
-        (said,) = headline(outbox, "cleanup-announced")
-        assert said.headline.values["count"] > 5
+        (announced,) = findings(outbox, "cleanup-announced")
+        assert announced.headline.values["count"] > 5
         first = ended(made, "images")
         assert first.end in ("waiting", "announced")
         assert names(story) == before
@@ -140,11 +140,11 @@ def test_the_first_enforcement_is_announced_ahead_with_its_plan(story: Story, tm
 def test_what_a_template_names_meanwhile_is_kept(
     story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A CronJob comes after the plan was made: it is seen right before the image would be removed."""
+    """A CronJob is created after planning; the re-check before the removal finds it."""
     on_node(story, old_images(3))
-    planned = Gatherer.plan
+    planned = Planner.plan
 
-    def plan_then_create(self: Gatherer, *given: Any) -> Any:
+    def plan_then_create(self: Planner, *given: Any) -> Any:
         made = planned(self, *given)
         cron = {
             "metadata": {"name": "nightly", "namespace": "nlp", "uid": "cron-1"},
@@ -155,7 +155,7 @@ def test_what_a_template_names_meanwhile_is_kept(
         story.call(lambda stage: stage.cluster.objects.put("cronjobs", cron))
         return made
 
-    monkeypatch.setattr(Gatherer, "plan", plan_then_create)
+    monkeypatch.setattr(Planner, "plan", plan_then_create)
     policy = ImagePolicy(name="images", when=When(), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         made.run("images", None, "zhang")
@@ -166,7 +166,7 @@ def test_what_a_template_names_meanwhile_is_kept(
     assert became["harbor.lab/old/i1:1"] == (ItemState.REFUSED, "needed", "CronJob nlp/nightly")
     assert "harbor.lab/old/i1:1" in names(story)
     assert {"harbor.lab/old/i0:1", "harbor.lab/old/i2:1"} & names(story) == set()
-    (report,) = headline(outbox, "cleanup-report")
+    (report,) = findings(outbox, "cleanup-report")
     assert report.headline.values["left"] == 1
 
 
@@ -180,16 +180,16 @@ def test_needs_that_cannot_be_read_end_in_no_plan_and_that_is_told(
     policy = ImagePolicy(name="images", min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         refused = ended(made, "images", "refused")
-        wait_until(lambda: outbox.sent, SOON, "it was told")
+        wait_until(lambda: outbox.sent, SOON, "a notification was sent")
     assert refused.freed_bytes == 0
     assert names(story) == before
-    assert headline(outbox, "cleanup-report")[0].headline.key == "cleanup.refused.needs-unknown"
+    assert findings(outbox, "cleanup-report")[0].headline.key == "cleanup.refused.needs-unknown"
 
 
 def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
     story: Story, tmp_path: Path, outbox: Outbox
 ) -> None:
-    """The last process had one image removed and did not live to write that down."""
+    """The last process had one image removed, and was killed before it journaled that."""
     on_node(story, old_images(3))
     policy = ImagePolicy(name="images", when=When(), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
@@ -197,18 +197,18 @@ def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
         target = made._target("gpu01") or ""
         done = planned.items[0]
         request = _request(done.act, "act-known")
-        made._runner._crew.executor._hands._client.submit(target, request)  # type: ignore[attr-defined]  # of one kind of hands only
+        made._runner._deps.plan_runner._executor._client.submit(target, request)  # type: ignore[attr-defined]  # not in the protocol
     left = names(story)
     assert done.name not in left
-    journal = Journal(str(tmp_path / FILE))
+    journal = CleanupJournal(str(tmp_path / FILE))
     left_open = run("run-left", policy="images", node="gpu01", started_at=time.time())
     first, second, *_ = journal.begin(left_open, planned, planned.items)
-    for entry, own in ((first, "act-known"), (second, "act-never-sent")):
-        journal.write(left_open, _intended(entry, own))
+    for entry, request_id in ((first, "act-known"), (second, "act-never-sent")):
+        journal.write(left_open, _intended(entry, request_id))
     journal.close()
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         resumed = ended(made, "images", "done")
-        shown = {each.run.id: each for each in made.history(9, "images")}
+        shown = {shown_run.run.id: shown_run for shown_run in made.history(9, "images")}
     assert resumed.trigger == "resumed"
     old = shown["run-left"]
     assert (old.run.end, old.run.state) == ("interrupted", "ended")
@@ -217,26 +217,26 @@ def test_after_kill_9_what_was_begun_is_asked_for_and_the_run_begun_anew(
     assert became[1][1:] == (ItemState.FAILED, "lost")
     again = [entry.item.name for entry in shown[resumed.id].items if entry.state is ItemState.DONE]
     assert done.name not in again
-    assert second.item.name in again  # it was never done, so the next run does it
+    assert second.item.name in again  # never executed, so the next run does it
     assert names(story).isdisjoint({done.name, second.item.name})
 
 
-def _request(act: Any, own: str) -> Any:
+def _request(act: Any, request_id: str) -> Any:
     now = time.time()
-    return ActionRequest(id=own, issued_at=now, expires_at=now + 60, policy="images", plan="x", action=act)
+    return ActionRequest(id=request_id, issued_at=now, expires_at=now + 60, policy="images", plan="x", action=act)
 
 
-def _intended(entry: Any, own: str) -> Any:
-    return msgspec.structs.replace(entry, state=ItemState.INTENDED, request=own, intended_at=time.time())
+def _intended(entry: Any, request_id: str) -> Any:
+    return msgspec.structs.replace(entry, state=ItemState.INTENDED, request=request_id, intended_at=time.time())
 
 
 def test_a_missed_run_is_made_up_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
     policy = ImagePolicy(name="images", when=When(cron="0 3 * * *"), min_age=3600.0)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         time.sleep(0.5)
-        assert runs(made) == []  # it has just been written: nothing was missed
-    journal = Journal(str(tmp_path / FILE))
-    journal.put_note("cron images", repr(time.time() - 3 * 86400))
+        assert runs(made) == []  # a new policy has missed nothing
+    journal = CleanupJournal(str(tmp_path / FILE))
+    journal.put_metadata("cron images", repr(time.time() - 3 * 86400))
     journal.close()
     with cleaning(tmp_path, outbox, policy, story=story) as made:
         assert ended(made, "images").trigger == "made-up"
@@ -265,17 +265,17 @@ def test_a_wrong_token_ends_the_run_with_errors(
         made.run("images", None, "zhang")
         ended(made, "images", "errors")
         outcomes = [entry.outcome for entry in made.history(1, None)[0].items if entry.outcome]
-        wait_until(lambda: outbox.sent, SOON, "it was told")
+        wait_until(lambda: outbox.sent, SOON, "a notification was sent")
     assert set(outcomes) == {"token"}
     assert len(outcomes) < 10
     assert names(story) == before
-    assert headline(outbox, "cleanup-report")[0].severity == "warning"
+    assert findings(outbox, "cleanup-report")[0].severity == "warning"
 
 
 def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
     story: Story, tmp_path: Path, outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(schedule, "FIRST_RETRY_SECONDS", 0.5)
     taken, takes = story._agents._act, threading.Event()
 
     def act(*given: Any) -> Any:
@@ -286,12 +286,12 @@ def test_what_a_full_disk_asked_for_in_vain_is_tried_again_soon_and_told_once(
     on_node(story, fill(0.85))
     policy = ImagePolicy(name="images", when=When(high=0.80, low=0.70), min_age=3600.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
-        wait_until(lambda: [each.end for each in runs(made)] == ["errors"] * 3, SOON, "it was tried three times")
-        assert len(headline(outbox, "cleanup-report")) == 1
+        wait_until(lambda: [run.end for run in runs(made)] == ["errors"] * 3, SOON, "it was tried three times")
+        assert len(findings(outbox, "cleanup-report")) == 1
         takes.set()
         ended(made, "images", "low-water")
-        wait_until(lambda: len(headline(outbox, "cleanup-report")) == 2, SOON, "that it worked was told")
-        assert [each.end for each in runs(made)] == ["low-water", *["errors"] * 3]
+        wait_until(lambda: len(findings(outbox, "cleanup-report")) == 2, SOON, "the success was reported")
+        assert [run.end for run in runs(made)] == ["low-water", *["errors"] * 3]
 
 
 def test_a_receiver_that_is_not_known(tmp_path: Path, story: Story, outbox: Outbox) -> None:

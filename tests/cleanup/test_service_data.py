@@ -1,4 +1,4 @@
-"""Datasets of a real agent, told of, moved, restored and purged; and a registry."""
+"""Datasets of a real agent: notices, trash, restore and purge; and a registry."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def dataset_policy(root: Path, **more: Any) -> DatasetPolicy:
     )
 
 
-def test_datasets_of_a_real_agent_are_told_of_moved_restored_and_purged(
+def test_datasets_of_a_real_agent_are_announced_moved_restored_and_purged(
     tmp_path: Path, root: Path, outbox: Outbox
 ) -> None:
     state = tmp_path / "state"
@@ -62,21 +62,21 @@ def test_datasets_of_a_real_agent_are_told_of_moved_restored_and_purged(
             made.run("data", None, "zhang")
             first = ended(made, "data", "done")
             assert first.freed_bytes == 0
-            wait_until(lambda: outbox.rules() == ["cleanup-notice"], SOON, "the owner was told")
+            wait_until(lambda: outbox.rules() == ["cleanup-notice"], SOON, "the owner was notified")
             assert outbox.sent[0].users != ()
             assert sorted(path.name for path in (root / "zhang").iterdir()) == ["a", "b", "kept"]
             time.sleep(1.1)
             made.run("data", None, "zhang")
             wait_until(lambda: len(runs(made)) == 2 and runs(made)[0].end, SOON, "it ran again")
             assert [path.name for path in (root / "zhang").iterdir()] == ["kept"]
-            wait_until(lambda: outbox.rules()[-1] == "cleanup-report", SOON, "that was told")
+            wait_until(lambda: outbox.rules()[-1] == "cleanup-report", SOON, "the run was reported")
             entries = {entry.item.name: entry for entry in made.history(1, "data")[0].items}
             trash = entries["zhang/a"].trash
             assert trash is not None
             shown = made.restore(trash, "zhang@127.0.0.1")
             assert [(entry.state, entry.outcome) for entry in shown.items] == [(ItemState.DONE, "restored")]
             assert (root / "zhang" / "a" / "data").stat().st_size == 200_000
-            with pytest.raises(ValueError, match="nothing was put into a trash under the id t-0"):
+            with pytest.raises(ValueError, match="no trash entry has the id t-0"):
                 made.restore("t-0", "zhang")
         with cleaning(state, outbox, dataset_policy(root, trash_grace=0.0, notice=3600.0), agent=agent) as made:
             made.run("data", None, "zhang")
@@ -85,18 +85,20 @@ def test_datasets_of_a_real_agent_are_told_of_moved_restored_and_purged(
             (purge,) = made.history(1, "data")[0].items
             assert (purge.state, purge.outcome) == (ItemState.DONE, "purged")
             assert done.freed_bytes >= 200_000
-            assert [(each.path, each.bytes) for each in made.own_deletions()] == [(str(root), done.freed_bytes)]
-    assert (root / "zhang" / "a").exists()  # told of, and its time is not over
+            assert [(deletion.path, deletion.bytes) for deletion in made.own_deletions()] == [
+                (str(root), done.freed_bytes)
+            ]
+    assert (root / "zhang" / "a").exists()  # its notice period is not over
 
 
 def ran_twice(made: Cleaning) -> bool:
-    """Ask for a run if none is under way, and return whether two have ended. One asked for too soon is not begun."""
+    """Request a run if none is in progress, and return whether two have ended."""
     if all(run.end for run in runs(made)):
         made.run("data", None, "zhang")
     return sum(run.end is not None for run in runs(made)) >= 2
 
 
-def test_what_nobody_can_be_told_of_stays(tmp_path: Path, root: Path) -> None:
+def test_items_without_a_receiver_stay(tmp_path: Path, root: Path) -> None:
     state, outbox = tmp_path / "state", Outbox(receivers=())
     state.mkdir()
     with (
@@ -119,14 +121,14 @@ def test_a_scan_can_be_followed(tmp_path: Path, root: Path, outbox: Outbox) -> N
         wait_until(lambda: made.scan("data").finished_at, SOON, "the scan ends")
         assert made.scan("data").error is None
         (shown,) = made.plans("data", "en")
-    assert sorted(each.name for each in shown.items) == ["zhang/a", "zhang/b"]
+    assert sorted(item.name for item in shown.items) == ["zhang/a", "zhang/b"]
     assert shown.kept_counts == {"pinned": 1}
 
 
 def test_a_harbor_is_tried_then_cleaned(tmp_path: Path, story: Story, outbox: Outbox) -> None:
     password = tmp_path / "password"
     password.write_text(PASSWORD)
-    with FakeHarbor(looks=0) as server:
+    with FakeHarbor(polls=0) as server:
         given: dict[str, Any] = {"url": server.url, "username": USER, "password_file": str(password)}
         dry = RegistryPolicy(name="dry", when=When(cron="0 3 * * *"), **given)
         real = RegistryPolicy(name="real", when=When(cron="0 3 * * *"), **given, **ACT)
@@ -134,10 +136,10 @@ def test_a_harbor_is_tried_then_cleaned(tmp_path: Path, story: Story, outbox: Ou
             made.run("dry", None, "zhang")
             ended(made, "dry", "dry-run")
             assert all("true" in str(body).lower() for _, body in server.writes)
-            begun = len(server.writes)
+            before = len(server.writes)
             made.run("real", None, "zhang")
             done = ended(made, "real", "done")
             outcomes = [(entry.item.name, entry.outcome) for entry in made.history(1, "real")[0].items]
     assert outcomes == [("nlp", "retained"), (server.url, "collected")]
     assert done.freed_bytes == 5_000_000
-    assert [body for path, body in server.writes[begun:] if body.get("dry_run") is False] == [{"dry_run": False}]
+    assert [body for path, body in server.writes[before:] if body.get("dry_run") is False] == [{"dry_run": False}]

@@ -1,4 +1,4 @@
-"""Cards and pods that are released, over a simulated cluster: by policy, and at once by an administrator."""
+"""Release of GPUs and pods over a simulated cluster, by policy and by an administrator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def outbox() -> Outbox:
 
 
 def zombie(story: Story) -> str:
-    """Finish a pod whose processes stay on their cards; return its uid."""
+    """Finish a pod whose processes stay on their GPU; return its uid."""
 
     def leave(_node: SimNode, stage: Stage) -> str:
         work = Work("bert-9-0", "nlp", "zhang", "vc-nlp", 1, "harbor.lab/nlp/bert:1")
@@ -47,14 +47,14 @@ def zombie(story: Story) -> str:
     return str(on_node(story, leave))
 
 
-def free_a_card(node: SimNode, stage: Stage) -> None:
+def free_a_gpu(node: SimNode, stage: Stage) -> None:
     for pod in list(stage.cluster.pods.values())[:2]:
         stage.cluster.delete_pod(pod.work.namespace, pod.work.name, 0)
     stage.cluster.step(5)
 
 
 def test_a_zombie_is_told_of_then_released(story: Story, tmp_path: Path, outbox: Outbox) -> None:
-    on_node(story, free_a_card)
+    on_node(story, free_a_gpu)
     zombie(story)
     policy = GpuPolicy(name="gpus", zombie_after=0.0, notice=1.0, **ACT)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
@@ -62,42 +62,42 @@ def test_a_zombie_is_told_of_then_released(story: Story, tmp_path: Path, outbox:
         wait_until(lambda: GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}, SOON, "the zombie is seen")
         made.run("gpus", None, "cron")
         first = ended(made, "gpus", "done")
-        wait_until(lambda: outbox.sent, SOON, "the owner was told")
+        wait_until(lambda: outbox.sent, SOON, "the owner was notified")
         (notice,) = outbox.sent
         assert notice.users == ("zhang",)
         assert notice.subjects[0].finding.headline.key == "cleanup.notice.gpus"
         assert first.freed_bytes == 0
-        assert GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}  # and has its time
+        assert GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}  # until the notice period is over
         time.sleep(1.1)
         made.run("gpus", None, "cron")
         wait_until(lambda: GpuState.ZOMBIE not in {gpu.state for gpu in cluster.view.gpus}, SOON, "it is released")
-        wait_until(lambda: len(outbox.sent) == 2, SOON, "that was told")
+        wait_until(lambda: len(outbox.sent) == 2, SOON, "the run was reported")
     assert outbox.rules() == ["cleanup-notice", "cleanup-report"]
 
 
 def test_an_administrator_releases_a_card_at_once(story: Story, tmp_path: Path, outbox: Outbox) -> None:
-    on_node(story, free_a_card)
+    on_node(story, free_a_gpu)
     zombie(story)
     with cleaning(tmp_path, outbox, story=story) as made:
         cluster = made._cluster
         wait_until(lambda: GpuState.ZOMBIE in {gpu.state for gpu in cluster.view.gpus}, SOON, "the zombie is seen")
-        card = next(gpu for gpu in cluster.view.gpus if gpu.state is GpuState.ZOMBIE)
+        held = next(gpu for gpu in cluster.view.gpus if gpu.state is GpuState.ZOMBIE)
         busy = next((gpu for gpu in cluster.view.gpus if gpu.state is GpuState.BUSY), None)
-        shown = made.release("gpu01", str(card.index), "zhang@10.0.0.1")
+        shown = made.release("gpu01", str(held.index), "zhang@10.0.0.1")
         assert [(entry.state, entry.outcome) for entry in shown.items] == [(ItemState.DONE, "killed")]
         assert (shown.run.policy, shown.run.by, shown.run.trigger) == ("release", "zhang@10.0.0.1", "release")
         assert made.history(1, None)[0].run.by == "zhang@10.0.0.1"
-        wait_until(lambda: outbox.sent, SOON, "that was told")
+        wait_until(lambda: outbox.sent, SOON, "the run was reported")
         assert outbox.sent[0].subjects[0].finding.headline.values["by"] == "zhang@10.0.0.1"
         with pytest.raises(ValueError, match="has no GPU 77; it has 0, 1, 2, 3"):
             made.release("gpu01", "77", "zhang")
         if busy is not None:
-            with pytest.raises(ValueError, match=r"nothing to release|left alone"):
+            with pytest.raises(ValueError, match=r"nothing to release|is protected"):
                 made.release("gpu01", busy.uuid or "", "zhang")
 
 
 def test_an_idle_holder_is_evicted(story: Story, tmp_path: Path, outbox: Outbox) -> None:
-    on_node(story, free_a_card)
+    on_node(story, free_a_gpu)
     idle = on_node(
         story,
         lambda _node, stage: (
@@ -108,7 +108,7 @@ def test_an_idle_holder_is_evicted(story: Story, tmp_path: Path, outbox: Outbox)
     with cleaning(tmp_path, outbox, policy, story=story) as made:
 
         def planned() -> list[str]:
-            return [each.name for shown in made.plans("gpus", "zh") for each in shown.items]
+            return [item.name for shown in made.plans("gpus", "zh") for item in shown.items]
 
         wait_until(lambda: planned() == ["nlp/notebook-1"], SOON, f"it is idle: {made.plans('gpus', 'en')}")
         made.run("gpus", None, "zhang")

@@ -24,7 +24,7 @@ SMALLEST: dict[str, dict[str, Any]] = {
 }
 
 
-def policies(*given: dict[str, Any], allow: tuple[str, ...] = ("/mnt/share",)) -> tuple[of.Policy, ...]:
+def policies(*given: dict[str, Any], allow: tuple[str, ...] = ("/mnt/share",)) -> tuple[of.CleanupPolicy, ...]:
     cleanup = {"allow": list(allow), "policies": list(given)}
     return Config.model_validate({"daemon": {"cleanup": cleanup}}).daemon.cleanup.settings()
 

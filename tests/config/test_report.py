@@ -8,29 +8,29 @@ import pytest
 
 from monitor.config.file import ConfigError, load
 from monitor.report.buckets import DAY
-from monitor.report.schedule import Schedule
+from monitor.report.schedule import ReportSchedule
 
 RECEIVERS = "alerts: {timezone: Asia/Shanghai, receivers: [{kind: console}, {kind: console, name: other}]}"
 
 
-def scheduled(folder: Path, report: str, alerts: str = RECEIVERS) -> Schedule | None:
+def scheduled(folder: Path, report: str, alerts: str = RECEIVERS) -> ReportSchedule | None:
     file = folder / "gpuwarden.yml"
     file.write_text(f"daemon: {{{alerts}, report: {report}}}")
     daemon = load(str(file), {}).daemon
     return None if daemon.report is None else daemon.report.schedule(daemon.alerts)
 
 
-WRITTEN: list[tuple[str, str, Schedule | None]] = [
+WRITTEN: list[tuple[str, str, ReportSchedule | None]] = [
     ("none", "", None),
     ("the defaults", "{cron: 0 9 * * mon}",
-     Schedule("0 9 * * mon", "Asia/Shanghai", ("console", "other"), "user", 7.0 * DAY)),
+     ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("console", "other"), "user", 7.0 * DAY)),
     ("all of it", "{cron: 0 9 1 * *, timezone: UTC, receivers: [other], by: node, since: 31d}",
-     Schedule("0 9 1 * *", "UTC", ("other",), "node", 31.0 * DAY)),
+     ReportSchedule("0 9 1 * *", "UTC", ("other",), "node", 31.0 * DAY)),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "report", "expect"), WRITTEN, ids=[row[0] for row in WRITTEN])
-def test_what_is_written(tmp_path: Path, name: str, report: str, expect: Schedule | None) -> None:
+def test_what_is_written(tmp_path: Path, name: str, report: str, expect: ReportSchedule | None) -> None:
     assert scheduled(tmp_path, report) == expect
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from monitor.alert.store import FILE as ALERTS
 from monitor.alert.store import Store
-from monitor.report.mail import NOTE
-from monitor.report.model import Report, Row
+from monitor.report.mail import LAST_SENT_KEY
+from monitor.report.model import Report, ReportRow
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from monitor.sim.story import Story
@@ -110,7 +110,7 @@ def _seen(world: World) -> int:
     return sum(gpu["state"] != "unknown" for gpu in gpus)
 
 
-def row(made: Report, name: str) -> Row:
+def row(made: Report, name: str) -> ReportRow:
     return next(row for row in made.rows if row.name == name)
 
 
@@ -224,7 +224,7 @@ def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
             process.kill()
             process.wait(5)
         store = Store(str(tmp_path / "state" / ALERTS))
-        store.send((), {NOTE: repr(time.time() - 3600).encode()})  # nobody ran for an hour
+        store.send((), {LAST_SENT_KEY: repr(time.time() - 3600).encode()})  # nobody ran for an hour
         store.close()
         with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:
             wait_until(lambda: _told(bot), 30, "the report is sent")

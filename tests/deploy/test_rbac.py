@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from monitor.cleanup.execute.references_reader import NeedsReader
+from monitor.cleanup.execute.references_reader import ReferencesReader
 from monitor.kube.client import ApiError, KubeApi
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.informers import KubeInformers
@@ -100,8 +100,8 @@ def test_to_release_it_may_do_what_people_ask_for(objects: list[Object], api: Ku
 def test_to_clean_up_it_may_list_what_is_needed_and_delete_pods(
     objects: list[Object], api: KubeApi, recorder: Recorder
 ) -> None:
-    assert NeedsReader(api).needs("node").unknown == ()
-    assert NeedsReader(api).volumes().unknown == ()
+    assert ReferencesReader(api).references("node").unknown == ()
+    assert ReferencesReader(api).volumes().unknown == ()
     PodWrites(api).evict("ns", "pod", "uid")
     PodWrites(api).delete("ns", "pod", "uid", force=True)
     given = rights_of(objects, "ClusterRole", "-cleanup")

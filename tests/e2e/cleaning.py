@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from monitor.cleanup.journal import RunState
-from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.cluster import ClusterView, GpuView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
+from monitor.present.cleanup import ShownPlan, ShownRun
 from tests.e2e.detecting import acting_node, agent_of
 from tests.e2e.scenes import Scene
 from tests.lab.engine import engine

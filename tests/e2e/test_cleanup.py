@@ -15,7 +15,7 @@ import pytest
 from kubernetes.client.exceptions import ApiException
 
 from monitor.cleanup.journal import ItemState
-from monitor.cleanup.shown import ShownRun
+from monitor.present.cleanup import ShownRun
 from tests.e2e import small_disk
 from tests.e2e.cleaning import NODE, Account, Cleaner, cleaning, dead_kubelet, end_containers, left_by
 from tests.e2e.scenes import Scene

@@ -205,9 +205,9 @@ def series(data: bytes) -> None:
 
 def harbor(data: bytes) -> None:
     """What a Harbor answers."""
-    _answering(data, lambda it: it.rules())
+    _answering(data, lambda it: it.retention_rules())
     _answering(data, lambda it: it.retention_since("p", 1, 0.0))
-    _answering(data, lambda it: it.collection_since(0.0))
+    _answering(data, lambda it: it.gc_since(0.0))
 
 
 def _answering(data: bytes, ask: Callable[[registry_harbor.Harbor], object]) -> None:

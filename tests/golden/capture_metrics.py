@@ -12,7 +12,7 @@ from monitor.agent.metrics import AgentMetrics as AgentExposition
 from monitor.alert.delivery.stats import Traffic
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown
-from monitor.cleanup.totals import Cleaned
+from monitor.cleanup.totals import CleanupTotals
 from monitor.daemon.metrics import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
 from monitor.daemon.metrics.collect import Scraped
 from monitor.daemon.metrics.findings import Found
@@ -170,5 +170,5 @@ def _traffic() -> tuple[Traffic, ...]:
     return (Traffic(receiver="bot", waiting=2, parked=1, outcomes=outcomes, took=4.0, failing_since=AT - 9),)
 
 
-def _cleaned() -> Cleaned:
-    return Cleaned({("images", "done"): 2}, {("images", "failed"): 1}, {"images": GIB}, {"images": AT - 90})
+def _cleaned() -> CleanupTotals:
+    return CleanupTotals({("images", "done"): 2}, {("images", "failed"): 1}, {"images": GIB}, {"images": AT - 90})

@@ -48,8 +48,8 @@ from tests.support.snapshots import AT, GIB, full_snapshot
 # Each database: the name of its file, and what opens it.
 DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
     (alert_store.FILE, alert_store.Store),
-    (cleanup_journal.FILE, cleanup_journal.Journal),
-    (record_store.FILE, record_store.RecordStore),
+    (cleanup_journal.FILE, cleanup_journal.CleanupJournal),
+    (record_store.FILE, record_store.UsageStore),
     (audit.FILE, audit.Audit),
 )
 

@@ -1,4 +1,4 @@
-"""The list of explained survivors: readable, and of functions that are still there."""
+"""The explained survivors are valid and refer to existing code."""
 
 from __future__ import annotations
 

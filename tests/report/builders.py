@@ -1,4 +1,4 @@
-"""Short ways to write down views of a cluster over time."""
+"""Short constructors for cluster views."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def view(*gpus: GpuView, at: float = HOUR0, **more: Any) -> ClusterView:
 
 
 def rounded(values: dict[str, float]) -> dict[str, float]:
-    """Return what is not nothing, without what floating point adds."""
+    """Non-zero values, rounded."""
     return {name: round(value, 6) for name, value in values.items() if value}
 
 

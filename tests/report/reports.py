@@ -1,4 +1,4 @@
-"""A report as a lab of six nodes might have it after a week, with names that want to be more than names."""
+"""A weekly report of a small lab, including a user name with injection attempts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from monitor.alert.store import Event, What
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
-from monitor.report.disk_use import DiskUse, Kind
-from monitor.report.model import Cleaned, Material, Report, make_report
+from monitor.report.disk_use import DiskUse, DiskUseKind
+from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
 
 UNTIL = 1_763_260_000.0  # 2025-11-16 02:26:40 UTC
 SINCE = UNTIL // HOUR * HOUR - 7 * DAY
@@ -65,23 +65,23 @@ EVENTS = (
     fired("node-down", "silent", SINCE - 7140),
 )
 DISKS = (
-    DiskUse(day=0, kind=Kind.DATASETS, node="nas-01", user="li", bytes=900 * GIB),
-    DiskUse(day=0, kind=Kind.WRITABLE, node="gpu01", user="zhang", bytes=30 * GIB),
-    DiskUse(day=0, kind=Kind.WRITABLE, node="gpu02", user="zhang", bytes=5 * GIB),
-    DiskUse(day=0, kind=Kind.IMAGES, node="gpu01", bytes=400 * GIB),
+    DiskUse(day=0, kind=DiskUseKind.DATASETS, node="nas-01", user="li", bytes=900 * GIB),
+    DiskUse(day=0, kind=DiskUseKind.WRITABLE, node="gpu01", user="zhang", bytes=30 * GIB),
+    DiskUse(day=0, kind=DiskUseKind.WRITABLE, node="gpu02", user="zhang", bytes=5 * GIB),
+    DiskUse(day=0, kind=DiskUseKind.IMAGES, node="gpu01", bytes=400 * GIB),
 )
 CLEANED = (
-    Cleaned(at=UNTIL - 900, freed_bytes=120 * GIB, node="gpu01"),
-    Cleaned(at=UNTIL - 900, freed_bytes=20 * GIB, node="nas-01", user="li"),
-    Cleaned(at=SINCE - 1, freed_bytes=999 * GIB, node="gpu01"),
+    CleanedItem(at=UNTIL - 900, freed_bytes=120 * GIB, node="gpu01"),
+    CleanedItem(at=UNTIL - 900, freed_bytes=20 * GIB, node="nas-01", user="li"),
+    CleanedItem(at=SINCE - 1, freed_bytes=999 * GIB, node="gpu01"),
 )
 
 
-def report(by: By = "user", cleaned: tuple[Cleaned, ...] | None = CLEANED) -> Report:
-    material = Material(
+def report(by: By = "user", cleaned: tuple[CleanedItem, ...] | None = CLEANED) -> Report:
+    inputs = ReportInputs(
         buckets=BUCKETS, watched_seconds=UNTIL - SINCE - 3600, events=EVENTS, disks=DISKS, cleaned=cleaned
     )
-    return make_report(material, SINCE, UNTIL, by)
+    return make_report(inputs, SINCE, UNTIL, by)
 
 
 REPORT = report()

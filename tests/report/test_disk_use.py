@@ -8,7 +8,7 @@ from monitor.facts.cluster import Identity, PodView, UsageView
 from monitor.facts.datasets import ScanFact, UnitFact
 from monitor.facts.node import NodeSnapshot
 from monitor.report.buckets import DAY
-from monitor.report.disk_use import DiskUse, Kind, day_of, disk_uses
+from monitor.report.disk_use import DiskUse, DiskUseKind, day_of, disk_uses
 
 NOW = 1_763_260_000.0
 TODAY = day_of(NOW)
@@ -44,17 +44,17 @@ def test_who_takes_how_much() -> None:
         (use.day, use.kind, use.node, use.user): use.bytes for use in disk_uses(pods, agents, [("nas", scan)], NOW)
     }
     assert found == {
-        (TODAY, Kind.WRITABLE, "n1", "zhang"): 11,
-        (TODAY, Kind.WRITABLE, "n1", "li"): 7,
-        (TODAY, Kind.WRITABLE, "n1", None): 1,
-        (TODAY, Kind.WRITABLE, "n2", "li"): 2,
-        (TODAY, Kind.IMAGES, "n1", None): 150,
-        (TODAY - DAY, Kind.DATASETS, "nas", "zhang"): 1001,
-        (TODAY - DAY, Kind.DATASETS, "nas", "uid 1001"): 30,
+        (TODAY, DiskUseKind.WRITABLE, "n1", "zhang"): 11,
+        (TODAY, DiskUseKind.WRITABLE, "n1", "li"): 7,
+        (TODAY, DiskUseKind.WRITABLE, "n1", None): 1,
+        (TODAY, DiskUseKind.WRITABLE, "n2", "li"): 2,
+        (TODAY, DiskUseKind.IMAGES, "n1", None): 150,
+        (TODAY - DAY, DiskUseKind.DATASETS, "nas", "zhang"): 1001,
+        (TODAY - DAY, DiskUseKind.DATASETS, "nas", "uid 1001"): 30,
     }
 
 
 def test_nothing_known_is_nothing_said() -> None:
     assert disk_uses([pod("li", None)], [AgentFact(target="n4:9835")], [], NOW) == ()
     assert day_of(TODAY + DAY - 1) == TODAY
-    assert DiskUse(day=TODAY, kind=Kind.IMAGES, bytes=0).user is None
+    assert DiskUse(day=TODAY, kind=DiskUseKind.IMAGES, bytes=0).user is None

@@ -1,4 +1,4 @@
-"""Short histories: what was when, without what nobody knows, in bounded memory."""
+"""Histories for charts: values, gaps and bounded memory."""
 
 from __future__ import annotations
 
@@ -12,112 +12,143 @@ from monitor.facts import DiskFact
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, FreeView, GpuState, GpuView, NodeView, QueueView, UsageView
 from monitor.facts.node import NodeSnapshot
-from monitor.report.history import ABSENT, COARSE, FINE, MINUTE, STEP, History, Kind, Series, What
+from monitor.report.history import (
+    ABSENT_MINUTES,
+    COARSE_POINTS,
+    FINE_POINTS,
+    MINUTE_SECONDS,
+    STEP_MINUTES,
+    HistoryMetric,
+    HistorySeries,
+    HistorySubject,
+    MetricHistory,
+)
 from tests.report.builders import HOUR0, gpu, holder, view
 
-BOOT = 600_000.0  # of the monotonic clock
+BOOT = 600_000.0  # monotonic
 
 
 class Machine:
     """A history and its two clocks."""
 
     def __init__(self, **limits: int) -> None:
-        self.history = History(**limits)
+        self.history = MetricHistory(**limits)
         self.wall, self.monotonic = HOUR0, BOOT
 
     def see(self, *gpus: GpuView, after: float = 0.0, **more: Any) -> None:
         self.pass_time(after)
-        self.history.take(view(*gpus, **more), (), self.wall, self.monotonic)
+        self.history.add(view(*gpus, **more), (), self.wall, self.monotonic)
 
     def pass_time(self, seconds: float) -> None:
         self.wall += seconds
         self.monotonic += seconds
 
-    def values(self, kind: Kind = Kind.CARD, name: str = "n1/0", what: What = What.UTILIZATION) -> list[float | None]:
-        return [value for _, value in self.history.series(kind, name, what)]
+    def values(
+        self,
+        subject: HistorySubject = HistorySubject.GPU,
+        name: str = "n1/0",
+        metric: HistoryMetric = HistoryMetric.UTILIZATION,
+    ) -> list[float | None]:
+        return [value for _, value in self.history.series(subject, name, metric)]
 
 
-def card(load: float | None) -> GpuView:
+def busy(load: float | None) -> GpuView:
     return gpu(GpuState.BUSY, holder(), load=load)
 
 
 def test_a_value_a_minute_and_a_gap_is_a_gap() -> None:
     machine = Machine()
-    machine.see(card(0.2))
-    machine.see(card(0.4), after=15)
-    machine.see(card(0.5), after=MINUTE)
-    machine.see(card(None), after=MINUTE)
-    machine.see(after=MINUTE)
-    machine.see(card(1.0), after=2 * MINUTE)
+    machine.see(busy(0.2))
+    machine.see(busy(0.4), after=15)
+    machine.see(busy(0.5), after=MINUTE_SECONDS)
+    machine.see(busy(None), after=MINUTE_SECONDS)
+    machine.see(after=MINUTE_SECONDS)
+    machine.see(busy(1.0), after=2 * MINUTE_SECONDS)
     assert machine.values() == pytest.approx([0.3, 0.5, None, None, None, 1.0])
-    times = [at for at, _ in machine.history.series(Kind.CARD, "n1/0")]
-    assert times == [HOUR0 + MINUTE * number for number in range(6)]
+    times = [at for at, _ in machine.history.series(HistorySubject.GPU, "n1/0")]
+    assert times == [HOUR0 + MINUTE_SECONDS * number for number in range(6)]
 
 
 def test_a_clock_that_is_set_moves_the_chart_as_a_whole() -> None:
     machine = Machine()
-    machine.see(card(0.1))
+    machine.see(busy(0.1))
     machine.wall -= 86400.0
-    machine.see(card(0.2), after=MINUTE)
-    times = [at for at, _ in machine.history.series(Kind.CARD, "n1/0")]
+    machine.see(busy(0.2), after=MINUTE_SECONDS)
+    times = [at for at, _ in machine.history.series(HistorySubject.GPU, "n1/0")]
     assert machine.values() == pytest.approx([0.1, 0.2])
-    assert times == [HOUR0 - 86400, HOUR0 - 86400 + MINUTE]
+    assert times == [HOUR0 - 86400, HOUR0 - 86400 + MINUTE_SECONDS]
 
 
 def test_after_a_day_five_minutes_are_one_and_after_a_week_nothing_is_left() -> None:
-    series, expect = Series(What.GPUS, 0), {}
-    week = COARSE * STEP
-    for minute in range(week + 3 * FINE):
+    series, expect = HistorySeries(HistoryMetric.GPUS, 0), {}
+    week = COARSE_POINTS * STEP_MINUTES
+    for minute in range(week + 3 * FINE_POINTS):
         series.add(minute, minute % 7)
         expect[minute] = minute % 7
     points = dict(series.points())
-    last = week + 3 * FINE - 1
-    fine = {minute: value for minute, value in points.items() if minute > last - FINE}
-    assert fine == {minute: expect[minute] for minute in range(last - FINE + 1, last + 1)}
-    coarse = {minute: value for minute, value in points.items() if minute <= last - FINE}
-    assert len(coarse) == COARSE - FINE // STEP
-    assert min(coarse) == last // STEP * STEP - (COARSE - 1) * STEP
+    last = week + 3 * FINE_POINTS - 1
+    fine = {minute: value for minute, value in points.items() if minute > last - FINE_POINTS}
+    assert fine == {minute: expect[minute] for minute in range(last - FINE_POINTS + 1, last + 1)}
+    coarse = {minute: value for minute, value in points.items() if minute <= last - FINE_POINTS}
+    assert len(coarse) == COARSE_POINTS - FINE_POINTS // STEP_MINUTES
+    assert min(coarse) == last // STEP_MINUTES * STEP_MINUTES - (COARSE_POINTS - 1) * STEP_MINUTES
     for minute, value in coarse.items():
-        mean = sum(expect[minute + more] for more in range(STEP)) / STEP
-        assert value == pytest.approx(mean, abs=0.51)  # kept as whole cards
+        mean = sum(expect[minute + more] for more in range(STEP_MINUTES)) / STEP_MINUTES
+        assert value == pytest.approx(mean, abs=0.51)  # stored as whole GPUs
 
 
 def test_what_was_absent_for_long_is_not_known_for_as_long() -> None:
-    for absent in (1, STEP, 17, FINE - 1, FINE, FINE + 3, STEP * COARSE - 1, STEP * COARSE + 1, 50_000):
-        series = Series(What.UTILIZATION, 1000)
-        for minute in range(1000, 1000 + 2 * STEP):
+    for absent in (
+        1,
+        STEP_MINUTES,
+        17,
+        FINE_POINTS - 1,
+        FINE_POINTS,
+        FINE_POINTS + 3,
+        STEP_MINUTES * COARSE_POINTS - 1,
+        STEP_MINUTES * COARSE_POINTS + 1,
+        50_000,
+    ):
+        series = HistorySeries(HistoryMetric.UTILIZATION, 1000)
+        for minute in range(1000, 1000 + 2 * STEP_MINUTES):
             series.add(minute, 0.5)
-        last = 1000 + 2 * STEP - 1
+        last = 1000 + 2 * STEP_MINUTES - 1
         series.add(last + absent, 1.0)
         known = {minute: value for minute, value in series.points() if value is not None}
         assert known.pop(last + absent) == 1.0
         assert set(known.values()) <= {0.5}
-        assert all(last + absent - STEP * COARSE < minute <= last for minute in known)
-        assert bool(known) == (absent < STEP * (COARSE - 1))
+        assert all(last + absent - STEP_MINUTES * COARSE_POINTS < minute <= last for minute in known)
+        assert bool(known) == (absent < STEP_MINUTES * (COARSE_POINTS - 1))
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_it_is_what_plain_lists_would_say(seed: int) -> None:
     chance, minute = random.Random(seed), 3
-    series, told = Series(What.GPUS, minute), dict[int, int]()
+    series, known_values = HistorySeries(HistoryMetric.GPUS, minute), dict[int, int]()
     for _ in range(6000):
         value = chance.choice([None, 3, 20, 40])
         series.add(minute, value)
         if value is not None:
-            told[minute] = value
+            known_values[minute] = value
         minute += chance.choices([1, 2, 9, 400, 1600, 11_000], [9000, 300, 50, 3, 2, 1])[0]
         if chance.random() < 0.01:
-            assert {at: value for at, value in series.points() if value is not None} == expected(told, series.minute)
+            assert {at: value for at, value in series.points() if value is not None} == expected(
+                known_values, series.minute
+            )
 
 
-def expected(told: dict[int, int], last: int) -> dict[int, int]:
-    """Return what is to be known at the last minute: single minutes of a day, and means of those before."""
-    first = max(0, last - FINE + 1)
-    found = {at: value for at, value in told.items() if at >= first}
-    for step in range(max(0, last // STEP - COARSE + 1), first // STEP):
-        within = [told[at] for at in range(step * STEP, step * STEP + STEP) if at in told]
+def expected(known_values: dict[int, int], last: int) -> dict[int, int]:
+    """Expected points: single minutes of the last day, and five-minute means before."""
+    first = max(0, last - FINE_POINTS + 1)
+    found = {at: value for at, value in known_values.items() if at >= first}
+    for step in range(max(0, last // STEP_MINUTES - COARSE_POINTS + 1), first // STEP_MINUTES):
+        within = [
+            known_values[at]
+            for at in range(step * STEP_MINUTES, step * STEP_MINUTES + STEP_MINUTES)
+            if at in known_values
+        ]
         if within:
-            found[step * STEP] = round(sum(within) / len(within))
+            found[step * STEP_MINUTES] = round(sum(within) / len(within))
     return found
 
 
@@ -134,27 +165,27 @@ CLUSTER = ClusterView(
     queues=(QueueView(name="nlp", used=1, waiting=0, free=7), QueueView(name="cv", used=1, waiting=0)),
     users={"zhang": UsageView(gpus=1), "li": UsageView(gpus=1)},
 )
-KEPT: list[tuple[Kind, str, What, float | None]] = [
-    (Kind.CLUSTER, "cluster", What.UTILIZATION, 0.4),
-    (Kind.CLUSTER, "cluster", What.GPUS, 2),
-    (Kind.CLUSTER, "cluster", What.FREE, 5),
-    (Kind.CLUSTER, "cluster", What.DISK, 0.9),
-    (Kind.NODE, "n1", What.UTILIZATION, 0.4),
-    (Kind.NODE, "n1", What.FREE, 5),
-    (Kind.NODE, "n1", What.DISK, 0.9),
-    (Kind.NODE, "n2", What.UTILIZATION, None),
-    (Kind.NODE, "n2", What.FREE, None),
-    (Kind.NODE, "n2", What.DISK, None),
-    (Kind.USER, "zhang", What.UTILIZATION, 0.5),
-    (Kind.USER, "zhang", What.GPUS, 1),
-    (Kind.USER, "li", What.UTILIZATION, 0.0),
-    (Kind.QUEUE, "nlp", What.FREE, 7),
-    (Kind.QUEUE, "nlp", What.GPUS, 1),
-    (Kind.QUEUE, "cv", What.UTILIZATION, 0.0),
-    (Kind.QUEUE, "cv", What.FREE, None),
-    (Kind.CARD, "n1/2", What.UTILIZATION, 0.7),
-    (Kind.CARD, "n2/0", What.UTILIZATION, None),
-    (Kind.USER, "nobody", What.GPUS, None),
+KEPT: list[tuple[HistorySubject, str, HistoryMetric, float | None]] = [
+    (HistorySubject.CLUSTER, "cluster", HistoryMetric.UTILIZATION, 0.4),
+    (HistorySubject.CLUSTER, "cluster", HistoryMetric.GPUS, 2),
+    (HistorySubject.CLUSTER, "cluster", HistoryMetric.FREE, 5),
+    (HistorySubject.CLUSTER, "cluster", HistoryMetric.DISK, 0.9),
+    (HistorySubject.NODE, "n1", HistoryMetric.UTILIZATION, 0.4),
+    (HistorySubject.NODE, "n1", HistoryMetric.FREE, 5),
+    (HistorySubject.NODE, "n1", HistoryMetric.DISK, 0.9),
+    (HistorySubject.NODE, "n2", HistoryMetric.UTILIZATION, None),
+    (HistorySubject.NODE, "n2", HistoryMetric.FREE, None),
+    (HistorySubject.NODE, "n2", HistoryMetric.DISK, None),
+    (HistorySubject.USER, "zhang", HistoryMetric.UTILIZATION, 0.5),
+    (HistorySubject.USER, "zhang", HistoryMetric.GPUS, 1),
+    (HistorySubject.USER, "li", HistoryMetric.UTILIZATION, 0.0),
+    (HistorySubject.QUEUE, "nlp", HistoryMetric.FREE, 7),
+    (HistorySubject.QUEUE, "nlp", HistoryMetric.GPUS, 1),
+    (HistorySubject.QUEUE, "cv", HistoryMetric.UTILIZATION, 0.0),
+    (HistorySubject.QUEUE, "cv", HistoryMetric.FREE, None),
+    (HistorySubject.GPU, "n1/2", HistoryMetric.UTILIZATION, 0.7),
+    (HistorySubject.GPU, "n2/0", HistoryMetric.UTILIZATION, None),
+    (HistorySubject.USER, "nobody", HistoryMetric.GPUS, None),
 ]
 
 
@@ -162,15 +193,17 @@ def disk(mount: str, used: int, free: int, *roles: str) -> DiskFact:
     return DiskFact(mount=mount, device="d", fstype="ext4", roles=roles, used_bytes=used, available_bytes=free)
 
 
-@pytest.mark.parametrize(("kind", "name", "what", "expect"), KEPT)
-def test_what_is_kept(kind: Kind, name: str, what: What, expect: float | None) -> None:
+@pytest.mark.parametrize(("subject", "name", "metric", "expect"), KEPT)
+def test_what_is_kept(subject: HistorySubject, name: str, metric: HistoryMetric, expect: float | None) -> None:
     disks = (disk("/", 10, 90, "system"), disk("/data", 90, 10, "data"), disk("/share", 99, 1, "nas"))
-    told = AgentFact(target="t", node="n1", snapshot=NodeSnapshot(node="n1", at=1.0, agent_version="0", disk=disks))
+    answering = AgentFact(
+        target="t", node="n1", snapshot=NodeSnapshot(node="n1", at=1.0, agent_version="0", disk=disks)
+    )
     full = NodeSnapshot(node="n2", at=1.0, agent_version="0", disk=(disk("/", 98, 2, "system"),))
     silent = AgentFact(target="s", node="n2", snapshot=full, silent_since=2.0)
-    history = History()
-    history.take(CLUSTER, [told, silent], HOUR0, BOOT)
-    points = history.series(kind, name, what)
+    history = MetricHistory()
+    history.add(CLUSTER, [answering, silent], HOUR0, BOOT)
+    points = history.series(subject, name, metric)
     assert [value for _, value in points] == ([] if expect is None else [pytest.approx(expect, abs=0.003)])
 
 
@@ -178,10 +211,10 @@ def test_without_room_the_cluster_comes_first_and_what_is_gone_goes() -> None:
     machine = Machine(limit=40_000)
     many = [gpu(GpuState.BUSY, index=number, load=0.5) for number in range(100)]
     machine.see(*many)
-    assert machine.values(Kind.CLUSTER, "cluster") == [0.5]
+    assert machine.values(HistorySubject.CLUSTER, "cluster") == [0.5]
     kept = [number for number in range(100) if machine.values(name=f"n1/{number}")]
     assert 0 < len(kept) < 8
-    machine.see(*many[50:], after=ABSENT * MINUTE)
+    machine.see(*many[50:], after=ABSENT_MINUTES * MINUTE_SECONDS)
     assert [number for number in range(100) if machine.values(name=f"n1/{number}")] == [
         50 + n for n in range(len(kept))
     ]
@@ -196,12 +229,12 @@ def test_a_thousand_nodes_take_less_than_60_mib() -> None:
     )
     users = {f"u{number}": UsageView(gpus=1) for number in range(300)}
     whole = view(*gpus, nodes=tuple(NodeView(name=f"n{node}", free=0) for node in range(1000)), users=users)
-    history = History()
+    history = MetricHistory()
     tracemalloc.start()
     try:
-        history.take(whole, (), HOUR0, BOOT)
+        history.add(whole, (), HOUR0, BOOT)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert taken < 60 << 20
-    assert history.series(Kind.CARD, "n999/7")
+    assert history.series(HistorySubject.GPU, "n999/7")

@@ -1,4 +1,4 @@
-"""The report on a schedule: when it is sent, once, also after a pause, and what it says."""
+"""The scheduled report: when it is sent, and its text."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from monitor.alert.message.formats import plain, wecom
 from monitor.alert.message.formats.base import fit
 from monitor.alert.model import Notification, Parcel
 from monitor.report.buckets import DAY, By
-from monitor.report.mail import NOTE, ReportMail, letters
+from monitor.report.mail import LAST_SENT_KEY, ReportScheduler, report_notifications
 from monitor.report.model import Report
-from monitor.report.schedule import Schedule
+from monitor.report.schedule import ReportSchedule
 from tests.report.reports import REPORT, report
 
-WEEKLY = Schedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
+WEEKLY = ReportSchedule("0 9 * * mon", "Asia/Shanghai", ("wecom", "mail"), "user", 7.0 * DAY)
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def at(day: int, hour: int, minute: int = 0) -> float:
-    """Return a time in November 2025, UTC; the 17th is a Monday, and Shanghai is eight hours ahead."""
+    """A time in November 2025, UTC; the 17th is a Monday, and Shanghai is eight hours ahead."""
     return datetime(2025, 11, day, hour, minute, tzinfo=UTC).timestamp()
 
 
@@ -44,19 +44,19 @@ class Outbox:
 
 class Reports:
     def __init__(self) -> None:
-        self.asked: list[tuple[float, By]] = []
+        self.requests: list[tuple[float, By]] = []
 
     def report(self, seconds: float, by: By) -> Report:
-        self.asked.append((seconds, by))
+        self.requests.append((seconds, by))
         return REPORT
 
 
-def mail(outbox: Outbox, reports: Reports, now: float) -> None:
-    ReportMail(WEEKLY, reports, outbox, lambda: now).look()
+def check(outbox: Outbox, reports: Reports, now: float) -> None:
+    ReportScheduler(WEEKLY, reports, outbox, lambda: now).check()
 
 
-LOOKS: list[tuple[str, list[float], int]] = [
-    ("the first look only notes the time", [at(17, 1, 30)], 0),
+CHECKS: list[tuple[str, list[float], int]] = [
+    ("the first check only stores the time", [at(17, 1, 30)], 0),
     ("when it is time", [at(16, 12), at(17, 0, 59), at(17, 1, 0)], 1),
     ("once", [at(16, 12), at(17, 1, 0), at(17, 1, 1), at(18, 12)], 1),
     ("each week", [at(16, 12), at(17, 1, 0), at(24, 1, 0)], 2),
@@ -65,37 +65,37 @@ LOOKS: list[tuple[str, list[float], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "looks", "expect"), LOOKS, ids=[row[0] for row in LOOKS])
-def test_when_it_is_sent(name: str, looks: list[float], expect: int) -> None:
+@pytest.mark.parametrize(("name", "checks", "expect"), CHECKS, ids=[row[0] for row in CHECKS])
+def test_when_it_is_sent(name: str, checks: list[float], expect: int) -> None:
     outbox, reports = Outbox(), Reports()
-    for now in looks:
-        mail(outbox, reports, now)
-    assert [each.receiver for each in outbox.sent] == ["wecom", "mail"] * expect
-    assert reports.asked == [(7.0 * DAY, "user")] * expect
-    assert NOTE in outbox.notes
+    for now in checks:
+        check(outbox, reports, now)
+    assert [notification.receiver for notification in outbox.sent] == ["wecom", "mail"] * expect
+    assert reports.requests == [(7.0 * DAY, "user")] * expect
+    assert LAST_SENT_KEY in outbox.notes
 
 
 def test_two_messages_are_never_taken_for_one() -> None:
-    first = letters(REPORT, ("wecom", "mail"))
-    assert len({each.id for each in first}) == 2
-    assert [each.id for each in letters(REPORT, ("wecom", "mail"))] == [each.id for each in first]
+    first = report_notifications(REPORT, ("wecom", "mail"))
+    assert len({notification.id for notification in first}) == 2
+    assert report_notifications(REPORT, ("wecom", "mail")) == first
 
 
-def test_who_had_no_cards_is_not_named() -> None:
-    (told,) = letters(report("node"), ("wecom",))
-    assert told.summary is not None
-    named = [note.values["name"] for note in told.summary.notes if note.key == "report.told.row"]
-    assert named == ["gpu01", "gpu02", "gpu03"]  # and not nas-01, which has only a disk
+def test_a_row_without_gpus_is_not_named() -> None:
+    (notification,) = report_notifications(report("node"), ("wecom",))
+    assert notification.summary is not None
+    named = [text.values["name"] for text in notification.summary.notes if text.key == "report.told.row"]
+    assert named == ["gpu01", "gpu02", "gpu03"]  # not nas-01, which has no GPUs
 
 
 @pytest.mark.parametrize(("form", "markup"), [("txt", plain.MARKUP), ("wecom.txt", wecom.MARKUP)])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_golden(lang: str, form: str, markup: Any) -> None:
-    (told,) = letters(REPORT, ("wecom",))
-    parcel = Parcel(id="p", receiver="wecom", notifications=(told,), at=told.at)
+    (notification,) = report_notifications(REPORT, ("wecom",))
+    parcel = Parcel(id="p", receiver="wecom", notifications=(notification,), at=notification.at)
     voice = Voice(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
     written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"
     golden = GOLDEN / f"message.{lang}.{form}"
-    if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
+    if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing
         golden.write_text(written, encoding="utf-8")
     assert written == golden.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The report: sums that agree, whatever they are by."""
+"""Rows and totals of a report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from monitor.report.buckets import DAY, By
-from monitor.report.model import Incidents, Material, Row, make_report
+from monitor.report.model import IncidentCount, ReportInputs, ReportRow, make_report
 from tests.report.reports import EVIL, GIB, SINCE, UNTIL, fired, report, resolved
 
 ROWS: list[tuple[By, str | None, dict[str, object]]] = [
@@ -40,16 +40,16 @@ ROWS: list[tuple[By, str | None, dict[str, object]]] = [
 @pytest.mark.parametrize(("by", "name", "expect"), ROWS, ids=[f"{row[0]} {row[1]}" for row in ROWS])
 def test_a_row(by: By, name: str | None, expect: dict[str, Any]) -> None:
     (row,) = [row for row in report(by).rows if row.name == name]
-    wanted = Row(name=name, **expect)
-    assert {field: getattr(row, field) for field in Row.__struct_fields__} == {
-        field: pytest.approx(getattr(wanted, field)) for field in Row.__struct_fields__
+    wanted = ReportRow(name=name, **expect)
+    assert {field: getattr(row, field) for field in ReportRow.__struct_fields__} == {
+        field: pytest.approx(getattr(wanted, field)) for field in ReportRow.__struct_fields__
     }
 
 
 @pytest.mark.parametrize("by", get_args(By))
 def test_the_rows_add_up_to_the_total_and_that_is_the_same_by_whatever(by: By) -> None:
     made, other = report(by), report("node")
-    for field in (field for field in Row.__struct_fields__ if field.endswith("_hours")):
+    for field in (field for field in ReportRow.__struct_fields__ if field.endswith("_hours")):
         assert sum(getattr(row, field) or 0.0 for row in made.rows) == pytest.approx(getattr(made.total, field)), field
     assert made.total == other.total
     assert made.total.hours == pytest.approx(3379.0)
@@ -63,26 +63,26 @@ def test_who_had_most_comes_first_and_nobody_last() -> None:
 def test_incidents_by_cause() -> None:
     made = report()
     assert made.incidents == (
-        Incidents(rule="disk-full", cause="images", fired=2, resolved=2, mean_seconds=900.0),
-        Incidents(rule="gpu-zombie", cause="pod-finished", fired=1, resolved=0),
-        Incidents(rule="node-down", cause="silent", fired=0, resolved=1, mean_seconds=7200.0),
+        IncidentCount(rule="disk-full", cause="images", fired=2, resolved=2, mean_seconds=900.0),
+        IncidentCount(rule="gpu-zombie", cause="pod-finished", fired=1, resolved=0),
+        IncidentCount(rule="node-down", cause="silent", fired=0, resolved=1, mean_seconds=7200.0),
     )
     assert made.incidents_since == SINCE
 
 
 def test_symptoms_are_no_incidents() -> None:
     events = [fired("r", "c", 5.0, explained_by="x"), resolved("r", "c", 6.0, 1.0, explained_by="x")]
-    assert make_report(Material(events=events), 0.0, 10.0, "user").incidents == ()
+    assert make_report(ReportInputs(events=events), 0.0, 10.0, "user").incidents == ()
 
 
 @pytest.mark.parametrize(("kept", "expect"), [(0.0, SINCE), (SINCE - DAY, SINCE), (UNTIL - DAY, UNTIL - DAY)])
 def test_from_when_on_it_is_known_what_was_cleaned_up(kept: float, expect: float) -> None:
-    assert make_report(Material(cleaned=(), cleaned_since=kept), SINCE, UNTIL, "user").cleaned_since == expect
+    assert make_report(ReportInputs(cleaned=(), cleaned_since=kept), SINCE, UNTIL, "user").cleaned_since == expect
 
 
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
-    material = Material(events_since=UNTIL - DAY)
-    assert make_report(material, SINCE, UNTIL, "user").incidents_since == UNTIL - DAY
+    inputs = ReportInputs(events_since=UNTIL - DAY)
+    assert make_report(inputs, SINCE, UNTIL, "user").incidents_since == UNTIL - DAY
 
 
 def test_without_cleanup_nothing_is_said_about_it() -> None:
@@ -92,5 +92,5 @@ def test_without_cleanup_nothing_is_said_about_it() -> None:
 
 
 def test_of_nothing() -> None:
-    made = make_report(Material(), 0.0, 3600.0, "user")
-    assert (made.rows, made.total, made.incidents) == ((), Row(name=None), ())
+    made = make_report(ReportInputs(), 0.0, 3600.0, "user")
+    assert (made.rows, made.total, made.incidents) == ((), ReportRow(name=None), ())

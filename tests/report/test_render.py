@@ -1,4 +1,4 @@
-"""The report as it is read. After a change: UPDATE_GOLDEN=1, and read the difference."""
+"""Rendered reports. After a change: UPDATE_GOLDEN=1, and review the diff."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from monitor.report.buckets import By
-from monitor.report.model import Cleaned, Material, Report, make_report
-from monitor.report.render import as_csv, as_html, as_json, no_formula, notes, table
+from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
+from monitor.report.render import as_csv, as_html, as_json, escape_formula, message_texts, print_tables
 from tests.report.reports import EVIL, REPORT, SINCE, UNTIL, report
 
 FOLDER = Path(__file__).parent / "golden"
@@ -22,13 +22,13 @@ FOLDER = Path(__file__).parent / "golden"
 
 def printed(made: Report, lang: str) -> str:
     out = io.StringIO()
-    table(made, lang, out)
+    print_tables(made, lang, out)
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
 
 
 def check(name: str, written: str) -> None:
     golden = FOLDER / name
-    if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
+    if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing
         golden.write_text(written, encoding="utf-8", newline="")
     assert written == golden.read_bytes().decode()
 
@@ -67,8 +67,8 @@ def test_no_cell_of_the_csv_is_a_formula() -> None:
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "＝1", "＋1", "－1", "＠x"])
 def test_formulas(text: str) -> None:
-    assert no_formula(text) == f"'{text}"
-    assert no_formula(f"x{text}") == f"x{text}"
+    assert escape_formula(text) == f"'{text}"
+    assert escape_formula(f"x{text}") == f"x{text}"
 
 
 class Tags(HTMLParser):
@@ -104,32 +104,32 @@ def test_control_characters_of_names_do_not_reach_the_terminal() -> None:
     ("en", "nothing was recorded", "there were none"), ("zh", "这段时间没有记录", "没有发生故障"),
 ])  # fmt: skip
 def test_of_nothing(lang: str, empty: str, calm: str) -> None:
-    text = printed(make_report(Material(), SINCE, UNTIL, "user"), lang)
+    text = printed(make_report(ReportInputs(), SINCE, UNTIL, "user"), lang)
     assert empty in text
     assert calm in text
 
 
 def test_alerts_that_are_forgotten_are_said_to_be() -> None:
-    made = make_report(Material(events_since=UNTIL - 3600), SINCE, UNTIL, "user")
+    made = make_report(ReportInputs(events_since=UNTIL - 3600), SINCE, UNTIL, "user")
     assert "Incidents (since 2025-11-16 01:26 UTC; earlier ones are forgotten)" in printed(made, "en")
 
 
 @pytest.mark.parametrize(
-    ("name", "by", "cleaned", "since", "told"),
+    ("name", "by", "cleaned", "since", "expect"),
     [
         ("longer than the journal keeps", "user", (), UNTIL - 3600, True),
         ("as long as it keeps", "user", (), SINCE, False),
         ("nothing forgotten", "user", (), 0.0, False),
         ("no cleanup", "user", None, UNTIL - 3600, False),
-        ("by queue, which says nothing of it", "queue", (), UNTIL - 3600, False),
+        ("by queue", "queue", (), UNTIL - 3600, False),
     ],
 )
 def test_what_was_cleaned_up_and_is_forgotten_is_said_to_be(
-    name: str, by: By, cleaned: tuple[Cleaned, ...] | None, since: float, told: bool
+    name: str, by: By, cleaned: tuple[CleanedItem, ...] | None, since: float, expect: bool
 ) -> None:
-    made = make_report(Material(cleaned=cleaned, cleaned_since=since), SINCE, UNTIL, by)
+    made = make_report(ReportInputs(cleaned=cleaned, cleaned_since=since), SINCE, UNTIL, by)
     english = "What was cleaned up before 2025-11-16 01:26 UTC is forgotten"
     chinese = "2025-11-16 01:26 UTC 之前的清理记录已过期，清理量统计偏低。"
-    assert (english in printed(made, "en"), english in as_html(made, "en")) == (told, told), name
-    assert (chinese in printed(made, "zh")) is told, name
-    assert any(note.key == "report.cleaned-since" for note in notes(made)) is (told or by == "queue"), name
+    assert (english in printed(made, "en"), english in as_html(made, "en")) == (expect, expect), name
+    assert (chinese in printed(made, "zh")) is expect, name
+    assert any(text.key == "report.cleaned-since" for text in message_texts(made)) is (expect or by == "queue"), name

@@ -1,4 +1,4 @@
-"""The file of the record: what is added to an hour, what is forgotten, and what a kill leaves."""
+"""The usage store: sums by hour, retention, and the file after kill -9."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
-from monitor.report.disk_use import DiskUse, Kind
-from monitor.report.store import FILE, KEEP_HOURS_DAYS, RecordStore, days_before, whole
+from monitor.report.disk_use import DiskUse, DiskUseKind
+from monitor.report.store import FILE, KEEP_HOURS_DAYS, UsageStore, daily_before, period_start
 from tests.report.builders import figures
 from tests.support import wait_until
 
@@ -24,8 +24,8 @@ D0 = int(NOW // DAY) * DAY
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[RecordStore]:
-    made = RecordStore(str(tmp_path / FILE))
+def store(tmp_path: Path) -> Iterator[UsageStore]:
+    made = UsageStore(str(tmp_path / FILE))
     yield made
     made.close()
 
@@ -35,16 +35,16 @@ def bucket(hour: int = H0, user: str | None = "zhang", node: str = "n1", **secon
 
 
 def allocated(
-    store: RecordStore, since: float = 0.0, until: float = NOW + DAY, by: By = "user"
+    store: UsageStore, since: float = 0.0, until: float = NOW + DAY, by: By = "user"
 ) -> dict[str | None, float]:
-    return {getattr(each, by): each.allocated for each in store.buckets(since, until, by)}
+    return {getattr(bucket, by): bucket.allocated for bucket in store.buckets(since, until, by)}
 
 
-def test_what_is_added_to_an_hour_is_added_up(store: RecordStore) -> None:
-    every: dict[str, Any] = {name: float(place) for place, name in enumerate(FIGURES, 1)}
+def test_what_is_added_to_an_hour_is_added_up(store: UsageStore) -> None:
+    every: dict[str, Any] = {name: float(number) for number, name in enumerate(FIGURES, 1)}
     store.add([bucket(**every), bucket(user="li", allocated=5.0)], {H0: 30.0})
     store.add([bucket(**every), bucket(user=None, free=7.0), bucket(H0 + HOUR, node="n2", allocated=100.0)], {H0: 5.5})
-    (zhang,) = [each for each in store.buckets(H0, H0 + HOUR, "user") if each.user == "zhang"]
+    (zhang,) = [row for row in store.buckets(H0, H0 + HOUR, "user") if row.user == "zhang"]
     assert figures(zhang, FIGURES) == {name: 2 * value for name, value in every.items()}
     assert allocated(store) == {"zhang": 102.0, "li": 5.0, None: 0.0}
     assert allocated(store, by="queue") == {"nlp": 107.0, None: 0.0}
@@ -56,10 +56,10 @@ def test_what_is_added_to_an_hour_is_added_up(store: RecordStore) -> None:
 
 def test_it_outlives_the_process(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / FILE)
-    first = RecordStore(path)
+    first = UsageStore(path)
     first.add([bucket(allocated=5.0)], {})
     first.close()
-    again = RecordStore(path)
+    again = UsageStore(path)
     assert allocated(again) == {"zhang": 5.0}
     again.close()
 
@@ -67,8 +67,8 @@ def test_it_outlives_the_process(tmp_path: Path) -> None:
 KILLED = """
 import sys
 from monitor.report.buckets import Bucket
-from monitor.report.store import RecordStore
-store, number = RecordStore(sys.argv[1]), 0
+from monitor.report.store import UsageStore
+store, number = UsageStore(sys.argv[1]), 0
 while True:
     number += 1
     store.add([Bucket(hour=0, node="n1", user=str(user), allocated=1.0) for user in range(50)], {0: 1.0})
@@ -85,18 +85,18 @@ def test_a_kill_loses_nothing_that_was_written_and_leaves_nothing_half(tmp_path:
     finally:
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    store = RecordStore(path)
+    store = UsageStore(path)
     times = set(allocated(store).values())
     assert len(times) == 1
     assert times.pop() == store.watched(0, 1) >= done
     store.close()
 
 
-def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, store: RecordStore) -> None:
-    long_ago, before, after = D0 - (KEEP_DAYS + 1) * DAY, days_before(NOW) - DAY, days_before(NOW)
+def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, store: UsageStore) -> None:
+    long_ago, before, after = D0 - (KEEP_DAYS + 1) * DAY, daily_before(NOW) - DAY, daily_before(NOW)
     for start in (long_ago, before, after):
         store.add([bucket(start + n * HOUR, allocated=1.0, idle=0.5) for n in range(24)], {start: 3600.0})
-    store.put_disks([DiskUse(day=long_ago, kind=Kind.IMAGES, node="n1", bytes=1)])
+    store.put_disks([DiskUse(day=long_ago, kind=DiskUseKind.IMAGES, node="n1", bytes=1)])
     for _ in range(2):
         store.prune(NOW)
     with sqlite3.connect(tmp_path / FILE) as file:
@@ -107,28 +107,40 @@ def test_old_hours_become_days_and_very_old_ones_are_forgotten(tmp_path: Path, s
     assert store.watched(0, NOW) == 7200.0
 
 
-WHOLE: list[tuple[str, float, float]] = [
+PERIODS: list[tuple[str, float, float]] = [
     ("an hour", NOW - 10 * DAY - 5, H0 - 10 * DAY),
     ("on the hour", float(H0), float(H0)),
     ("a day where hours are gone", NOW - (KEEP_HOURS_DAYS + 2) * DAY, D0 - (KEEP_HOURS_DAYS + 2) * DAY),
 ]
 
 
-@pytest.mark.parametrize(("name", "since", "expect"), WHOLE, ids=[row[0] for row in WHOLE])
+@pytest.mark.parametrize(("name", "since", "expect"), PERIODS, ids=[row[0] for row in PERIODS])
 def test_a_stretch_begins_with_a_whole_hour_or_day(name: str, since: float, expect: float) -> None:
-    assert whole(since, NOW) == expect
+    assert period_start(since, NOW) == expect
 
 
-def use(kind: Kind, size: int, user: str | None = None, node: str = "n1", ago: int = 0) -> DiskUse:
+def use(kind: DiskUseKind, size: int, user: str | None = None, node: str = "n1", ago: int = 0) -> DiskUse:
     return DiskUse(day=D0 - ago * DAY, kind=kind, node=node, user=user, bytes=size)
 
 
-def test_disks_are_as_last_known(store: RecordStore) -> None:
-    store.put_disks([use(Kind.WRITABLE, 1, "li"), use(Kind.WRITABLE, 2, "zhang"), use(Kind.WRITABLE, 9, "li", "n2")])
-    store.put_disks([use(Kind.WRITABLE, 3, "zhang")])  # what li had there is gone, within the same day
-    store.put_disks([use(Kind.IMAGES, 50, ago=1), use(Kind.IMAGES, 40, ago=2), use(Kind.IMAGES, 7, node="gone", ago=2)])
-    store.put_disks([use(Kind.DATASETS, 100, "li", ago=20), use(Kind.DATASETS, 5, "li", "old", ago=40)])
-    found = [(each.kind.value, each.node, each.user, each.bytes) for each in store.disks(NOW)]
+def test_disks_are_as_last_known(store: UsageStore) -> None:
+    store.put_disks(
+        [
+            use(DiskUseKind.WRITABLE, 1, "li"),
+            use(DiskUseKind.WRITABLE, 2, "zhang"),
+            use(DiskUseKind.WRITABLE, 9, "li", "n2"),
+        ]
+    )
+    store.put_disks([use(DiskUseKind.WRITABLE, 3, "zhang")])  # replaces the rows of the same day and node
+    store.put_disks(
+        [
+            use(DiskUseKind.IMAGES, 50, ago=1),
+            use(DiskUseKind.IMAGES, 40, ago=2),
+            use(DiskUseKind.IMAGES, 7, node="gone", ago=2),
+        ]
+    )
+    store.put_disks([use(DiskUseKind.DATASETS, 100, "li", ago=20), use(DiskUseKind.DATASETS, 5, "li", "old", ago=40)])
+    found = [(row.kind.value, row.node, row.user, row.bytes) for row in store.disks(NOW)]
     assert found == [
         ("datasets", "n1", "li", 100),
         ("images", "n1", None, 50),
@@ -140,12 +152,12 @@ def test_disks_are_as_last_known(store: RecordStore) -> None:
 def test_while_the_file_cannot_be_written_it_goes_on(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    store = RecordStore(str(blocked / FILE))  # below a file nothing can be made
+    store = UsageStore(str(blocked / FILE))  # not a directory
     store.add([bucket(allocated=5.0)], {})
     assert allocated(store) == {"zhang": 5.0}
     blocked.unlink()
     store.close()
-    wait_until(lambda: (blocked / FILE).exists(), 5, "it is in the file")
-    again = RecordStore(str(blocked / FILE))
+    wait_until(lambda: (blocked / FILE).exists(), 60, "the file exists")
+    again = UsageStore(str(blocked / FILE))
     assert allocated(again) == {"zhang": 5.0}
     again.close()

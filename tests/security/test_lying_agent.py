@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monitor.cleanup.plan.images import plan_images
-from monitor.cleanup.plan.references import Needs
+from monitor.cleanup.plan.references import References
 from monitor.cleanup.policy import ImagePolicy
 from monitor.cluster.agents.client import AgentError
 from monitor.cluster.agents.poller import AgentPoller, decode_snapshot
@@ -202,7 +202,7 @@ def test_no_image_of_another_node_is_removed_by_its_word() -> None:
             wait_until(lambda: poller.facts()[0].snapshot is not None if poller.facts() else False, 5, "it was heard")
             told = poller.facts()[0].snapshot
     assert told is not None
-    found = plan_images(ImagePolicy(name="i"), told, Needs({}), time.time())
+    found = plan_images(ImagePolicy(name="i"), told, References({}), time.time())
     assert [(item.name, item.node) for item in found.items] == [("a:1", "n1")]
     assert found.node == "n1"
 

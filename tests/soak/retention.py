@@ -19,7 +19,7 @@ from monitor.alert.store import KEEP_ROWS, Store
 from monitor.report.buckets import DAY
 from monitor.report.buckets import KEEP_DAYS as RECORD_DAYS
 from monitor.report.store import FILE as RECORD
-from monitor.report.store import KEEP_HOURS_DAYS, RecordStore
+from monitor.report.store import KEEP_HOURS_DAYS, UsageStore
 
 FULL = 2 * KEEP_ROWS
 TABLES = ("history", "outbox")
@@ -97,7 +97,7 @@ def _record_over_years(record: Path) -> tuple[int, float]:
     """Return how many rows are left when all are too old, and how many bytes a year of hours like these would take."""
     rows, size = _count(record, "buckets"), record.stat().st_size
     hours = max(1, _count(record, "watched"))
-    store, now = RecordStore(str(record)), time.time()
+    store, now = UsageStore(str(record)), time.time()
     store.prune(now + (KEEP_HOURS_DAYS + 2) * DAY)
     days = _count(record, "buckets")
     store.prune(now + (RECORD_DAYS + 2) * DAY)

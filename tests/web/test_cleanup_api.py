@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.journal import Entry, ItemState
-from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
+from monitor.cleanup.journal import ItemState, JournalEntry
+from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 from monitor.web.alerts_api import Tokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
@@ -38,7 +38,7 @@ class Asked:
 
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
         self.asked.append(("history", limit, policy))
-        return (ShownRun(run=run(), items=(Entry(item=item(), place=0, state=ItemState.DONE),)),)
+        return (ShownRun(run=run(), items=(JournalEntry(item=item(), place=0, state=ItemState.DONE),)),)
 
     def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]:
         self.asked.append(("run", policy, node, by))

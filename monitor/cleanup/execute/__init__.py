@@ -1,1 +1,1 @@
-"""Carries out cleanup plans: every item is re-checked immediately before its side effect."""
+"""Execution of cleanup plans: every item is re-checked immediately before its side effect."""

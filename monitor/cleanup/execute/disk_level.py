@@ -1,7 +1,7 @@
-"""How far a disk is from its low-water mark, by what was measured there: by the agent after each act, or by df.
+"""Distance of a disk from its low-water mark, as measured during a run.
 
-What was freed since the last reading, as whoever freed it measured it, says when to look; only a reading that was taken
-after that says that the mark is reached.
+Sizes reported by executors since the last reading decide when to read again; only a reading taken after the last change
+decides that the mark is reached.
 """
 
 from __future__ import annotations
@@ -11,86 +11,90 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-PATIENCE = 180.0  # for how long a reading that is new enough is waited for
-LOOK = 0.5
+READING_TIMEOUT_SECONDS = 180.0
+POLL_INTERVAL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What has to be freed down to the mark, how full the disk is, and when that was read."""
+class DiskReading:
+    """Bytes to free down to the mark, the used share of the disk, and when both were read."""
 
     needed: int
     share: float | None
     at: float
 
 
-Read = Callable[[], Reading | None]
+ReadDisk = Callable[[], DiskReading | None]
 
 
-class Level:
-    """Follows one disk during a run. `waiting` is what lies in its trash: it is not free yet, but will be."""
+class DiskLevel:
+    """Tracks one disk during a run. `trash_bytes` are in its trash: not free yet, but bound to be."""
 
     def __init__(
         self,
-        read: Read,
+        read: ReadDisk,
         stopping: threading.Event,
-        waiting: int = 0,
+        trash_bytes: int = 0,
         now: Callable[[], float] = time.time,
-        patience: float = PATIENCE,
+        timeout: float = READING_TIMEOUT_SECONDS,
     ) -> None:
         self._read = read
         self._stopping = stopping
-        self._waiting = waiting
+        self._trash_bytes = trash_bytes
         self._now = now
-        self._patience = patience
+        self._timeout = timeout
         self._last = read()
         self._freed = 0
-        self._sure = True
+        self._freed_known = True
         self._changed_at: float | None = None
 
     @property
     def share(self) -> float | None:
-        """Return how full the disk was when it was last read."""
+        """Used share at the last reading."""
         return self._last.share if self._last is not None else None
 
-    def freed(self, size: int | None) -> None:
-        """Note that something is gone from the disk; None: nobody knows how much."""
+    def record_freed(self, size: int | None) -> None:
+        """Record that something was deleted; None: of unknown size."""
         self._freed += size or 0
-        self._sure = bool(size)
+        self._freed_known = bool(size)
         self._changed_at = self._now()
 
-    def moved(self, size: int) -> None:
-        """Note that something was moved into the trash, or out of it for good (then it is less)."""
-        self._waiting = max(0, self._waiting + size)
+    def record_trashed(self, size: int) -> None:
+        """Record that something was moved into the trash, or purged from it (negative)."""
+        self._trash_bytes = max(0, self._trash_bytes + size)
 
     def reached(self) -> bool | None:
-        """Return whether the mark is reached; None if that cannot be known."""
+        """Whether the mark is reached; None if unknown."""
         reading = self._fresh()
-        if reading is None and (self._last is None or not self._sure or self._left(self._last) - self._freed <= 0):
+        if reading is None and self._may_be_reached():
             reading = self._wait()
         if reading is None:
-            return None if self._last is None or not self._sure or self._left(self._last) - self._freed <= 0 else False
-        self._last, self._freed, self._sure, self._changed_at = reading, 0, True, None
-        return self._left(reading) <= 0
+            return None if self._may_be_reached() else False
+        self._last, self._freed, self._freed_known, self._changed_at = reading, 0, True, None
+        return self._missing(reading) <= 0
 
     def settle(self) -> None:
-        """Take a last reading, if there is one that knows of all that was done."""
+        """Wait for a reading that includes all changes, and keep it as the last."""
         if self._changed_at is not None and (reading := self._wait()) is not None:
             self._last = reading
 
-    def _left(self, reading: Reading) -> int:
-        return reading.needed - self._waiting
+    def _may_be_reached(self) -> bool:
+        """Whether the last reading and the sizes freed since do not rule out that the mark is reached."""
+        return self._last is None or not self._freed_known or self._missing(self._last) - self._freed <= 0
 
-    def _fresh(self) -> Reading | None:
-        """Return a reading that was taken after the last change."""
+    def _missing(self, reading: DiskReading) -> int:
+        return reading.needed - self._trash_bytes
+
+    def _fresh(self) -> DiskReading | None:
+        """A reading taken after the last change."""
         reading = self._read()
         if reading is None or (self._changed_at is not None and reading.at <= self._changed_at):
             return None
         return reading
 
-    def _wait(self) -> Reading | None:
-        deadline = time.monotonic() + self._patience
+    def _wait(self) -> DiskReading | None:
+        deadline = time.monotonic() + self._timeout
         while (reading := self._fresh()) is None and time.monotonic() < deadline:
-            if self._stopping.wait(LOOK):
+            if self._stopping.wait(POLL_INTERVAL_SECONDS):
                 return None
         return reading

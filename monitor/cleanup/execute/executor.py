@@ -1,7 +1,7 @@
-"""Who does the items of a plan: the agent of a node, the API server, a Harbor. Each item is checked anew right before.
+"""Executes items through the agent of a node, the API server, or Harbor; each is re-checked immediately before.
 
-An agent checks everything on its node itself. What only the cluster knows, which images its pods and templates name, is
-read at that moment and sent along.
+An agent checks the state of its node itself. The image references of pods and templates, which only the cluster knows,
+are read at that moment and sent along.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import msgspec
 from msgspec.structs import replace as changed
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.harbor import Harbor, HarborError
-from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, Done, StoppedError
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run
+from monitor.cleanup.execute.harbor import GcResult, Harbor, HarborError, RetentionResult
+from monitor.cleanup.execute.run_plan import LEASE_LOST, STARTING, ItemOutcome, ShutdownError
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import Item, PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import Needs, forms
+from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import (
     ActionFact,
     ActionRequest,
@@ -35,13 +35,13 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 from monitor.facts.datasets import TrashFact
-from monitor.kube.client import ApiConnectionError, ApiError
-from monitor.kube.pod_writes import PodWrites, WriteResult, WriteState
+from monitor.kube.client import ApiError, LostError
+from monitor.kube.pod_writes import PodWrites, WriteState, Written
 
 log = logging.getLogger(__name__)
-GOOD_FOR = 120.0  # seconds in which an agent has to begin
+REQUEST_VALID_SECONDS = 120.0  # an agent has to start within this time
 HOUR = 3600.0
-LIMITS: dict[type, float] = {
+TIMEOUTS_SECONDS: dict[type, float] = {
     RemoveImage: 300.0,
     PruneBuildCache: 900.0,
     KillProcess: 300.0,
@@ -50,14 +50,14 @@ LIMITS: dict[type, float] = {
     PurgeTrash: 24 * HOUR,
     ScanDatasets: 24 * HOUR,
 }
-TRIES, LONGEST_REST = 5, 60.0
-NOT_OURS = Done(ItemState.LATER, LEASE_LOST)
+MAX_ATTEMPTS, MAX_RETRY_SECONDS = 5, 60.0
+NOT_LEADING = ItemOutcome(ItemState.LATER, LEASE_LOST)
 _STATES = {
     ActionState.DONE: ItemState.DONE,
     ActionState.REFUSED: ItemState.REFUSED,
     ActionState.FAILED: ItemState.FAILED,
 }
-_WRITTEN = {
+_WRITE_STATES = {
     WriteState.DONE: ItemState.DONE,
     WriteState.REFUSED: ItemState.REFUSED,
     WriteState.LATER: ItemState.LATER,
@@ -66,213 +66,221 @@ _WRITTEN = {
 
 
 @dataclass(frozen=True)
-class Reach:
-    """Whom there is to ask. `needs` reads what the cluster needs on a node; `recheck` says whether an item still holds.
+class ExecutorDeps:
+    """Clients and lookups of the executor.
 
-    `target` gives host:port of a node's agent; None if it has none that is known.
+    `target` is host:port of a node's agent, None if unknown. `references` reads the image references on a node.
+    `recheck` returns the protection that applies to an item now.
     """
 
     target: Callable[[str], str | None]
-    needs: Callable[[str], Needs]
-    recheck: Callable[[Run, Item], str | None]
+    references: Callable[[str], References]
+    recheck: Callable[[CleanupRun, Item], str | None]
     pods: PodWrites | None = None
     harbors: Mapping[str, Harbor] = field(default_factory=dict)  # by policy
-    holds: Callable[[], bool] = lambda: True  # whether this replica may still act
+    holds: Callable[[], bool] = lambda: True  # whether this replica leads
 
 
-class RealHands:
-    """Does things for real."""
+class RemoteItemExecutor:
+    """Executes items for real."""
 
     def __init__(
         self,
         client: ActionClient,
-        reach: Reach,
-        journal: Journal,
+        deps: ExecutorDeps,
+        journal: CleanupJournal,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
-        self._reach = reach
+        self._deps = deps
         self._journal = journal
         self._stopping = stopping
         self._now = now
 
-    def do(self, run: Run, item: Item, request: str) -> Done:
-        """Do an item, whatever comes of it."""
+    def execute(self, run: CleanupRun, item: Item, request: str) -> ItemOutcome:
+        """Execute an item; failures are outcomes. Raise ShutdownError."""
         try:
-            against = self._reach.recheck(run, item)
-            if against is not None:
-                return Done(ItemState.REFUSED, against)
+            protection = self._deps.recheck(run, item)
+            if protection is not None:
+                return ItemOutcome(ItemState.REFUSED, protection)
             act = item.act
-            if not self._reach.holds():
-                return NOT_OURS
+            if not self._deps.holds():
+                return NOT_LEADING
             if isinstance(act, PodWrite):
                 return self._pod(item, act)
             if isinstance(act, RegistryWrite):
                 return self._registry(run, act)
             return self._agent(run, item, act, request)
-        except StoppedError:
+        except ShutdownError:
             raise
-        except Exception as error:  # whatever one item provokes, it is what became of it
+        except Exception as error:  # a failing item must not end the run
             log.exception("%s: %s", run.policy, item.name)
-            return Done(ItemState.FAILED, "failed", f"{type(error).__name__}: {error}")
+            return ItemOutcome(ItemState.FAILED, "failed", f"{type(error).__name__}: {error}")
 
-    def ask(self, entry: Entry) -> Done:
-        """Return what became of an item that was under way."""
+    def recover(self, entry: JournalEntry) -> ItemOutcome:
+        """Outcome of an item that was in progress."""
         act = entry.item.act
         try:
             if isinstance(act, PodWrite):
-                return self._what_became_of_pod(act)
+                return self._recover_pod(act)
             if isinstance(act, RegistryWrite):
-                return self._what_harbor_did(act, entry)
-            target = self._reach.target(entry.item.node or "")
+                return self._recover_registry(act, entry)
+            target = self._deps.target(entry.item.node or "")
             if target is None:
-                return _lost("its agent is not known any more")
-            return self._awaited(target, entry.request or "", act)
-        except StoppedError:
+                return _lost("its agent is unknown")
+            return self._await(target, entry.request or "", act)
+        except ShutdownError:
             raise
-        except Exception as error:  # then nobody knows
+        except Exception as error:  # the outcome stays unknown
             return _lost(f"{type(error).__name__}: {error}")
 
     # Agents
 
-    def _agent(self, run: Run, item: Item, act: AnyAction, request: str) -> Done:
-        target = self._reach.target(item.node or "")
+    def _agent(self, run: CleanupRun, item: Item, act: AnyAction, request: str) -> ItemOutcome:
+        target = self._deps.target(item.node or "")
         if target is None:
-            return Done(ItemState.FAILED, "no-agent", f"no agent of {item.node} is known")
+            return ItemOutcome(ItemState.FAILED, "no-agent", f"the agent of {item.node} is unknown")
         if isinstance(act, RemoveImage):
-            needs = self._reach.needs(item.node or "")
-            if needs.unknown:
-                return Done(ItemState.REFUSED, "unknown", f"the cluster could not be asked for {needs.unknown[0]}")
-            known = frozenset[str]().union(*(forms(name) for name in (act.image_id, *act.names)))
-            who = needs.needed_by(sorted(known))
-            if who is not None:
-                return Done(ItemState.REFUSED, "needed", who)
-            act = changed(act, keep_names=kept_names(needs, known))
-        return self._had_done(target, run, act, request)
+            references = self._deps.references(item.node or "")
+            if references.unknown:
+                return ItemOutcome(ItemState.REFUSED, "unknown", f"the cluster cannot list {references.unknown[0]}")
+            forms = frozenset[str]().union(*(name_forms(name) for name in (act.image_id, *act.names)))
+            referrer = references.referrer(sorted(forms))
+            if referrer is not None:
+                return ItemOutcome(ItemState.REFUSED, "needed", referrer)
+            act = changed(act, keep_names=names_to_keep(references, forms))
+        return self._submit(target, run, act, request)
 
-    def _had_done(self, target: str, run: Run, act: AnyAction, request: str) -> Done:
-        """Have an agent act. One that is too busy is asked again, under the same id: it did not take it."""
-        for _ in range(TRIES):
+    def _submit(self, target: str, run: CleanupRun, act: AnyAction, request: str) -> ItemOutcome:
+        """Submit an action and await it. A busy agent did not accept it, so the same id is submitted again."""
+        for _ in range(MAX_ATTEMPTS):
             now = self._now()
-            if not self._reach.holds():  # what is needed was read meanwhile, and that may have taken its time
-                return NOT_OURS
-            asked = ActionRequest(
-                id=request, issued_at=now, expires_at=now + GOOD_FOR, policy=run.policy, plan=run.id, action=act
+            if not self._deps.holds():  # reading the references may have taken long
+                return NOT_LEADING
+            action = ActionRequest(
+                id=request,
+                issued_at=now,
+                expires_at=now + REQUEST_VALID_SECONDS,
+                policy=run.policy,
+                plan=run.id,
+                action=act,
             )
             try:
-                self._client.submit(target, asked)
+                self._client.submit(target, action)
             except AgentRefusesError as refusal:
                 if refusal.word != "too-many":
-                    return Done(ItemState.FAILED, refusal.word, str(refusal))
-                if self._stopping.wait(min(refusal.retry_after or LONGEST_REST, LONGEST_REST)):
-                    raise StoppedError from None
+                    return ItemOutcome(ItemState.FAILED, refusal.word, str(refusal))
+                if self._stopping.wait(min(refusal.retry_after or MAX_RETRY_SECONDS, MAX_RETRY_SECONDS)):
+                    raise ShutdownError from None
                 continue
-            except AgentSilentError as error:  # it may have heard: it is asked by the id what became of it
+            except AgentSilentError as error:  # it may have accepted the action: query it by its id
                 log.warning("%s: %s", run.policy, error)
-            return self._awaited(target, request, act)
-        return Done(ItemState.LATER, "too-many", "the agent takes no more at the moment")
+            return self._await(target, request, act)
+        return ItemOutcome(ItemState.LATER, "too-many", "the agent is busy")
 
-    def _awaited(self, target: str, request: str, act: AnyAction) -> Done:
-        begun = ActionFact(id=request, kind="", state=ActionState.RUNNING, started_at=self._now())
+    def _await(self, target: str, request: str, act: AnyAction) -> ItemOutcome:
+        started = ActionFact(id=request, kind="", state=ActionState.RUNNING, started_at=self._now())
         try:
-            fact = self._client.finish(target, begun, LIMITS[type(act)])
+            action = self._client.finish(target, started, TIMEOUTS_SECONDS[type(act)])
         except (AgentSilentError, AgentRefusesError) as error:
             if self._stopping.is_set():
-                raise StoppedError from None
+                raise ShutdownError from None
             return _lost(str(error))
-        return done_by(fact)
+        return outcome_of_action(action)
 
     # Pods
 
-    def _pod(self, item: Item, act: PodWrite) -> Done:
-        if self._reach.pods is None:
-            return Done(ItemState.FAILED, "failed", "there is no Kubernetes")
+    def _pod(self, item: Item, act: PodWrite) -> ItemOutcome:
+        if self._deps.pods is None:
+            return ItemOutcome(ItemState.FAILED, "failed", "Kubernetes is not configured")
         if act.how == "evict":
-            self._journal.note_tried(item.id, self._now())
-            return _written(self._reach.pods.evict(act.namespace, act.name, act.uid))
-        return _written(self._reach.pods.delete(act.namespace, act.name, act.uid, force=act.how == "force"))
+            self._journal.record_eviction(item.id, self._now())
+            return _outcome_of_write(self._deps.pods.evict(act.namespace, act.name, act.uid))
+        return _outcome_of_write(self._deps.pods.delete(act.namespace, act.name, act.uid, force=act.how == "force"))
 
-    def _what_became_of_pod(self, act: PodWrite) -> Done:
-        if self._reach.pods is None:
-            return _lost("there is no Kubernetes")
+    def _recover_pod(self, act: PodWrite) -> ItemOutcome:
+        if self._deps.pods is None:
+            return _lost("Kubernetes is not configured")
         try:
-            pod = self._reach.pods.look(act.namespace, act.name)
-        except (ApiError, ApiConnectionError, msgspec.MsgspecError) as error:
+            pod = self._deps.pods.look(act.namespace, act.name)
+        except (ApiError, LostError, msgspec.MsgspecError) as error:
             return _lost(str(error))
         if pod is None or pod.uid != act.uid:
-            return Done(ItemState.DONE, "gone", "it was gone when the daemon came back")
+            return ItemOutcome(ItemState.DONE, "gone", "it was gone after the restart of the daemon")
         if pod.deleting and act.how != "force":
-            return Done(ItemState.DONE, "deleted", "it was being deleted when the daemon came back")
-        return _lost("the pod is still there")
+            return ItemOutcome(ItemState.DONE, "deleted", "it was being deleted after the restart of the daemon")
+        return _lost("the pod still exists")
 
     # Harbor
 
-    def _registry(self, run: Run, act: RegistryWrite) -> Done:
-        harbor = self._reach.harbors.get(run.policy)
+    def _registry(self, run: CleanupRun, act: RegistryWrite) -> ItemOutcome:
+        harbor = self._deps.harbors.get(run.policy)
         if harbor is None:
-            return Done(ItemState.FAILED, "failed", "this registry is not configured any more")
+            return ItemOutcome(ItemState.FAILED, "failed", "this registry is no longer configured")
+        timeout = TIMEOUTS_SECONDS[PurgeTrash]
         try:
             if act.what == "gc":
-                collected = harbor.collection(dry_run=act.dry_run, limit=LIMITS[PurgeTrash])
-                return Done(ItemState.DONE, "collected", freed_bytes=collected.freed_bytes)
-            kept = harbor.retention("", act.retention or 0, dry_run=act.dry_run, limit=LIMITS[PurgeTrash])
-            return Done(ItemState.DONE, "retained", f"{kept.removed} of {kept.total} tags removed")
+                gc = harbor.run_gc(dry_run=act.dry_run, timeout=timeout)
+                return ItemOutcome(ItemState.DONE, "collected", freed_bytes=gc.freed_bytes)
+            retention = harbor.run_retention("", act.retention or 0, dry_run=act.dry_run, timeout=timeout)
+            return ItemOutcome(ItemState.DONE, "retained", f"{retention.removed} of {retention.total} tags removed")
         except HarborError as error:
             if self._stopping.is_set():
-                raise StoppedError from None
-            return Done(ItemState.FAILED, "failed", str(error))
+                raise ShutdownError from None
+            return ItemOutcome(ItemState.FAILED, "failed", str(error))
 
-    def _what_harbor_did(self, act: RegistryWrite, entry: Entry) -> Done:
-        harbor = next((each for each in self._reach.harbors.values() if each.url == act.registry), None)
+    def _recover_registry(self, act: RegistryWrite, entry: JournalEntry) -> ItemOutcome:
+        harbor = next((harbor for harbor in self._deps.harbors.values() if harbor.url == act.registry), None)
         since = entry.intended_at or self._now()
         if harbor is None:
-            return _lost("this registry is not configured any more")
+            return _lost("this registry is no longer configured")
         try:
             if act.what == "gc":
-                collected = harbor.collection_since(since)
-                return _lost("Harbor knows of none") if collected is None else _harbor_did(collected.status)
-            kept = harbor.retention_since("", act.retention or 0, since)
-            return _lost("Harbor knows of none") if kept is None else _harbor_did(kept.status)
+                return _outcome_of_harbor(harbor.gc_since(since))
+            return _outcome_of_harbor(harbor.retention_since("", act.retention or 0, since))
         except HarborError as error:
             return _lost(str(error))
 
 
-def kept_names(needs: Needs, known: frozenset[str]) -> tuple[str, ...]:
-    """Given what is needed and the forms of an image's names, return what its agent has to compare with.
+def names_to_keep(references: References, forms: frozenset[str]) -> tuple[str, ...]:
+    """Names that the agent compares an image with: those in its repositories, and every digest and id.
 
-    That is the names of the same repositories, and every digest and id: by these an image is known under any name.
+    A digest or id identifies an image under any name.
     """
-    digests = (name for name in needs.names if name.startswith("sha256:"))
-    return tuple(sorted({*needs.akin(known), *digests}))
+    digests = (name for name in references.names if name.startswith("sha256:"))
+    return tuple(sorted({*references.same_repository(forms), *digests}))
 
 
-def done_by(fact: ActionFact) -> Done:
-    """Given what an agent says of an action that is over, return what became of the item."""
-    state = ItemState.LATER if fact.outcome == STARTING else _STATES[fact.state]
-    return Done(state, fact.outcome or fact.state.value, fact.message, fact.freed_bytes, _trash_id(fact))
+def outcome_of_action(action: ActionFact) -> ItemOutcome:
+    """Item outcome of a finished action of an agent."""
+    state = ItemState.LATER if action.outcome == STARTING else _STATES[action.state]
+    code = action.outcome or action.state.value
+    return ItemOutcome(state, code, action.message, action.freed_bytes, _trash_id(action))
 
 
-def _trash_id(fact: ActionFact) -> str | None:
-    raw = fact.result.get("trash")
-    if raw is None or fact.kind != "trash-unit":
+def _trash_id(action: ActionFact) -> str | None:
+    raw = action.result.get("trash")
+    if raw is None or action.kind != "trash-unit":
         return None
     try:
         return msgspec.json.decode(raw, type=TrashFact).id
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        log.error("an agent says something odd of its trash: %s", error)
+        log.error("cannot decode the trash entry of an agent: %s", error)
         return None
 
 
-def _written(written: WriteResult) -> Done:
-    return Done(_WRITTEN[written.state], written.word, written.message)
+def _outcome_of_write(written: Written) -> ItemOutcome:
+    return ItemOutcome(_WRITE_STATES[written.state], written.word, written.message)
 
 
-def _lost(message: str) -> Done:
-    """Return that nobody knows. It is not tried again: the next plan sees what is there."""
-    return Done(ItemState.FAILED, "lost", message)
+def _lost(message: str) -> ItemOutcome:
+    """Unknown outcome. The item is not retried: the next plan starts from what is there."""
+    return ItemOutcome(ItemState.FAILED, "lost", message)
 
 
-def _harbor_did(status: str) -> Done:
-    state = ItemState.DONE if status == "Success" else ItemState.FAILED
-    return Done(state, "collected" if state is ItemState.DONE else "lost", f"it is {status} in Harbor")
+def _outcome_of_harbor(result: GcResult | RetentionResult | None) -> ItemOutcome:
+    if result is None:
+        return _lost("Harbor has no record of it")
+    state = ItemState.DONE if result.status == "Success" else ItemState.FAILED
+    return ItemOutcome(state, "collected" if state is ItemState.DONE else "lost", f"status in Harbor: {result.status}")

@@ -1,7 +1,7 @@
-"""Harbor's own cleaning, by its API v2: what its retention rules and garbage collection would remove, and do remove.
+"""Client of the Harbor API v2: tag retention and garbage collection, as a dry run or for real.
 
-Which tags go is decided by the retention rules that are written in Harbor, and which blobs go by what no tag needs any
-more. A dry run is asked for first, always. Artifacts without a tag stay: somebody may pull them by digest.
+Harbor's retention rules decide which tags are removed, and garbage collection removes the blobs without references.
+Every run is preceded by a dry run. Untagged artifacts stay: they may be pulled by digest.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -18,47 +18,47 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from monitor.base.endpoint import Endpoint
+from monitor.base.endpoint import Way
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 
-API = "/api/v2.0"
-ENDED = ("Success", "Error", "Stopped")
-FIRST_LOOK, SLOWEST_LOOK = 0.2, 10.0
-PAGE = 25  # what one answer holds is limited
-MANY = 100
-MOST_PAGES = 1000
+API_PATH = "/api/v2.0"
+FINAL_STATUSES = ("Success", "Error", "Stopped")
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.2, 10.0
+PAGE_ITEMS = 25
+MAX_PAGE_ITEMS = 100
+MAX_PAGES = 1000
 
 T = TypeVar("T")
 
 
 class HarborError(Exception):
-    """Harbor cannot be asked, refuses, or fails. The text holds no secret."""
+    """Harbor is unreachable, refuses or fails. The message contains no secret."""
 
 
-class _Metadata(msgspec.Struct):
+class _ProjectMetadata(msgspec.Struct):
     retention_id: str | None = None
 
 
 class _Project(msgspec.Struct):
     name: str = ""
-    metadata: _Metadata | None = None
+    metadata: _ProjectMetadata | None = None
 
 
-class _Execution(msgspec.Struct):
+class _RetentionRun(msgspec.Struct):
     id: int = 0
     status: str = ""
     start_time: str = ""
     dry_run: bool = False
 
 
-class _Task(msgspec.Struct):
+class _RetentionTask(msgspec.Struct):
     repository: str = ""
     total: int = 0
     retained: int = 0
 
 
-class _Collection(msgspec.Struct):
+class _GcRun(msgspec.Struct):
     id: int = 0
     job_status: str = ""
     job_parameters: str = ""
@@ -66,8 +66,8 @@ class _Collection(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Retention:
-    """What the retention rules of a project did, or would do: of so many tags, so many are removed."""
+class RetentionResult:
+    """Tags that the retention rules of a project removed, or would remove, out of a total."""
 
     project: str
     rule: int
@@ -77,8 +77,8 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class Collection:
-    """What a garbage collection did, or would do. None where this Harbor does not tell."""
+class GcResult:
+    """Bytes and blobs that a garbage collection removed, or would remove; None if this Harbor does not report them."""
 
     status: str
     freed_bytes: int | None
@@ -86,7 +86,7 @@ class Collection:
 
 
 class Harbor:
-    """Asks one Harbor. `stopping` ends all waiting."""
+    """Client of one Harbor. `stopping` ends all waiting."""
 
     def __init__(self, policy: RegistryPolicy, stopping: threading.Event, timeout: float = 20.0) -> None:
         """Raise ValueError if the password cannot be read."""
@@ -97,107 +97,108 @@ class Harbor:
 
     @property
     def url(self) -> str:
-        """The address of this Harbor."""
         return self._policy.url
 
-    def rules(self) -> tuple[tuple[str, int], ...]:
-        """Return the projects that the policy is about and that have retention rules, with the id of these."""
-        found = []
-        for project in self._all("/projects", _Project, {"with_detail": "false"}, PAGE):
-            own = project.metadata.retention_id if project.metadata else None
-            if own and own.isdecimal() and any(fnmatchcase(project.name, each) for each in self._policy.projects):
-                found.append((project.name, int(own)))
-        return tuple(found)
+    def retention_rules(self) -> tuple[tuple[str, int], ...]:
+        """Projects of the policy that have retention rules, with the ids of the rules."""
+        rules = []
+        for project in self._list_all("/projects", _Project, {"with_detail": "false"}, PAGE_ITEMS):
+            rule = project.metadata.retention_id if project.metadata else None
+            matches = any(fnmatchcase(project.name, pattern) for pattern in self._policy.projects)
+            if rule and rule.isdecimal() and matches:
+                rules.append((project.name, int(rule)))
+        return tuple(rules)
 
-    def retention(self, project: str, rule: int, *, dry_run: bool, limit: float) -> Retention:
-        """Have the rules of a project applied, or tried, and return what came of it. Raise HarborError."""
+    def run_retention(self, project: str, rule: int, *, dry_run: bool, timeout: float) -> RetentionResult:
+        """Apply the retention rules of a project, or dry-run them, and wait for the result. Raise HarborError."""
         path = f"/retentions/{rule}/executions"
-        own = self._begin(path, {"dry_run": dry_run})
-        status = self._wait(lambda: self._execution(rule, own).status, limit)
-        return self._result(project, rule, own, status)
+        run_id = self._start(path, {"dry_run": dry_run})
+        status = self._wait(lambda: self._retention_run(rule, run_id).status, timeout)
+        return self._retention_result(project, rule, run_id, status)
 
-    def collection(self, *, dry_run: bool, limit: float) -> Collection:
-        """Have the garbage collected, or counted, and return what came of it. Raise HarborError."""
-        wanted = {"dry_run": dry_run, "delete_untagged": False}
-        own = self._begin("/system/gc/schedule", {"schedule": {"type": "Manual"}, "parameters": wanted})
-        status = self._wait(lambda: self._collection(own).job_status, limit)
-        return _collected(self._collection(own), status)
+    def run_gc(self, *, dry_run: bool, timeout: float) -> GcResult:
+        """Run a garbage collection, or dry-run it, and wait for the result. Raise HarborError."""
+        parameters = {"dry_run": dry_run, "delete_untagged": False}
+        run_id = self._start("/system/gc/schedule", {"schedule": {"type": "Manual"}, "parameters": parameters})
+        status = self._wait(lambda: self._gc_run(run_id).job_status, timeout)
+        return _gc_result(self._gc_run(run_id), status)
 
-    def retention_since(self, project: str, rule: int, at: float) -> Retention | None:
-        """Return what came of the last real application of a project's rules after a time; None if there was none."""
-        for each in self._all(f"/retentions/{rule}/executions", _Execution, {}, MANY):
-            if not each.dry_run and _epoch(each.start_time) >= at:
-                return self._result(project, rule, each.id, each.status)
+    def retention_since(self, project: str, rule: int, at: float) -> RetentionResult | None:
+        """Result of the last real retention run since a time."""
+        for run in self._list_all(f"/retentions/{rule}/executions", _RetentionRun, {}, MAX_PAGE_ITEMS):
+            if not run.dry_run and _epoch(run.start_time) >= at:
+                return self._retention_result(project, rule, run.id, run.status)
         return None
 
-    def collection_since(self, at: float) -> Collection | None:
-        """Return what came of the last real collection after a time; None if there was none."""
-        for each in self._get("/system/gc", list[_Collection], {"page_size": str(PAGE), "sort": "-creation_time"}):
-            if not _parameters(each).get("dry_run") and _epoch(each.creation_time) >= at:
-                return _collected(each, each.job_status)
+    def gc_since(self, at: float) -> GcResult | None:
+        """Result of the last real garbage collection since a time."""
+        for run in self._get("/system/gc", list[_GcRun], {"page_size": str(PAGE_ITEMS), "sort": "-creation_time"}):
+            if not _parameters(run).get("dry_run") and _epoch(run.creation_time) >= at:
+                return _gc_result(run, run.job_status)
         return None
 
-    def _execution(self, rule: int, own: int) -> _Execution:
-        """Return an execution: they are listed, not served one by one, and listed some time after they were begun."""
-        listed = self._get(f"/retentions/{rule}/executions", list[_Execution], {"page_size": str(MANY)})
-        return next((each for each in listed if each.id == own), _Execution())
+    def _retention_run(self, rule: int, run_id: int) -> _RetentionRun:
+        """A retention run: Harbor lists them, some time after they start, but does not serve them one by one."""
+        runs = self._get(f"/retentions/{rule}/executions", list[_RetentionRun], {"page_size": str(MAX_PAGE_ITEMS)})
+        return next((run for run in runs if run.id == run_id), _RetentionRun())
 
-    def _result(self, project: str, rule: int, own: int, status: str) -> Retention:
-        tasks = list(self._all(f"/retentions/{rule}/executions/{own}/tasks", _Task, {}, MANY))
+    def _retention_result(self, project: str, rule: int, run_id: int, status: str) -> RetentionResult:
+        path = f"/retentions/{rule}/executions/{run_id}/tasks"
+        tasks = list(self._list_all(path, _RetentionTask, {}, MAX_PAGE_ITEMS))
         total = sum(task.total for task in tasks)
-        return Retention(project, rule, status, total, total - sum(task.retained for task in tasks))
+        return RetentionResult(project, rule, status, total, total - sum(task.retained for task in tasks))
 
-    def _collection(self, own: int) -> _Collection:
-        return self._get(f"/system/gc/{own}", _Collection)
+    def _gc_run(self, run_id: int) -> _GcRun:
+        return self._get(f"/system/gc/{run_id}", _GcRun)
 
-    def _begin(self, path: str, payload: object) -> int:
-        """Have something begun, and return its id, which is the end of where it says that it is."""
+    def _start(self, path: str, payload: object) -> int:
+        """Start a job, and return its id, the last part of its Location."""
         try:
-            reply = post_json(self._way(path), payload, self._headers())
+            reply = post_json(self._endpoint(path), payload, self._headers())
         except RequestError as error:
             raise HarborError(str(error)) from None
-        where = {name.lower(): value for name, value in reply.headers.items()}.get("location", "")
-        own = where.rstrip("/").rpartition("/")[2]
-        if not own.isdecimal():
-            raise HarborError(f"{self._way(path).host} has begun, and does not say under which number")
-        return int(own)
+        location = {name.lower(): value for name, value in reply.headers.items()}.get("location", "")
+        run_id = location.rstrip("/").rpartition("/")[2]
+        if not run_id.isdecimal():
+            raise HarborError(f"{self._endpoint(path).host} started a job without returning its id")
+        return int(run_id)
 
-    def _wait(self, status: Any, limit: float) -> str:
-        """Return how something ended. Raise HarborError if it has not, or not well."""
-        deadline, rest = time.monotonic() + limit, FIRST_LOOK
-        while (found := status()) not in ENDED:
+    def _wait(self, status: Callable[[], str], timeout: float) -> str:
+        """Wait for the final status of a job. Raise HarborError if it fails or takes too long."""
+        deadline, interval = time.monotonic() + timeout, FIRST_POLL_SECONDS
+        while (current := status()) not in FINAL_STATUSES:
             if time.monotonic() >= deadline:
-                raise HarborError(f"it was not over within {limit:g} s: {found or 'not begun'}")
-            if self._stopping.wait(rest):
-                raise HarborError("the daemon is being stopped")
-            rest = min(rest * 1.5, SLOWEST_LOOK)
-        if found != "Success":
-            raise HarborError(f"it ended as {found}; its log in Harbor says why")
-        return str(found)
+                raise HarborError(f"not finished within {timeout:g} s: {current or 'not started'}")
+            if self._stopping.wait(interval):
+                raise HarborError("the daemon is stopping")
+            interval = min(interval * 1.5, MAX_POLL_SECONDS)
+        if current != "Success":
+            raise HarborError(f"ended with status {current}; see its log in Harbor")
+        return current
 
-    def _all(self, path: str, form: type[T], query: dict[str, str], size: int) -> Iterator[T]:
-        """Yield everything of a list, page by page."""
-        for page in range(1, MOST_PAGES + 1):
+    def _list_all(self, path: str, form: type[T], query: dict[str, str], size: int) -> Iterator[T]:
+        """All elements of a list, page by page."""
+        for page in range(1, MAX_PAGES + 1):
             items = self._get(path, list[form], {**query, "page": str(page), "page_size": str(size)})  # type: ignore[valid-type]  # a type that was given
             yield from items
             if len(items) < size:
                 return
-        raise HarborError(f"{path} has more than {MOST_PAGES} pages")
+        raise HarborError(f"{path} has more than {MAX_PAGES} pages")
 
     def _get(self, path: str, form: type[T], query: dict[str, str] | None = None) -> T:
-        way = self._way(path + (f"?{urlencode(query)}" if query else ""))
+        endpoint = self._endpoint(path + (f"?{urlencode(query)}" if query else ""))
         try:
-            reply: Reply = get(way, self._headers())
+            reply: Reply = get(endpoint, self._headers())
             return msgspec.json.decode(reply.body or b"null", type=form)
         except RequestError as error:
             raise HarborError(str(error)) from None
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise HarborError(f"{way.host} answered {path} with something else: {error}") from None
+            raise HarborError(f"unexpected answer from {endpoint.host} to {path}: {error}") from None
 
-    def _way(self, path: str) -> Endpoint:
+    def _endpoint(self, path: str) -> Way:
         policy = self._policy
-        return Endpoint(
-            url=policy.url.rstrip("/") + API + path,
+        return Way(
+            url=policy.url.rstrip("/") + API_PATH + path,
             timeout=self._timeout,
             ca_file=policy.ca_file,
             verify_tls=policy.verify_tls,
@@ -218,23 +219,22 @@ def _password(path: str | None) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it holds no text"
-        raise ValueError(f"the password of the registry cannot be read from {path}: {why}") from None
+        why = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise ValueError(f"cannot read the registry password from {path}: {why}") from None
 
 
-def _parameters(raw: _Collection) -> dict[str, Any]:
+def _parameters(run: _GcRun) -> dict[str, Any]:
     try:
-        found = msgspec.json.decode(raw.job_parameters or "{}")
+        parameters = msgspec.json.decode(run.job_parameters or "{}")
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return parameters if isinstance(parameters, dict) else {}
 
 
-def _collected(raw: _Collection, status: str) -> Collection:
-    known = _parameters(raw)
-    figures = [known.get(name) for name in ("freed_space", "purged_blobs")]
-    freed, blobs = (each if isinstance(each, int) else None for each in figures)
-    return Collection(status, freed, blobs)
+def _gc_result(run: _GcRun, status: str) -> GcResult:
+    parameters = _parameters(run)
+    freed, blobs = (parameters.get(name) for name in ("freed_space", "purged_blobs"))
+    return GcResult(status, freed if isinstance(freed, int) else None, blobs if isinstance(blobs, int) else None)
 
 
 def _epoch(text: str) -> float:

@@ -1,7 +1,7 @@
-"""Has a plan done, item by item, written down before and after each; and ends it where it has to end.
+"""Executes a plan item by item, journaled before and after each, until a stop condition applies.
 
-Nothing is done twice: an item is done under an id that is used once, and what was begun when the process ended is asked
-for by that id, never begun again. In a dry run nobody is asked to do anything.
+Nothing is done twice: an item is requested under an id that is used once, and the outcome of an item that was in
+progress when the process ended is queried by that id. A dry run requests nothing.
 """
 
 from __future__ import annotations
@@ -15,148 +15,144 @@ from typing import Protocol
 
 from msgspec.structs import replace as changed
 
-from monitor.cleanup.execute.disk_level import Level
-from monitor.cleanup.journal import Entry, ItemState, Journal, Run, RunState, new_id
-from monitor.cleanup.model import Item, Plan, Risk
+from monitor.cleanup.execute.disk_level import DiskLevel
+from monitor.cleanup.journal import CleanupJournal, CleanupRun, ItemState, JournalEntry, RunState, new_id
+from monitor.cleanup.model import CleanupPlan, Item, Risk
 from monitor.cleanup.policy import Caps
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import LOW_WATER, is_ready
 from monitor.facts.actions import PurgeTrash, TrashUnit
-from monitor.leader.elector import MIN_TERM, LeaderElector, SingleReplica
+from monitor.leader.elector import ALONE, Alone, Leading
 
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
 LEASE_LOST = "lease-lost"
-STARTING = "starting"  # an agent's word: a pod that is starting there may name any image
-PATIENCE = 120.0  # seconds that a run waits in all for pods to have started: twice as long as an agent minds one
-REST = 10.0
+STARTING = "starting"  # outcome of an agent: a pod that is starting may refer to any image
+MAX_STARTING_WAIT_SECONDS = 120.0  # per run: twice the time for which an agent waits for a starting pod
+STARTING_RETRY_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Done:
-    """What became of an item. `word` is what programs go by."""
+class ItemOutcome:
+    """Outcome of an item. `code` is for programs, `message` for people."""
 
     state: ItemState
-    word: str
+    code: str
     message: str | None = None
     freed_bytes: int | None = None
     trash: str | None = None
 
 
-class StoppedError(Exception):
-    """The daemon is being stopped in the middle of a run: the next process finds it as it is and goes on from there."""
+class ShutdownError(Exception):
+    """The daemon is stopping during a run; the next process recovers the run."""
 
 
-class Hands(Protocol):
-    """Who does things, where they live. Whatever goes wrong is what became of the item."""
+class ItemExecutor(Protocol):
+    """Executes items. Failures are outcomes, not exceptions."""
 
-    def do(self, run: Run, item: Item, request: str) -> Done:
-        """Do an item under an id that was never used. Raise StoppedError if nobody waits for its end any more."""
+    def execute(self, run: CleanupRun, item: Item, request: str) -> ItemOutcome:
+        """Execute an item under a new request id. Raise ShutdownError if the daemon stops before the item ends."""
         ...
 
-    def ask(self, entry: Entry) -> Done:
-        """Return what became of an item that somebody was asked to do, or nearly, before this process began."""
+    def recover(self, entry: JournalEntry) -> ItemOutcome:
+        """Outcome of an item that a previous process requested, or was about to."""
         ...
 
 
 @dataclass
-class _Progress:
-    """One run at work."""
-
-    run: Run
+class _RunProgress:
+    run: CleanupRun
     caps: Caps
     items: int
-    level: Level | None
-    ends_at: float  # of the monotonic clock
-    term: int  # of this replica's time of acting
+    level: DiskLevel | None
+    ends_at: float  # monotonic
+    term: int  # leader term in which the run started
     failed: int = 0
-    patient_until: float | None = None  # of the monotonic clock; set when the first pod was met that is starting
+    starting_until: float | None = None  # monotonic; set at the first outcome STARTING
 
 
-class Executor:
-    """Runs plans. One run at a time for each policy and node."""
+class PlanRunner:
+    """Executes plans, one run at a time per policy and node."""
 
     def __init__(
         self,
-        journal: Journal,
-        hands: Hands,
+        journal: CleanupJournal,
+        executor: ItemExecutor,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
-        leading: LeaderElector | None = None,
-        rest: float = REST,
+        leading: Leading | None = None,
+        retry: float = STARTING_RETRY_SECONDS,
     ) -> None:
-        self._rest = rest
+        self._retry = retry
         self._journal = journal
-        self._hands = hands
+        self._executor = executor
         self._stopping = stopping
         self._now = now
-        self._leading = leading or SingleReplica()
+        self._leading = leading or Alone()
         self._left_open = journal.open_runs()
         self._busy: set[tuple[str, str | None]] = set()
-        self._free = threading.Condition()
+        self._released = threading.Condition()
 
-    def claim(self, policy: str, node: str | None, patience: float = 0.0) -> bool:
-        """Return whether a run of this policy on this node may begin; then `release` has to be called after it.
-
-        For one that is under way it waits so many seconds: it may be over already but for its last words.
-        """
-        with self._free:
-            if not self._free.wait_for(lambda: (policy, node) not in self._busy, patience):
+    def claim(self, policy: str, node: str | None, timeout: float = 0.0) -> bool:
+        """Reserve a policy on a node until `release`; wait up to `timeout` seconds for a run in progress."""
+        with self._released:
+            if not self._released.wait_for(lambda: (policy, node) not in self._busy, timeout):
                 return False
             self._busy.add((policy, node))
             return True
 
     def release(self, policy: str, node: str | None) -> None:
-        """Let the next run of this policy on this node begin."""
-        with self._free:
+        with self._released:
             self._busy.discard((policy, node))
-            self._free.notify_all()
+            self._released.notify_all()
 
-    def note(self, run: Run, plan: Plan, end: str) -> Run:
-        """Write down a plan of which nothing is done, and why."""
+    def record(self, run: CleanupRun, plan: CleanupPlan, end: str) -> CleanupRun:
+        """Record a plan that is not executed, and why."""
         run = changed(run, state=RunState.PLANNED, end=end, ended_at=self._now())
         self._journal.begin(run, plan)
         return run
 
-    def run(self, run: Run, plan: Plan, caps: Caps, level: Level | None, term: int = MIN_TERM) -> Run:
-        """Do what of a plan may be done now, and return how that went. The report is up to the caller.
+    def run(
+        self, run: CleanupRun, plan: CleanupPlan, caps: Caps, level: DiskLevel | None, term: int = ALONE
+    ) -> CleanupRun:
+        """Execute the items of a plan that are ready, and return the ended run, which the caller reports.
 
-        It was begun in a `term` of acting, and ends with that. Raise StoppedError if the daemon is stopped before.
+        The run ends with the leader term in which it started. Raise ShutdownError if the daemon stops before.
         """
         now = self._now()
-        items = [item for item in plan.items if ready(item, now)]
+        items = [item for item in plan.items if is_ready(item, now)]
         run = changed(run, before=level.share if level is not None else None)
         entries = self._journal.begin(run, plan, items)
-        progress = _Progress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60, term)
+        progress = _RunProgress(run, caps, len(entries), level, time.monotonic() + caps.minutes * 60, term)
         end = "done"
         for entry in entries:
-            stop = self._why_stop(progress, entry.item)
+            stop = self._stop_reason(progress, entry.item)
             if stop is not None:
                 end = stop
                 if stop == LEASE_LOST:
                     self._leave(progress, entries[entry.place :])
                 break
-            self._do(progress, entry)
+            self._execute(progress, entry)
         if level is not None:
             level.settle()
-            end = "low-water" if end == "done" and entries and level.reached() else end
+            end = LOW_WATER if end == "done" and entries and level.reached() else end
             progress.run = changed(progress.run, after=level.share)
         return changed(progress.run, end=end, ended_at=self._now(), state=RunState.ENDED)
 
-    def recover(self) -> tuple[Run, ...]:
-        """Ask what became of all that was under way when the last process ended, and return those runs, closed."""
-        found = []
-        for begun in self._left_open:
-            run = begun
+    def recover(self) -> tuple[CleanupRun, ...]:
+        """Determine the outcome of all items that were in progress when the last process ended; return the runs."""
+        runs = []
+        for left_open in self._left_open:
+            run = left_open
             for entry in self._journal.entries(run.id):
                 if entry.state is ItemState.INTENDED:
-                    run = self._ended(run, entry, self._hands.ask(entry))
-            found.append(changed(run, end="interrupted", ended_at=self._now(), state=RunState.ENDED))
-        return tuple(found)
+                    run = self._ended(run, entry, self._executor.recover(entry))
+            runs.append(changed(run, end="interrupted", ended_at=self._now(), state=RunState.ENDED))
+        return tuple(runs)
 
-    def _why_stop(self, progress: _Progress, item: Item) -> str | None:
+    def _stop_reason(self, progress: _RunProgress, item: Item) -> str | None:
         caps, run = progress.caps, progress.run
         if self._stopping.is_set():
-            raise StoppedError
+            raise ShutdownError
         if self._leading.term() != progress.term:
             return LEASE_LOST
         if time.monotonic() >= progress.ends_at:
@@ -165,88 +161,85 @@ class Executor:
             return "bytes"
         if progress.failed > caps.error_share * progress.items:
             return "errors"
-        if progress.level is None or _owed(item):
+        if progress.level is None or _is_unconditional(item):
             return None
         reached = progress.level.reached()
         if reached is None:
             return "unmeasured"
-        return "low-water" if reached else None
+        return LOW_WATER if reached else None
 
-    def _leave(self, progress: _Progress, entries: tuple[Entry, ...]) -> None:
-        """Write down that items were not done because another replica acts now."""
+    def _leave(self, progress: _RunProgress, entries: tuple[JournalEntry, ...]) -> None:
+        """Record that items were left to another replica."""
         for entry in entries:
-            progress.run = self._ended(progress.run, entry, Done(ItemState.LATER, LEASE_LOST))
+            progress.run = self._ended(progress.run, entry, ItemOutcome(ItemState.LATER, LEASE_LOST))
 
-    def _do(self, progress: _Progress, entry: Entry) -> None:
+    def _execute(self, progress: _RunProgress, entry: JournalEntry) -> None:
         if self._journal.trouble is not None and entry.item.risk is not Risk.LOW:
-            # What cannot be written down is not done; but images may be what fills the disk of the journal.
-            done = Done(ItemState.FAILED, "not-journaled", self._journal.trouble)
+            # An item that cannot be journaled is not executed; but images may be what fills the journal's disk.
+            outcome = ItemOutcome(ItemState.FAILED, "not-journaled", self._journal.trouble)
         else:
-            entry, done = self._asked_for(progress, entry)
-            while done.word == STARTING and self._is_worth_waiting(progress):
-                entry, done = self._asked_for(progress, entry)
-        progress.run = self._ended(progress.run, entry, done)
-        progress.failed += done.state is ItemState.FAILED
-        if progress.level is not None and done.state is ItemState.DONE:
-            _note(progress.level, entry.item, done)
+            entry, outcome = self._request(progress, entry)
+            while outcome.code == STARTING and self._wait_for_starting(progress):
+                entry, outcome = self._request(progress, entry)
+        progress.run = self._ended(progress.run, entry, outcome)
+        progress.failed += outcome.state is ItemState.FAILED
+        if progress.level is not None and outcome.state is ItemState.DONE:
+            _update_level(progress.level, entry.item, outcome)
 
-    def _asked_for(self, progress: _Progress, entry: Entry) -> tuple[Entry, Done]:
-        """Have an item done under an id of its own, written down before."""
+    def _request(self, progress: _RunProgress, entry: JournalEntry) -> tuple[JournalEntry, ItemOutcome]:
+        """Execute an item under a new request id, which is journaled first."""
         request = new_id("act")
         entry = changed(entry, state=ItemState.INTENDED, request=request, intended_at=self._now())
         self._journal.write(progress.run, entry)
-        return entry, self._hands.do(progress.run, entry.item, request)
+        return entry, self._executor.execute(progress.run, entry.item, request)
 
-    def _is_worth_waiting(self, progress: _Progress) -> bool:
-        """Rest, and return whether to ask once more: pods that are starting have soon started."""
+    def _wait_for_starting(self, progress: _RunProgress) -> bool:
+        """Pause for starting pods; return whether to request the item again."""
         now = time.monotonic()
-        if progress.patient_until is None:
-            progress.patient_until = min(now + PATIENCE, progress.ends_at)
-        if now >= progress.patient_until:
+        if progress.starting_until is None:
+            progress.starting_until = min(now + MAX_STARTING_WAIT_SECONDS, progress.ends_at)
+        if now >= progress.starting_until:
             return False
-        if self._stopping.wait(self._rest):
-            raise StoppedError
+        if self._stopping.wait(self._retry):
+            raise ShutdownError
         return True
 
-    def _ended(self, run: Run, entry: Entry, done: Done) -> Run:
-        """Write down what became of an item, and return the run with it."""
-        freed = _counted(entry.item, done)
-        run = changed(run, freed_bytes=run.freed_bytes + freed)
+    def _ended(self, run: CleanupRun, entry: JournalEntry, outcome: ItemOutcome) -> CleanupRun:
+        """Journal the outcome of an item; return the updated run."""
+        run = changed(run, freed_bytes=run.freed_bytes + _freed_bytes(entry.item, outcome))
         entry = changed(
             entry,
-            state=done.state,
+            state=outcome.state,
             ended_at=self._now(),
-            outcome=done.word,
-            message=done.message,
-            freed_bytes=done.freed_bytes,
-            trash=done.trash,
+            outcome=outcome.code,
+            message=outcome.message,
+            freed_bytes=outcome.freed_bytes,
+            trash=outcome.trash,
         )
         self._journal.write(run, entry)
-        log.info(
-            "%s: %s %s: %s%s",
-            run.policy, entry.item.name, done.state, done.word, f" ({done.message})" if done.message else "",
-        )  # fmt: skip
+        detail = f" ({outcome.message})" if outcome.message else ""
+        log.info("%s: %s %s: %s%s", run.policy, entry.item.name, outcome.state, outcome.code, detail)
         return run
 
 
-def _owed(item: Item) -> bool:
-    """Return whether an item is due however full the disk is: what is over a quota, or long enough in the trash."""
+def _is_unconditional(item: Item) -> bool:
+    """Whether an item is due however full the disk is: over quota, or past its grace period in the trash."""
     return isinstance(item.act, PurgeTrash) or item.why.key == OVER_QUOTA
 
 
-def _counted(item: Item, done: Done) -> int:
-    """Return what counts as freed: of what went into the trash, what it will free."""
-    if done.state is not ItemState.DONE:
+def _freed_bytes(item: Item, outcome: ItemOutcome) -> int:
+    """Bytes that count as freed; for a unit moved into the trash, its size."""
+    if outcome.state is not ItemState.DONE:
         return 0
-    if done.freed_bytes is None and isinstance(item.act, TrashUnit):
+    if outcome.freed_bytes is None and isinstance(item.act, TrashUnit):
         return item.frees_bytes or 0
-    return done.freed_bytes or 0
+    return outcome.freed_bytes or 0
 
 
-def _note(level: Level, item: Item, done: Done) -> None:
+def _update_level(level: DiskLevel, item: Item, outcome: ItemOutcome) -> None:
     if isinstance(item.act, TrashUnit):
-        level.moved(item.frees_bytes or 0)
+        level.record_trashed(item.frees_bytes or 0)
         return
-    level.freed(done.freed_bytes)
+    level.record_freed(outcome.freed_bytes)
     if isinstance(item.act, PurgeTrash):
-        level.moved(-(done.freed_bytes or 0))
+        level.record_trashed(-(outcome.freed_bytes or 0))

@@ -1,6 +1,6 @@
-"""Has agents look at roots of datasets: the one that will move them, and every other that mounts them, for its users.
+"""Scans of dataset roots by agents: of the root itself, and on every other node that mounts it for open files there.
 
-A scan takes minutes or hours. How far it is can be asked, and it can be stopped. The last one of each policy is kept.
+A scan takes minutes or hours, reports progress and can be stopped. The last scan of each policy is kept.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 
 from monitor.base.threads import map_parallel
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.executor import GOOD_FOR, LIMITS
-from monitor.cleanup.execute.references_reader import Volumes
+from monitor.cleanup.execute.executor import REQUEST_VALID_SECONDS, TIMEOUTS_SECONDS
+from monitor.cleanup.execute.references_reader import VolumeList
 from monitor.cleanup.journal import new_id
 from monitor.cleanup.plan.dataset_protection import DatasetUses
 from monitor.cleanup.policy import DatasetPolicy
@@ -25,15 +25,15 @@ from monitor.facts.base import Fact
 from monitor.facts.datasets import ScanFact, TrashFact
 
 log = logging.getLogger(__name__)
-AT_ONCE = 8  # nodes that look at the same time
+MAX_PARALLEL_SCANS = 8
 
 
 class ScanError(Exception):
-    """A root could not be looked at; the message says why."""
+    """A root could not be scanned."""
 
 
 class ScanProgress(Fact, frozen=True, kw_only=True):
-    """How far a scan is. `error` says why there is no result."""
+    """Progress of a scan. `error` says why it failed."""
 
     policy: str
     root: str
@@ -45,8 +45,8 @@ class ScanProgress(Fact, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Scanned:
-    """What was seen of a root: its units, its trash, and who uses what of it, here and elsewhere."""
+class RootScan:
+    """Units and trash of a root, and its uses on all nodes."""
 
     scan: ScanFact
     trash: tuple[TrashFact, ...] = ()
@@ -54,139 +54,146 @@ class Scanned:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Whom to ask. `mounting` gives the other nodes that have a root, with where, and those that do not tell."""
+class ScannerDeps:
+    """Lookups: the address of a node's agent, other mounts of a root (see `inputs.other_mounts`), and volumes."""
 
     target: Callable[[str], str | None]
-    mounting: Callable[[DatasetPolicy], tuple[dict[str, str], tuple[str, ...]]]
-    volumes: Callable[[], Volumes]
+    other_mounts: Callable[[DatasetPolicy], tuple[dict[str, str], tuple[str, ...]]]
+    volumes: Callable[[], VolumeList]
 
 
 class Scanner:
-    """Scans, one at a time for each policy."""
+    """Runs scans, one at a time per policy."""
 
     def __init__(
         self,
         client: ActionClient,
-        around: Surroundings,
-        last: dict[str, Scanned],  # what was last seen is kept here, by policy
+        deps: ScannerDeps,
+        last: dict[str, RootScan],  # by policy; updated by each scan
         now: Callable[[], float] = time.time,
     ) -> None:
         self._client = client
-        self._around = around
+        self._deps = deps
         self._now = now
         self._lock = threading.Lock()
         self._last = last
         self._progress: dict[str, ScanProgress] = {}
         self._stops: dict[str, threading.Event] = {}
 
-    def last(self, policy: str) -> Scanned | None:
-        """Return what was last seen of a policy's root."""
+    def last(self, policy: str) -> RootScan | None:
+        """The last scan of a policy."""
         return self._last.get(policy)
 
     def progress(self, policy: str) -> ScanProgress | None:
-        """Return how far the scan of a policy is, or was in the end."""
+        """Progress of the current or last scan of a policy."""
         return self._progress.get(policy)
 
     def stop(self, policy: str) -> bool:
-        """Have the scan of a policy end early. Return whether there is one."""
+        """Stop the scan of a policy. Return whether one was running."""
         stop = self._stops.get(policy)
         if stop is not None:
             stop.set()
         return stop is not None
 
-    def scan(self, policy: DatasetPolicy) -> Scanned:
-        """Look at a policy's root, and return what is there. Raise ScanError, also if a scan is under way already."""
+    def scan(self, policy: DatasetPolicy) -> RootScan:
+        """Scan a policy's root. Raise ScanError, also if a scan is in progress."""
         with self._lock:
             if policy.name in self._stops:
-                raise ScanError("it is being scanned already")
+                raise ScanError("a scan is already in progress")
             self._stops[policy.name] = threading.Event()
-            begun = ScanProgress(policy=policy.name, root=policy.root, node=policy.node, started_at=self._now())
-            self._progress[policy.name] = begun
+            started = ScanProgress(policy=policy.name, root=policy.root, node=policy.node, started_at=self._now())
+            self._progress[policy.name] = started
         try:
-            found = self._scan(policy, self._stops[policy.name])
+            scan = self._scan(policy, self._stops[policy.name])
         except ScanError as error:
-            self._note(policy.name, error=str(error), finished_at=self._now())
+            self._update(policy.name, error=str(error), finished_at=self._now())
             raise
         else:
-            self._last[policy.name] = found
-            self._note(policy.name, finished_at=self._now())
-            return found
+            self._last[policy.name] = scan
+            self._update(policy.name, finished_at=self._now())
+            return scan
         finally:
             with self._lock:
                 del self._stops[policy.name]
 
-    def _scan(self, policy: DatasetPolicy, stop: threading.Event) -> Scanned:
-        fact = self._look(policy, policy.node, policy.root, stop, report=True)
-        scan, trash = _result(fact)
+    def _scan(self, policy: DatasetPolicy, stop: threading.Event) -> RootScan:
+        action = self._scan_node(policy, policy.node, policy.root, stop, report=True)
+        scan, trash = _result(action)
         if scan.stopped:
-            raise ScanError("it was stopped")
-        elsewhere, unseen = self._elsewhere(policy, stop)
-        volumes = self._around.volumes()
+            raise ScanError("the scan was stopped")
+        elsewhere, unseen = self._uses_elsewhere(policy, stop)
+        volumes = self._deps.volumes()
         uses = DatasetUses(volumes=volumes.uses, elsewhere=elsewhere, unseen=unseen, unknown=volumes.unknown)
-        return Scanned(scan, trash, uses)
+        return RootScan(scan, trash, uses)
 
-    def _elsewhere(self, policy: DatasetPolicy, stop: threading.Event) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Return on which other node a unit is in use, by its path, and which nodes do not tell."""
-        nodes, unseen = self._around.mounting(policy)
+    def _uses_elsewhere(self, policy: DatasetPolicy, stop: threading.Event) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Other nodes that use a unit, by the unit's path, and the nodes that could not be scanned."""
+        mounts, unseen = self._deps.other_mounts(policy)
         used: dict[str, str] = {}
-        silent = list(unseen)
+        unscanned = list(unseen)
 
-        def look(node: str) -> ScanFact | None:
+        def scan_mount(node: str) -> ScanFact | None:
             try:
-                return _result(self._look(policy, node, nodes[node], stop))[0]
+                return _result(self._scan_node(policy, node, mounts[node], stop))[0]
             except ScanError as error:
-                log.warning("%s: who uses %s on %s is not known: %s", policy.name, policy.root, node, error)
+                log.warning("%s: the uses of %s on %s are unknown: %s", policy.name, policy.root, node, error)
                 return None
 
-        for node, scan in zip(nodes, map_parallel(look, list(nodes), AT_ONCE, "cleanup-scan"), strict=True):
+        scans = map_parallel(scan_mount, list(mounts), MAX_PARALLEL_SCANS, "cleanup-scan")
+        for node, scan in zip(mounts, scans, strict=True):
             if scan is None or scan.stopped:
-                silent.append(node)
+                unscanned.append(node)
                 continue
             used |= {unit.path: node for unit in scan.units if unit.in_use_by is None or unit.in_use_by}
-        return used, tuple(sorted(silent))
+        return used, tuple(sorted(unscanned))
 
-    def _look(
+    def _scan_node(
         self, policy: DatasetPolicy, node: str, root: str, stop: threading.Event, *, report: bool = False
     ) -> ActionFact:
-        target, now, own = self._around.target(node), self._now(), new_id("scan")
+        target, now, scan_id = self._deps.target(node), self._now(), new_id("scan")
         if target is None:
-            raise ScanError(f"no agent of {node} is known")
+            raise ScanError(f"the agent of {node} is unknown")
         action = ScanDatasets(
             root=root, pattern=policy.pattern, files=policy.files, entries_per_second=policy.entries_per_second
         )
         request = ActionRequest(
-            id=own, issued_at=now, expires_at=now + GOOD_FOR, policy=policy.name, plan="", action=action
+            id=scan_id,
+            issued_at=now,
+            expires_at=now + REQUEST_VALID_SECONDS,
+            policy=policy.name,
+            plan="",
+            action=action,
         )
+        stop_sent = False
 
-        def look(fact: ActionFact) -> None:
+        def on_progress(action: ActionFact) -> None:
+            nonlocal stop_sent
             if report:
-                self._note(policy.name, counts=fact.progress)
-            if stop.is_set() and not told:
-                told.append(True)
-                self._client.stop(target, own)
-
-        told: list[bool] = []
+                self._update(policy.name, counts=action.progress)
+            if stop.is_set() and not stop_sent:
+                stop_sent = True
+                self._client.stop(target, scan_id)
 
         try:
-            fact = self._client.finish(target, self._client.submit(target, request), LIMITS[ScanDatasets], look)
+            started = self._client.submit(target, request)
+            finished = self._client.finish(target, started, TIMEOUTS_SECONDS[ScanDatasets], on_progress)
         except (AgentSilentError, AgentRefusesError) as error:
             raise ScanError(str(error)) from None
-        if fact.state is not ActionState.DONE:
-            raise ScanError(fact.message or fact.outcome or fact.state)
-        return fact
+        if finished.state is not ActionState.DONE:
+            raise ScanError(finished.message or finished.outcome or finished.state)
+        return finished
 
-    def _note(self, policy: str, **more: object) -> None:
-        self._progress[policy] = msgspec.structs.replace(self._progress[policy], **more)
+    def _update(self, policy: str, **changes: object) -> None:
+        self._progress[policy] = msgspec.structs.replace(self._progress[policy], **changes)
 
 
-def _result(fact: ActionFact) -> tuple[ScanFact, tuple[TrashFact, ...]]:
-    """Given a scan that is over, return what was seen. Raise ScanError."""
+def _result(action: ActionFact) -> tuple[ScanFact, tuple[TrashFact, ...]]:
+    """Result of a finished scan. Raise ScanError."""
     try:
-        scan = msgspec.json.decode(fact.result["scan"], type=ScanFact)
-        trash = msgspec.json.decode(fact.result.get("trash", b"[]"), type=tuple[TrashFact, ...])
+        scan = msgspec.json.decode(action.result["scan"], type=ScanFact)
+        trash = msgspec.json.decode(action.result.get("trash", b"[]"), type=tuple[TrashFact, ...])
     except KeyError:
-        raise ScanError("the agent does not remember the result any more") from None
+        raise ScanError("the agent has dropped the result") from None
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ScanError(f"the agent says something odd: {error}") from None
+        raise ScanError(f"cannot decode the agent's result: {error}") from None
     return scan, trash

@@ -1,1 +1,1 @@
-"""Decides what a cleanup run removes."""
+"""Planning: facts, a policy and `now` in, a plan out. Unknown is never taken for permission."""

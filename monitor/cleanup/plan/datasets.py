@@ -1,7 +1,7 @@
-"""Which units of a dataset root go into the trash, and what is purged from it for good. Pure.
+"""Plan for a dataset root: units to move into the trash, and trash to purge.
 
-First what is over the quota of its owner, the largest and oldest of it; then, if the disk is above its low-water mark,
-what was used longest ago. Without quota and mark: everything that is old enough.
+First units of owners over quota, the largest and oldest; then, while the disk is above its low-water mark, the least
+recently used units. Without quota and mark: every unit that is old enough.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from monitor.cleanup.model import Item, Kept, Plan, Risk
-from monitor.cleanup.plan.dataset_protection import DatasetUses, cover, last_use, mounted, owner_of
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, passed_over, refuse
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, Risk
+from monitor.cleanup.plan.dataset_protection import DatasetUses, dataset_protection, last_use, mounted_paths, owner_of
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
 from monitor.cleanup.plan.watermarks import needed_bytes
 from monitor.cleanup.policy import DAY, DatasetPolicy
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -20,13 +20,13 @@ from monitor.facts.datasets import ScanFact, TrashFact, UnitFact
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text, Value
 
-STALE_AFTER = DAY  # a scan may take hours
-_TAKES_ROOM = ("trashed", "purging")
+STALE_AFTER_SECONDS = DAY  # a scan may take hours
+_OCCUPYING_STATES = ("trashed", "purging")
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What is known of the root besides its units: its disk, what lies in its trash, what the agent refused lately."""
+class DatasetContext:
+    """Facts about a root besides its units: its disk, its trash, and the ids of items that the agent refused lately."""
 
     disk: DiskFact | None = None
     trash: tuple[TrashFact, ...] = ()
@@ -34,34 +34,22 @@ class Ground:
 
     @property
     def trashed(self) -> tuple[TrashFact, ...]:
-        """Return what is in the trash and still takes room."""
-        return tuple(each for each in self.trash if each.state in _TAKES_ROOM)
-
-
-@dataclass(frozen=True)
-class OwnerReport:
-    """What one owner has below a root. `oldest` is when the unit that was used longest ago was last used."""
-
-    owner: str
-    units: int
-    bytes: int
-    files: int
-    oldest: float
-    quota: int | None = None
+        """Trash that still occupies disk space."""
+        return tuple(trash for trash in self.trash if trash.state in _OCCUPYING_STATES)
 
 
 @dataclass
-class _Drawing:
-    """A plan in the making."""
+class _DatasetPlanning:
+    """Inputs of a plan, and what has been selected and kept so far."""
 
     policy: DatasetPolicy
     scan: ScanFact
     uses: DatasetUses
     notices: Mapping[str, float]
     now: float
-    ground: Ground
+    context: DatasetContext
     selection: Selection
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[KeptItem] = field(default_factory=list)
 
 
 def plan_datasets(
@@ -70,47 +58,37 @@ def plan_datasets(
     uses: DatasetUses,
     notices: Mapping[str, float],
     now: float,
-    ground: Ground,
-) -> Plan:
-    """Given a policy, a scan, who uses what, and when owners were told of which item, return what would be moved.
+    context: DatasetContext,
+) -> CleanupPlan:
+    """Plan for a scanned root. `notices` are the times at which owners were notified, by item.
 
-    An item whose owner has not been told has no `not_before`, and is not to be touched.
+    An item whose owner was not notified has no `not_before`, and must not be touched.
     """
-    needed = needed_bytes(ground.disk, policy.when.low)
-    subject = Subject(policy, now, policy.node, needed)
+    needed = needed_bytes(context.disk, policy.when.low)
+    subject = PlanSubject(policy, now, policy.node, needed)
     if refusal := _refusal(subject, policy, scan, uses, needed):
         return refusal
-    drawing = _Drawing(policy, scan, uses, notices, now, ground, Selection(policy.caps))
-    _purge(drawing)
-    # What lies in the trash is not free yet, but will be: a run an hour later must not take as much again.
-    waiting = sum(each.allocated_bytes for each in ground.trashed)
-    _choose(drawing, _unprotected(drawing), max(0, needed - waiting) if needed is not None else None)
-    return make_plan(subject, drawing.selection, drawing.kept)
-
-
-def owner_reports(policy: DatasetPolicy, scan: ScanFact) -> tuple[OwnerReport, ...]:
-    """Given a scan, return what each owner has, the largest first."""
-    found = []
-    for owner, units in _by_owner(scan.units).items():
-        size, files = sum(unit.allocated_bytes for unit in units), sum(unit.files for unit in units)
-        oldest = min(last_use(unit) for unit in units)
-        found.append(OwnerReport(owner, len(units), size, files, oldest, policy.quota_of(owner)))
-    return tuple(sorted(found, key=lambda each: (-each.bytes, each.owner)))
+    planning = _DatasetPlanning(policy, scan, uses, notices, now, context, Selection(policy.caps))
+    _purge(planning)
+    # Trash will be freed: a run an hour later must not take the same amount again.
+    pending = sum(trash.allocated_bytes for trash in context.trashed)
+    _choose(planning, _unprotected(planning), max(0, needed - pending) if needed is not None else None)
+    return make_plan(subject, planning.selection, planning.kept)
 
 
 def item_id(unit: UnitFact) -> str:
-    """Return by what a unit is known in every plan: another directory of the same name is another unit."""
+    """Stable id of a unit: another directory with the same name is another unit."""
     return f"dataset/{unit.device}:{unit.inode}/{unit.path}"
 
 
 def _refusal(
-    subject: Subject, policy: DatasetPolicy, scan: ScanFact, uses: DatasetUses, needed: int | None
-) -> Plan | None:
-    """Return why there can be no plan, if so."""
+    subject: PlanSubject, policy: DatasetPolicy, scan: ScanFact, uses: DatasetUses, needed: int | None
+) -> CleanupPlan | None:
+    """An empty plan with its reason, if the facts allow no plan."""
     where: dict[str, Value] = {"root": policy.root, "node": policy.node}
     if scan.root.rstrip("/") != policy.root.rstrip("/"):
         return refuse(subject, "other-root", **where, other=scan.root)
-    if abs(subject.now - scan.finished_at) > STALE_AFTER:
+    if abs(subject.now - scan.finished_at) > STALE_AFTER_SECONDS:
         return refuse(subject, "scan-old", **where, seconds=abs(subject.now - scan.finished_at))
     if scan.read_only:
         return refuse(subject, "read-only", **where)
@@ -125,116 +103,118 @@ def _refusal(
     return None
 
 
-def _purge(drawing: _Drawing) -> None:
-    """Put the purge of what has been in the trash for long enough first: it is owed, whatever the disk says."""
-    policy, now = drawing.policy, drawing.now
-    over = [each for each in drawing.ground.trashed if now - each.trashed_at >= policy.trash_grace]
-    if not over:
+def _purge(planning: _DatasetPlanning) -> None:
+    """Plan the purge of trash past its grace period first: it is due however full the disk is."""
+    policy, now = planning.policy, planning.now
+    expired = [trash for trash in planning.context.trashed if now - trash.trashed_at >= policy.trash_grace]
+    if not expired:
         return
-    size = sum(each.allocated_bytes for each in over)
+    size = sum(trash.allocated_bytes for trash in expired)
     item = Item(
         id=f"purge/{policy.node}/{policy.root}",
         name=f"{policy.root}: trash",
-        why=Text(key="cleanup.why.purge", values={"count": len(over), "bytes": size, "seconds": policy.trash_grace}),
+        why=Text(key="cleanup.why.purge", values={"count": len(expired), "bytes": size, "seconds": policy.trash_grace}),
         risk=Risk.HIGH,
         node=policy.node,
         frees_bytes=size,
-        not_before=now,  # its owners were told before it went into the trash
+        not_before=now,  # owners were notified before their units went into the trash
         act=PurgeTrash(root=policy.root, older_than_seconds=policy.trash_grace),
     )
-    drawing.selection.add([Candidate(item, 0)], None)  # it was counted when it went into the trash
+    planning.selection.add([Candidate(item, 0)], None)  # its size counted when it went into the trash
 
 
-def _unprotected(drawing: _Drawing) -> list[UnitFact]:
-    """Return the units that may go; what is protected is added to what is kept."""
-    policy, uses = drawing.policy, drawing.uses
-    volumes = mounted(policy, uses, drawing.ground.disk)
-    free = []
-    for unit in drawing.scan.units:
-        covered = cover(unit, policy, uses, volumes, drawing.now)
-        if covered is None:
-            free.append(unit)
+def _unprotected(planning: _DatasetPlanning) -> list[UnitFact]:
+    """Units without protection; the others are added to the kept items."""
+    policy, uses = planning.policy, planning.uses
+    volumes = mounted_paths(policy, uses, planning.context.disk)
+    unprotected = []
+    for unit in planning.scan.units:
+        protection = dataset_protection(unit, policy, uses, volumes, planning.now)
+        if protection is None:
+            unprotected.append(unit)
             continue
-        drawing.kept.append(covered.kept(unit.path, policy.node, unit.allocated_bytes))
-    return free
+        planning.kept.append(protection.kept_item(unit.path, policy.node, unit.allocated_bytes))
+    return unprotected
 
 
-def _choose(drawing: _Drawing, free: list[UnitFact], needed: int | None) -> None:
-    """Take what is over quota, then what the disk needs; where neither is asked for, all."""
-    policy = drawing.policy
+def _choose(planning: _DatasetPlanning, units: list[UnitFact], needed: int | None) -> None:
+    """Take units over quota, then as many as the disk needs; all units if there is neither quota nor mark."""
+    policy = planning.policy
     quotas = policy.quota is not None or bool(policy.quotas)
-    chosen = _over_quota(drawing, free) if quotas else 0
+    chosen = _over_quota(planning, units) if quotas else 0
     if quotas and needed is None:
         return
-    taken = {item.id for item in drawing.selection.items}
-    rest = sorted((unit for unit in free if item_id(unit) not in taken), key=lambda unit: (last_use(unit), unit.path))
-    # What goes for its owner's quota helps the disk too.
-    _take(drawing, rest, "unused", None if needed is None else max(0, needed - chosen))
+    taken = {item.id for item in planning.selection.items}
+    rest = sorted((unit for unit in units if item_id(unit) not in taken), key=lambda unit: (last_use(unit), unit.path))
+    # Units over quota free the disk too.
+    _take(planning, rest, "unused", None if needed is None else max(0, needed - chosen))
 
 
-def _over_quota(drawing: _Drawing, free: Iterable[UnitFact]) -> int:
-    """Take the largest and oldest of each owner who is over his quota; return how many bytes. The worst one first."""
-    policy, eligible, taken = drawing.policy, _by_owner(free), 0
+def _over_quota(planning: _DatasetPlanning, candidates: Iterable[UnitFact]) -> int:
+    """Take the largest and oldest units of owners over quota, the largest excess first; return the bytes taken."""
+    policy, eligible, taken = planning.policy, _by_owner(candidates), 0
     over = []
-    for owner, units in _by_owner(drawing.scan.units).items():
-        quota, has = policy.quota_of(owner), sum(unit.allocated_bytes for unit in units)
-        if quota is not None and has > quota:
-            over.append((has - quota, owner))
-    for excess, owner in sorted(over, key=lambda each: (-each[0], each[1])):
-        units = sorted(eligible.get(owner, ()), key=lambda unit: (-_weight(unit, drawing.now), unit.path))
-        taken += _take(drawing, units, "over-quota", excess, quota=policy.quota_of(owner) or 0, excess=excess)
+    for owner, units in _by_owner(planning.scan.units).items():
+        quota, used = policy.quota_of(owner), sum(unit.allocated_bytes for unit in units)
+        if quota is not None and used > quota:
+            over.append((used - quota, owner))
+    for excess, owner in sorted(over, key=lambda pair: (-pair[0], pair[1])):
+        units = sorted(eligible.get(owner, ()), key=lambda unit: (-_weight(unit, planning.now), unit.path))
+        taken += _take(planning, units, "over-quota", excess, quota=policy.quota_of(owner) or 0, excess=excess)
     return taken
 
 
 def _weight(unit: UnitFact, now: float) -> float:
-    """Return how much room a unit has taken for how long."""
+    """Size of a unit times the time since its last use."""
     return unit.allocated_bytes * max(0.0, now - last_use(unit))
 
 
-def _take(drawing: _Drawing, units: Iterable[UnitFact], why: str, needed: int | None, **values: Value) -> int:
-    candidates = [Candidate(_item(drawing, unit, why, values), unit.allocated_bytes) for unit in units]
-    return drawing.selection.add(passed_over(candidates, drawing.ground.refused, drawing.kept), needed)
+def _take(planning: _DatasetPlanning, units: Iterable[UnitFact], why: str, needed: int | None, **values: Value) -> int:
+    candidates = [Candidate(_item(planning, unit, why, values), unit.allocated_bytes) for unit in units]
+    return planning.selection.add(skip_refused(candidates, planning.context.refused, planning.kept), needed)
 
 
-def _item(drawing: _Drawing, unit: UnitFact, why: str, values: Mapping[str, Value]) -> Item:
-    policy, used = drawing.policy, last_use(unit)
-    said: dict[str, Value] = {
+def _item(planning: _DatasetPlanning, unit: UnitFact, why: str, values: Mapping[str, Value]) -> Item:
+    policy, used_at = planning.policy, last_use(unit)
+    why_values: dict[str, Value] = {
         "owner": owner_of(unit),
-        "seconds": max(0.0, drawing.now - used),
+        "seconds": max(0.0, planning.now - used_at),
         "bytes": unit.allocated_bytes,
         "files": unit.files,
     }
     return Item(
         id=item_id(unit),
         name=unit.path,
-        why=Text(key=f"cleanup.why.dataset-{why}", values=said | dict(values)),
+        why=Text(key=f"cleanup.why.dataset-{why}", values=why_values | dict(values)),
         risk=Risk.MEDIUM,
         node=policy.node,
         owner=owner_of(unit),
         frees_bytes=unit.allocated_bytes,
-        last_used_at=used,
-        not_before=_not_before(drawing, unit),
+        last_used_at=used_at,
+        not_before=_not_before(planning, unit),
         act=TrashUnit(
             root=policy.root,
             path=unit.path,
             device=unit.device,
             inode=unit.inode,
-            newest=used,
+            newest=used_at,
             policy=policy.name,
         ),
     )
 
 
-def _not_before(drawing: _Drawing, unit: UnitFact) -> float | None:
-    """Return from when on a unit may go; None until its owner is told. Used since, it has to be told again."""
-    if drawing.policy.notice <= 0:
-        return drawing.now
-    told_at = drawing.notices.get(item_id(unit))
-    return told_at + drawing.policy.notice if told_at is not None and told_at >= last_use(unit) else None
+def _not_before(planning: _DatasetPlanning, unit: UnitFact) -> float | None:
+    """When a unit may go; None until its owner is notified, again if the unit was used since."""
+    if planning.policy.notice <= 0:
+        return planning.now
+    notified_at = planning.notices.get(item_id(unit))
+    if notified_at is None or notified_at < last_use(unit):
+        return None
+    return notified_at + planning.policy.notice
 
 
 def _by_owner(units: Iterable[UnitFact]) -> dict[str, list[UnitFact]]:
-    found: defaultdict[str, list[UnitFact]] = defaultdict(list)
+    owners: defaultdict[str, list[UnitFact]] = defaultdict(list)
     for unit in units:
-        found[owner_of(unit)].append(unit)
-    return dict(found)
+        owners[owner_of(unit)].append(unit)
+    return dict(owners)

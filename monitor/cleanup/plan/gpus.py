@@ -1,79 +1,78 @@
-"""Which holders of cards are to let go. Pure.
+"""Plan for GPUs that are held without being used.
 
-The owner is told, the notice passes, and only then anything is done. A live pod is evicted, and deleted only if the
-policy says after how long; what a dead one left on a card is ended by the agent of its node, which looks again whether
-it still is that process.
+The owner is notified, and nothing happens before the notice period is over. A live pod is evicted, and deleted only if
+the policy sets `delete_after`. Processes left by a dead pod are killed by the agent of their node, which first verifies
+that the pid still belongs to the same process.
 """
 
 from __future__ import annotations
 
-from monitor.cleanup.model import Item, Kept, Plan, PodWrite, Risk
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite, Risk
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpu_holders import GpuHold, idle_pods, orphans, zombies
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, refuse
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse
 from monitor.facts.actions import KillProcess
 from monitor.facts.text import Text, Value
 
-STALE_AFTER = 120.0
+STALE_AFTER_SECONDS = 120.0
 
 
-def plan_gpu(scene: GpuPlanContext) -> Plan:
-    """Given all that is known of cards and their holders, return which would be told and then released."""
-    subject = Subject(scene.policy, scene.now)
-    if any(source.name in ("kubernetes", "pods") and not source.ok for source in scene.view.sources):
+def plan_gpus(context: GpuPlanContext) -> CleanupPlan:
+    """Plan for all GPUs of the cluster."""
+    subject = PlanSubject(context.policy, context.now)
+    if any(source.name in ("kubernetes", "pods") and not source.ok for source in context.view.sources):
         return refuse(subject, "kubernetes-unseen")
-    if abs(scene.now - scene.view.at) > STALE_AFTER:
-        return refuse(subject, "view-old", seconds=abs(scene.now - scene.view.at))
-    kept: dict[str, Kept] = {}
+    if abs(context.now - context.view.at) > STALE_AFTER_SECONDS:
+        return refuse(subject, "view-old", seconds=abs(context.now - context.view.at))
+    kept: dict[str, KeptItem] = {}
     items: dict[str, Item] = {}
-    for grip in (*zombies(scene), *orphans(scene), *idle_pods(scene)):
-        if grip.covered is not None:
-            kept[grip.id] = grip.covered.kept(grip.name, grip.gpu.node)
+    for hold in (*zombies(context), *orphans(context), *idle_pods(context)):
+        if hold.covered is not None:
+            kept[hold.id] = hold.covered.kept_item(hold.name, hold.gpu.node)
         else:
-            items[grip.id] = _item(grip, scene)
-    # A process may be on several cards: a protection on one of them covers it on all.
-    free = [item for key, item in items.items() if key not in kept]
-    selection = Selection(scene.policy.caps)
-    selection.add(
-        (Candidate(item) for item in sorted(free, key=lambda each: (each.last_used_at or 0.0, each.id))), None
-    )
+            items[hold.id] = _item(hold, context)
+    # A process may be on several GPUs: protection on one of them applies to all.
+    unprotected = [item for key, item in items.items() if key not in kept]
+    unprotected.sort(key=lambda item: (item.last_used_at or 0.0, item.id))
+    selection = Selection(context.policy.caps)
+    selection.add((Candidate(item) for item in unprotected), None)
     return make_plan(subject, selection, kept.values())
 
 
-def _item(grip: GpuHold, scene: GpuPlanContext) -> Item:
-    holder, since = grip.holder, grip.since
+def _item(hold: GpuHold, context: GpuPlanContext) -> Item:
+    holder, since = hold.holder, hold.since
     values: dict[str, Value] = {
-        "node": grip.gpu.node,
-        "gpu": grip.gpu.index,
-        "seconds": max(0.0, scene.now - since),
-        "process": (grip.process.name or "?") if grip.process is not None else "?",
-        "pid": grip.process.pid if grip.process is not None else 0,
+        "node": hold.gpu.node,
+        "gpu": hold.gpu.index,
+        "seconds": max(0.0, context.now - since),
+        "process": (hold.process.name or "?") if hold.process is not None else "?",
+        "pid": hold.process.pid if hold.process is not None else 0,
     }
     return Item(
-        id=grip.id,
-        name=grip.name,
-        why=Text(key=f"cleanup.why.gpu-{grip.what}", values=values),
+        id=hold.id,
+        name=hold.name,
+        why=Text(key=f"cleanup.why.gpu-{hold.what}", values=values),
         risk=Risk.HIGH,
-        node=grip.gpu.node,
+        node=hold.gpu.node,
         owner=holder.user if holder is not None else None,
         last_used_at=since,
-        not_before=scene.not_before(grip.id, since),
-        act=_act(grip, scene),
+        not_before=context.not_before(hold.id, since),
+        act=_act(hold, context),
     )
 
 
-def _act(grip: GpuHold, scene: GpuPlanContext) -> KillProcess | PodWrite:
-    process, pod = grip.process, grip.pod
+def _act(hold: GpuHold, context: GpuPlanContext) -> KillProcess | PodWrite:
+    process, pod = hold.process, hold.pod
     if process is not None and process.started_at is not None:
         return KillProcess(pid=process.pid, started_at=process.started_at, gpu=process.gpu_uuid)
     if pod is None:
-        raise ValueError(f"{grip.id}: neither a process nor a pod")
-    return PodWrite(namespace=pod.namespace, name=pod.name, uid=pod.uid, how=_how(grip, scene))
+        raise ValueError(f"{hold.id}: neither a process nor a pod")
+    return PodWrite(namespace=pod.namespace, name=pod.name, uid=pod.uid, how=_how(hold, context))
 
 
-def _how(grip: GpuHold, scene: GpuPlanContext) -> str:
-    """Return evict; delete only when a live pod's eviction has been tried for as long as the policy wants."""
-    tried_at, after = scene.tried.get(grip.id), scene.policy.delete_after
-    if tried_at is None or after is None or tried_at < grip.since:
+def _how(hold: GpuHold, context: GpuPlanContext) -> str:
+    """Evict; delete once evictions have been attempted for the policy's `delete_after`."""
+    first_attempt_at, after = context.tried.get(hold.id), context.policy.delete_after
+    if first_attempt_at is None or after is None or first_attempt_at < hold.since:
         return "evict"
-    return "delete" if scene.now - tried_at >= after else "evict"
+    return "delete" if context.now - first_attempt_at >= after else "evict"

@@ -1,4 +1,4 @@
-"""Which protection covers an image: the first that does, as a word. The agent looks again when it removes one. Pure."""
+"""The protection of an image: the first that applies. The agent checks again before it removes an image."""
 
 from __future__ import annotations
 
@@ -6,105 +6,104 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from monitor.cleanup.plan.references import Needs, forms
-from monitor.cleanup.plan.select import Cover
+from monitor.cleanup.plan.references import References, name_forms
+from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import ImagePolicy
 from monitor.facts.storage import ImageFact
 from monitor.facts.workload import ContainerFact
 
 PROTECTIONS = ("pinned", "in-use", "needed", "local-only", "too-young", "unknown", "refused-lately")
-STOPPED = "exited"  # one that is created may run in a moment
+STOPPED = "exited"  # a container in state `created` may be about to start
 _SANDBOX_IMAGES = ("pause", "pause-*")
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What an image is judged by: the policy, who needs what, and the containers of its runtime, by id and by name."""
+class ImageContext:
+    """Policy, references, and the containers of one runtime by id and by image name."""
 
     policy: ImagePolicy
-    needs: Needs
+    references: References
     by_id: Mapping[str, ContainerFact]
     by_image: Mapping[str, tuple[ContainerFact, ...]]
     now: float
 
 
-def surroundings(
-    policy: ImagePolicy, needs: Needs, containers: Iterable[ContainerFact], runtime: str, now: float
-) -> Surroundings:
-    """Given the containers of a node, return what the images of one runtime are judged by."""
-    own = [each for each in containers if each.runtime == runtime]
+def image_context(
+    policy: ImagePolicy, references: References, containers: Iterable[ContainerFact], runtime: str, now: float
+) -> ImageContext:
+    """Context for the images of one runtime of a node."""
+    by_id = {container.id: container for container in containers if container.runtime == runtime}
     by_image: dict[str, list[ContainerFact]] = {}
-    for container in own:
-        for named in (container.image, container.image_id):
-            for form in forms(named or ""):
+    for container in by_id.values():
+        for name in (container.image, container.image_id):
+            for form in name_forms(name or ""):
                 by_image.setdefault(form, []).append(container)
-    return Surroundings(
-        policy, needs, {each.id: each for each in own}, {form: tuple(found) for form, found in by_image.items()}, now
-    )
+    return ImageContext(policy, references, by_id, {form: tuple(users) for form, users in by_image.items()}, now)
 
 
-def cover(image: ImageFact, around: Surroundings) -> Cover | None:
-    """Given an image, return what protects it; None if nothing does."""
-    known = names_of(image)
+def image_protection(image: ImageFact, context: ImageContext) -> Protection | None:
+    """The protection of an image; None if it is unprotected."""
+    forms = names_of(image)
     return (
-        _pinned(image, known, around.policy)
-        or _in_use(image, known, around)
-        or _needed(known, around.needs)
-        or _local_only(image, around.policy)
-        or _too_young(image, around)
+        _pinned(image, forms, context.policy)
+        or _in_use(image, forms, context)
+        or _needed(forms, context.references)
+        or _local_only(image, context.policy)
+        or _too_young(image, context)
     )
 
 
 def names_of(image: ImageFact) -> frozenset[str]:
-    """Given an image, return every form of every name that it has."""
-    return frozenset().union(*(forms(name) for name in (image.id, *image.names, *image.digests)))
+    """All forms of all names of an image."""
+    return frozenset().union(*(name_forms(name) for name in (image.id, *image.names, *image.digests)))
 
 
-def _pinned(image: ImageFact, known: frozenset[str], policy: ImagePolicy) -> Cover | None:
+def _pinned(image: ImageFact, forms: frozenset[str], policy: ImagePolicy) -> Protection | None:
     if image.pinned:
-        return Cover("pinned", "runtime")
-    for name in known:
+        return Protection("pinned", "runtime")
+    for name in forms:
         repository = name.partition("@")[0].rpartition("/")[2].partition(":")[0]
         if "/" in name and any(fnmatchcase(repository, pattern) for pattern in _SANDBOX_IMAGES):
-            return Cover("pinned", "pause")
-    every = (*image.names, *image.digests, image.id, *known)
-    return next((Cover("pinned", pin) for pin in policy.pins if any(fnmatchcase(name, pin) for name in every)), None)
+            return Protection("pinned", "pause")
+    names = (*image.names, *image.digests, image.id, *forms)
+    pin = next((pin for pin in policy.pins if any(fnmatchcase(name, pin) for name in names)), None)
+    return Protection("pinned", pin) if pin is not None else None
 
 
-def _in_use(image: ImageFact, known: frozenset[str], around: Surroundings) -> Cover | None:
-    """Return who uses it. A container of which nothing else is known counts: it may be the newest."""
-    strangers = [one for one in image.containers if one not in around.by_id]
-    users = [around.by_id[one] for one in image.containers if one in around.by_id]
-    users += [user for form in known for user in around.by_image.get(form, ())]
-    counting = [user for user in users if user.state != STOPPED or around.policy.protect_stopped]
-    if not counting and not strangers:
+def _in_use(image: ImageFact, forms: frozenset[str], context: ImageContext) -> Protection | None:
+    """In use by a container. A container that is not in the snapshot counts: it may have just started."""
+    unlisted = [container for container in image.containers if container not in context.by_id]
+    users = [context.by_id[container] for container in image.containers if container in context.by_id]
+    users += [user for form in forms for user in context.by_image.get(form, ())]
+    protecting = [user for user in users if user.state != STOPPED or context.policy.protect_stopped]
+    if not protecting and not unlisted:
         return None
-    names = sorted({_text(user) for user in counting}) or sorted(one[:12] for one in strangers)
-    return Cover("in-use", names[0])
+    names = sorted({_container_name(user) for user in protecting}) or sorted(container[:12] for container in unlisted)
+    return Protection("in-use", names[0])
 
 
-def _text(container: ContainerFact) -> str:
+def _container_name(container: ContainerFact) -> str:
     if container.pod_name:
         return f"{container.namespace}/{container.pod_name}"
     return container.name or container.id[:12]
 
 
-def _needed(known: frozenset[str], needs: Needs) -> Cover | None:
-    who = needs.needed_by(sorted(known))
-    return Cover("needed", who) if who is not None else None
+def _needed(forms: frozenset[str], references: References) -> Protection | None:
+    referrer = references.referrer(sorted(forms))
+    return Protection("needed", referrer) if referrer is not None else None
 
 
-def _local_only(image: ImageFact, policy: ImagePolicy) -> Cover | None:
-    return Cover("local-only") if policy.protect_local and image.local else None
+def _local_only(image: ImageFact, policy: ImagePolicy) -> Protection | None:
+    return Protection("local-only") if policy.protect_local and image.local else None
 
 
-def _too_young(image: ImageFact, around: Surroundings) -> Cover | None:
-    """Return that it is not known for long enough, or was used lately. One that nobody has dated is not touched."""
+def _too_young(image: ImageFact, context: ImageContext) -> Protection | None:
+    """First seen or used too recently; an image of unknown age is kept."""
     if image.first_seen_at is None:
-        return Cover("unknown")
-    return Cover("too-young") if around.now - last_use(image) < around.policy.min_age else None
+        return Protection("unknown")
+    return Protection("too-young") if context.now - last_use(image) < context.policy.min_age else None
 
 
 def last_use(image: ImageFact) -> float:
-    """Return when it was last needed, as far as is known: one that was never used is as old as its arrival."""
+    """When an image was last used, or first seen if it never was."""
     return max(image.first_seen_at or 0.0, image.last_used_at or 0.0)

@@ -1,4 +1,4 @@
-"""Which images of a node go: what builds left behind, what has no name, then what was used longest ago. Pure."""
+"""Plan for the images of a node: build cache, then untagged images, then the least recently used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import partial
 
 import msgspec
 
-from monitor.cleanup.model import Item, Kept, Plan, Risk
-from monitor.cleanup.plan.image_protection import Surroundings, cover, last_use, names_of, surroundings
-from monitor.cleanup.plan.references import Needs
-from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, passed_over, refuse
-from monitor.cleanup.plan.watermarks import kubelet_high, marks_on, needed_bytes, out_of_step, yielded
-from monitor.cleanup.policy import KUBELET_HIGH, ImagePolicy
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, Risk
+from monitor.cleanup.plan.image_protection import ImageContext, image_context, image_protection, last_use, names_of
+from monitor.cleanup.plan.references import References
+from monitor.cleanup.plan.select import Candidate, PlanSubject, Selection, make_plan, refuse, skip_refused
+from monitor.cleanup.plan.watermarks import below_kubelet, effective_marks, is_stale, kubelet_high_ratio, needed_bytes
+from monitor.cleanup.policy import KUBELET_HIGH_RATIO, ImagePolicy
 from monitor.detect.lib.storage import disk_of, used_share
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
@@ -23,104 +23,104 @@ from monitor.facts.workload import ContainerFact
 
 
 @dataclass(frozen=True)
-class _Here:
-    """One runtime of the node that is planned for."""
+class _RuntimePlanning:
+    """Inputs for the images of one runtime."""
 
-    subject: Subject
+    subject: PlanSubject
     policy: ImagePolicy
     cache: ImageCacheFact
-    around: Surroundings
+    context: ImageContext
 
 
 def plan_images(
     policy: ImagePolicy,
     snapshot: NodeSnapshot,
-    needs: Needs,
+    references: References,
     now: float,
     refused: frozenset[str] = frozenset(),
-) -> Plan:
-    """Given a policy, what a node's agent says, and what the cluster needs there, return what would be removed.
-
-    `refused` are the ids of items that the agent refused lately.
-    """
-    warnings = image_warnings(policy, kubelet_high(snapshot, runtime_disk(snapshot)))
-    return msgspec.structs.replace(_plan(policy, snapshot, needs, now, refused), warnings=warnings)
+) -> CleanupPlan:
+    """Plan for the images of a node. `refused` are the ids of items that its agent refused lately."""
+    warnings = image_warnings(policy, kubelet_high_ratio(snapshot, runtime_disk(snapshot)))
+    return msgspec.structs.replace(_plan(policy, snapshot, references, now, refused), warnings=warnings)
 
 
-def _plan(policy: ImagePolicy, snapshot: NodeSnapshot, needs: Needs, now: float, refused: frozenset[str]) -> Plan:
-    subject = Subject(policy, now, snapshot.node)
-    if needs.unknown:
-        return refuse(subject, "needs-unknown", kinds=", ".join(needs.unknown))
-    if out_of_step(snapshot, now):
+def _plan(
+    policy: ImagePolicy, snapshot: NodeSnapshot, references: References, now: float, refused: frozenset[str]
+) -> CleanupPlan:
+    subject = PlanSubject(policy, now, snapshot.node)
+    if references.unknown:
+        return refuse(subject, "needs-unknown", kinds=", ".join(references.unknown))
+    if is_stale(snapshot, now):
         return refuse(subject, "stale", node=snapshot.node, seconds=abs(now - snapshot.at))
     images, containers = snapshot.images, snapshot.containers
     if images is None or containers is None:
         return refuse(subject, "images-unknown", node=snapshot.node)
     disk = runtime_disk(snapshot)
-    low = marks_on(policy.when, snapshot, disk).low
+    low = effective_marks(policy.when, snapshot, disk).low
     needed = needed_bytes(disk, low)
     if low is not None and needed is None:
         return refuse(subject, "disk-unknown", node=snapshot.node)
-    subject = Subject(policy, now, snapshot.node, needed)
-    kept: list[Kept] = []
-    here = [cache for cache in images if needed is None or _is_on(cache, disk, snapshot)]
-    candidates = list(_candidates(subject, policy, snapshot, (here, containers, needs), kept))
+    subject = PlanSubject(policy, now, snapshot.node, needed)
+    kept: list[KeptItem] = []
+    caches = [cache for cache in images if needed is None or _is_on(cache, disk, snapshot)]
+    candidates = list(_candidates(subject, policy, snapshot, (caches, containers, references), kept))
     selection = Selection(policy.caps)
-    selection.add(passed_over(candidates, refused, kept), needed)
+    selection.add(skip_refused(candidates, refused, kept), needed)
     return make_plan(subject, selection, kept)
 
 
-def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[Text, ...]:
-    """Given where a kubelet begins to remove images itself, return what is wrong with the policy's own mark."""
-    high = yielded(policy.when, kubelet).high
+def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH_RATIO) -> tuple[Text, ...]:
+    """Warning if the kubelet removes images before the policy's high-water mark is reached."""
+    high = below_kubelet(policy.when, kubelet).high
     if high is None or high < kubelet:
         return ()
     return (Text(key="cleanup.kubelet-first", values={"high": high, "kubelet": kubelet}),)
 
 
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
-    """Return the disk that images are on: of several runtimes on several disks, the fullest."""
-    disks = [disk for cache in snapshot.images or () if (disk := _disk(cache, snapshot)) is not None]
+    """Disk that holds the images: the fullest, if several runtimes use several disks."""
+    disks = [disk for cache in snapshot.images or () if (disk := _cache_disk(cache, snapshot)) is not None]
     return max(disks, key=lambda disk: used_share(disk) or 0.0, default=None)
 
 
-def _disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
-    """Return the disk of a runtime's root. Where only one disk serves runtimes, links do not matter."""
-    serving = [disk for disk in snapshot.disk or () if "runtime" in disk.roles]
-    if len(serving) == 1 or cache.root is None:
-        return serving[0] if len(serving) == 1 else None
+def _cache_disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
+    """Disk of a runtime's root. If only one disk serves runtimes it is that one, whatever links the root has."""
+    runtime_disks = [disk for disk in snapshot.disk or () if "runtime" in disk.roles]
+    if len(runtime_disks) == 1 or cache.root is None:
+        return runtime_disks[0] if len(runtime_disks) == 1 else None
     return disk_of(cache.root, snapshot.disk or ())
 
 
 def _is_on(cache: ImageCacheFact, disk: DiskFact | None, snapshot: NodeSnapshot) -> bool:
-    own = _disk(cache, snapshot)
-    return own is not None and disk is not None and own.mount == disk.mount
+    cache_disk = _cache_disk(cache, snapshot)
+    return cache_disk is not None and disk is not None and cache_disk.mount == disk.mount
 
 
 def _candidates(
-    subject: Subject,
+    subject: PlanSubject,
     policy: ImagePolicy,
     snapshot: NodeSnapshot,
-    known: tuple[Sequence[ImageCacheFact], Sequence[ContainerFact], Needs],
-    kept: list[Kept],
+    facts: tuple[Sequence[ImageCacheFact], Sequence[ContainerFact], References],
+    kept: list[KeptItem],
 ) -> Iterator[Candidate]:
-    """Yield what may go, in the order in which it would. What is protected is added to `kept`."""
-    caches, containers, needs = known
+    """Candidates in order of removal. Protected images are added to `kept`."""
+    caches, containers, references = facts
     runtimes = {cache.runtime for cache in caches}
     usages = [usage for usage in snapshot.runtime_usage or () if usage.runtime in runtimes]
     yield from _build_caches(subject, policy, usages)
-    chosen: list[tuple[_Here, ImageFact]] = []
+    unprotected: list[tuple[_RuntimePlanning, ImageFact]] = []
     for cache in caches:
-        here = _Here(subject, policy, cache, surroundings(policy, needs, containers, cache.runtime, subject.now))
-        chosen += [(here, image) for image in _unprotected(here, kept)]
-    chosen.sort(key=lambda each: (bool(each[1].names), last_use(each[1]), each[1].id))
-    freed = {cache.runtime: Freed(cache) for cache in caches}
-    for here, image in chosen:
-        yield Candidate(_item(here, image), image.size_bytes, partial(freed[here.cache.runtime].remove, image))
+        context = image_context(policy, references, containers, cache.runtime, subject.now)
+        planning = _RuntimePlanning(subject, policy, cache, context)
+        unprotected += [(planning, image) for image in _unprotected(planning, kept)]
+    unprotected.sort(key=lambda pair: (bool(pair[1].names), last_use(pair[1]), pair[1].id))
+    freed = {cache.runtime: FreedLayers(cache) for cache in caches}
+    for planning, image in unprotected:
+        yield Candidate(_item(planning, image), image.size_bytes, partial(freed[planning.cache.runtime].remove, image))
 
 
-def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[RuntimeUsageFact]) -> Iterator[Candidate]:
-    """Yield what builds left behind. How much of it is old enough only the engine knows."""
+def _build_caches(subject: PlanSubject, policy: ImagePolicy, usages: Iterable[RuntimeUsageFact]) -> Iterator[Candidate]:
+    """Build caches. Only the engine knows how much of one is old enough."""
     for usage in usages:
         size = usage.build_cache_reclaimable_bytes
         if not size:
@@ -137,38 +137,37 @@ def _build_caches(subject: Subject, policy: ImagePolicy, usages: Iterable[Runtim
         yield Candidate(item, size)
 
 
-def _unprotected(here: _Here, kept: list[Kept]) -> Iterator[ImageFact]:
-    for image in here.cache.images:
-        covered = cover(image, here.around)
-        if covered is None:
+def _unprotected(planning: _RuntimePlanning, kept: list[KeptItem]) -> Iterator[ImageFact]:
+    for image in planning.cache.images:
+        protection = image_protection(image, planning.context)
+        if protection is None:
             yield image
             continue
-        kept.append(covered.kept(name_of(image), here.subject.node, image.size_bytes))
+        kept.append(protection.kept_item(display_name(image), planning.subject.node, image.size_bytes))
 
 
-def name_of(image: ImageFact) -> str:
-    """Return what people call an image."""
+def display_name(image: ImageFact) -> str:
+    """First name of an image, or its short id."""
     return min(image.names, default=image.id.removeprefix("sha256:")[:12])
 
 
-def _item(here: _Here, image: ImageFact) -> Item:
-    policy, subject = here.policy, here.subject
-    used = image.last_used_at
+def _item(planning: _RuntimePlanning, image: ImageFact) -> Item:
+    policy, subject, used_at = planning.policy, planning.subject, image.last_used_at
     values: dict[str, Value] = {"bytes": image.size_bytes or 0, "seconds": max(0.0, subject.now - last_use(image))}
-    why = "dangling" if not image.names else "unused" if used is not None else "never-used"
+    why = "dangling" if not image.names else "unused" if used_at is not None else "never-used"
     return Item(
-        id=f"image/{subject.node}/{here.cache.runtime}/{image.id}",
-        name=name_of(image),
+        id=f"image/{subject.node}/{planning.cache.runtime}/{image.id}",
+        name=display_name(image),
         why=Text(key=f"cleanup.why.{why}", values=values),
         risk=Risk.LOW,
         node=subject.node,
-        last_used_at=used,
+        last_used_at=used_at,
         not_before=subject.now,
         act=RemoveImage(
-            runtime=here.cache.runtime,
+            runtime=planning.cache.runtime,
             image_id=image.id,
             names=image.names,
-            keep_names=here.around.needs.akin(names_of(image)),
+            keep_names=planning.context.references.same_repository(names_of(image)),
             pins=policy.pins,
             min_age_seconds=policy.min_age,
             protect_stopped=policy.protect_stopped,
@@ -177,31 +176,31 @@ def _item(here: _Here, image: ImageFact) -> Item:
     )
 
 
-class Freed:
-    """What is sure to be free after some images are gone, layers that they share counted once.
+class FreedLayers:
+    """Bytes that are guaranteed to be freed by removing images, with shared layers counted once.
 
-    A layer goes with the last image that has it. So at least this much is free: what only the removed ones had, each
-    for itself; and all that there is, less what the remaining ones could have at most. Runtimes that do not tell what
-    images share (CRI: sizes are those of the packed layers) leave it unknown.
+    A layer goes with the last image that has it. So the guaranteed size is at least the unique bytes of the removed
+    images, and at least the total less the full sizes of the remaining images. It is unknown for runtimes that do not
+    report shared sizes (CRI reports the sizes of compressed layers).
     """
 
     def __init__(self, cache: ImageCacheFact) -> None:
         self._total = cache.total_bytes
         sizes = [image.size_bytes for image in cache.images]
-        told = all(image.unique_bytes is not None for image in cache.images)
-        known = told and self._total is not None and all(size is not None for size in sizes)
-        self._left = sum(size or 0 for size in sizes) if known else None
+        unique_known = all(image.unique_bytes is not None for image in cache.images)
+        known = unique_known and self._total is not None and all(size is not None for size in sizes)
+        self._remaining = sum(size or 0 for size in sizes) if known else None
         self._unique = 0
-        self._sure = 0
+        self._guaranteed = 0
 
     def remove(self, image: ImageFact) -> int | None:
-        """Remove an image; return by how much that is sure to be more; None if its own part is not known."""
+        """Remove an image; return the increase of the guaranteed bytes, None if its unique size is unknown."""
         self._unique += image.unique_bytes or 0
-        sure = self._unique
-        if self._left is not None:
-            self._left -= image.size_bytes or 0
-            sure = max(sure, (self._total or 0) - self._left)
+        guaranteed = self._unique
+        if self._remaining is not None:
+            self._remaining -= image.size_bytes or 0
+            guaranteed = max(guaranteed, (self._total or 0) - self._remaining)
         if self._total is not None:
-            sure = min(sure, self._total)
-        more, self._sure = max(0, sure - self._sure), max(sure, self._sure)
+            guaranteed = min(guaranteed, self._total)
+        more, self._guaranteed = max(0, guaranteed - self._guaranteed), max(guaranteed, self._guaranteed)
         return more if image.unique_bytes is not None else None

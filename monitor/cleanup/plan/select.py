@@ -1,7 +1,7 @@
-"""What of all candidates goes into a plan: in order, down to the mark, within the caps. Pure.
+"""Selection of candidates for a plan: in order, down to the low-water mark, within the caps.
 
-What an item is sure to free counts towards the mark, what it may free at most towards the cap: so a plan neither ends
-too early nor grows too large. The executor looks at the disk after each item and stops earlier where it can.
+The guaranteed size of an item counts towards the mark and its maximum size towards the cap, so a plan neither ends too
+early nor grows too large. The executor measures the disk after each item and stops earlier if it can.
 """
 
 from __future__ import annotations
@@ -13,46 +13,45 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from monitor.cleanup.model import Item, Kept, Plan
-from monitor.cleanup.policy import Caps, Policy
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem
+from monitor.cleanup.policy import Caps, CleanupPolicy
 from monitor.facts.text import Text
 
-KEPT_SHOWN = 200
+MAX_KEPT_ITEMS = 200
 
 
 @dataclass(frozen=True)
-class Cover:
-    """A protection, as a word, and by what it is known."""
+class Protection:
+    """Why a plan leaves something alone: a code, and the pattern, pod or node behind it."""
 
     protection: str
     detail: str | None = None
 
-    def kept(self, name: str, node: str | None, size: int | None = None) -> Kept:
-        """Return that a thing of this name is kept because of it."""
-        return Kept(name=name, protection=self.protection, detail=self.detail, node=node, bytes=size)
+    def kept_item(self, name: str, node: str | None, size: int | None = None) -> KeptItem:
+        return KeptItem(name=name, protection=self.protection, detail=self.detail, node=node, bytes=size)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An item that nothing protects. `at_most` is what it may free; None if that is not known.
+    """An unprotected item. `max_bytes` is the most that it may free; None if unknown.
 
-    `frees` is asked when it is taken, if what it is sure to free depends on what was taken before it.
+    `frees` is called when the item is taken, for sizes that depend on the items taken before it.
     """
 
     item: Item
-    at_most: int | None = None
+    max_bytes: int | None = None
     frees: Callable[[], int | None] | None = None
 
     def take(self) -> Item:
-        """Return the item as it stands in a plan that has taken it."""
+        """The item with its final size."""
         return self.item if self.frees is None else msgspec.structs.replace(self.item, frees_bytes=self.frees())
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What a plan is about."""
+class PlanSubject:
+    """Policy and node that a plan is made for."""
 
-    policy: Policy
+    policy: CleanupPolicy
     now: float
     node: str | None = None
     needed_bytes: int | None = None
@@ -60,21 +59,21 @@ class Subject:
 
 @dataclass
 class Selection:
-    """A plan that grows."""
+    """The items taken so far."""
 
     caps: Caps
     items: list[Item] = field(default_factory=list)
     capped_by: str | None = None
-    _at_most: int = 0
+    _max_bytes: int = 0
 
     def add(self, candidates: Iterable[Candidate], needed: int | None) -> int:
-        """Take candidates until they are sure to free what is needed (None: all); return what they are sure to free.
+        """Take candidates until `needed` bytes are guaranteed to be freed (None: all); return the guaranteed bytes.
 
-        One that alone is over the cap of bytes does not keep those behind it from their turn.
+        A candidate that exceeds the byte cap is skipped, not the candidates behind it.
         """
-        sure = 0
+        guaranteed = 0
         for candidate in candidates:
-            if needed is not None and sure >= needed:
+            if needed is not None and guaranteed >= needed:
                 break
             if len(self.items) >= self.caps.items:
                 self.capped_by = "items"
@@ -84,50 +83,52 @@ class Selection:
                 continue
             item = candidate.take()
             self.items.append(item)
-            self._at_most += candidate.at_most or 0
-            sure += item.frees_bytes or 0
-        return sure
+            self._max_bytes += candidate.max_bytes or 0
+            guaranteed += item.frees_bytes or 0
+        return guaranteed
 
     def _fits(self, candidate: Candidate) -> bool:
         if self.caps.bytes is None:
             return True
-        return candidate.at_most is not None and self._at_most + candidate.at_most <= self.caps.bytes
+        return candidate.max_bytes is not None and self._max_bytes + candidate.max_bytes <= self.caps.bytes
 
 
-def passed_over(candidates: Iterable[Candidate], refused: frozenset[str], kept: list[Kept]) -> Iterator[Candidate]:
-    """Given ids that were refused lately where they live, yield the other candidates; those refused are kept.
+def skip_refused(candidates: Iterable[Candidate], refused: frozenset[str], kept: list[KeptItem]) -> Iterator[Candidate]:
+    """Candidates that no agent refused lately; the refused ones are added to `kept`.
 
-    Without this, the oldest image, refused each time, would be the only one that each plan has.
+    Otherwise every plan would begin with the same oldest image, and be refused again.
     """
     for candidate in candidates:
         item = candidate.item
         if item.id in refused:
-            kept.append(Kept(name=item.name, protection="refused-lately", node=item.node, bytes=candidate.at_most))
+            kept.append(
+                KeptItem(name=item.name, protection="refused-lately", node=item.node, bytes=candidate.max_bytes)
+            )
         else:
             yield candidate
 
 
-def make_plan(subject: Subject, selection: Selection, kept: Iterable[Kept]) -> Plan:
-    """Return the plan. Of what is kept, the largest are shown and all are counted."""
-    everything = sorted(kept, key=lambda each: (-(each.bytes or 0), each.name))
+def make_plan(subject: PlanSubject, selection: Selection, kept: Iterable[KeptItem]) -> CleanupPlan:
+    """The plan of a selection. It counts all kept items and lists the largest."""
+    all_kept = sorted(kept, key=lambda item: (-(item.bytes or 0), item.name))
     return msgspec.structs.replace(
         _empty(subject),
         items=tuple(selection.items),
-        kept=tuple(everything[:KEPT_SHOWN]),
-        kept_counts=dict(sorted(Counter(each.protection for each in everything).items())),
+        kept=tuple(all_kept[:MAX_KEPT_ITEMS]),
+        kept_counts=dict(sorted(Counter(item.protection for item in all_kept).items())),
         needed_bytes=subject.needed_bytes,
         capped_by=selection.capped_by,
     )
 
 
-def refuse(subject: Subject, why: str, **values: str | int | float) -> Plan:
-    """Return that there is no plan, and why: what is not known is never taken for permission."""
+def refuse(subject: PlanSubject, why: str, **values: str | int | float) -> CleanupPlan:
+    """An empty plan, with the reason why nothing can be planned."""
     return msgspec.structs.replace(_empty(subject), refused=Text(key=f"cleanup.refused.{why}", values=values))
 
 
-def _empty(subject: Subject) -> Plan:
+def _empty(subject: PlanSubject) -> CleanupPlan:
     policy = subject.policy
-    mark = hashlib.sha256(f"{policy.name} {subject.node} {subject.now!r}".encode()).hexdigest()[:12]
-    return Plan(
-        id=f"plan-{mark}", policy=policy.name, kind=policy.kind, mode=policy.mode, at=subject.now, node=subject.node
+    digest = hashlib.sha256(f"{policy.name} {subject.node} {subject.now!r}".encode()).hexdigest()[:12]
+    return CleanupPlan(
+        id=f"plan-{digest}", policy=policy.name, kind=policy.kind, mode=policy.mode, at=subject.now, node=subject.node
     )

@@ -1,8 +1,7 @@
-"""What Kubernetes objects that pods are made from name: images and volumes, wherever in their spec these are. Pure.
+"""Images and volumes in the specs of objects that pods are created from.
 
-Every kind of object has its own place for pod templates, and new kinds come. So nothing is assumed about the place:
-each `image` counts, and each list of `volumes`. One too many keeps an image or a dataset that could have gone; one too
-few would lose it.
+Every kind keeps its pod templates in a different field, and new kinds appear. So every `image` and every list of
+`volumes` counts, at any depth: a false match only keeps an image or dataset, a missed one would lose it.
 """
 
 from __future__ import annotations
@@ -17,63 +16,63 @@ from monitor.cleanup.plan.references import Template, VolumeUse
 from monitor.facts.kube import PodFact, PodVolumeFact
 from monitor.kube.decode.volume import volumes as volume_facts
 
-Claims = dict[tuple[str, str], tuple[VolumeUse, ...]]
+ClaimDirectories = dict[tuple[str, str], tuple[VolumeUse, ...]]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of object that pods are made from. `versions` are those that are known, best first."""
+class TemplateKind:
+    """A kind of object that pods are created from. `versions` are the known API versions, preferred first."""
 
     kind: str
     plural: str
     group: str
     versions: tuple[str, ...] = ("v1",)
-    optional: bool = True  # it comes with an add-on, and may be absent
+    optional: bool = True  # installed by an add-on
 
     @property
     def name(self) -> str:
-        """The name as in RBAC and `kubectl get`."""
+        """Name as in RBAC and `kubectl get`."""
         return f"{self.plural}.{self.group}"
 
 
 KINDS = (
-    Kind("Deployment", "deployments", "apps", optional=False),
-    Kind("StatefulSet", "statefulsets", "apps", optional=False),
-    Kind("DaemonSet", "daemonsets", "apps", optional=False),
-    Kind("ReplicaSet", "replicasets", "apps", optional=False),
-    Kind("Job", "jobs", "batch", optional=False),
-    Kind("CronJob", "cronjobs", "batch", ("v1", "v1beta1"), optional=False),
-    Kind("Job (Volcano)", "jobs", "batch.volcano.sh", ("v1alpha1",)),
-    Kind("CronJob (Volcano)", "cronjobs", "batch.volcano.sh", ("v1alpha1",)),
-    Kind("JobTemplate (Volcano)", "jobtemplates", "flow.volcano.sh", ("v1alpha1",)),
-    Kind("PyTorchJob", "pytorchjobs", "kubeflow.org"),
-    Kind("TFJob", "tfjobs", "kubeflow.org"),
-    Kind("MPIJob", "mpijobs", "kubeflow.org", ("v2beta1", "v1")),
-    Kind("XGBoostJob", "xgboostjobs", "kubeflow.org"),
-    Kind("PaddleJob", "paddlejobs", "kubeflow.org"),
-    Kind("JAXJob", "jaxjobs", "kubeflow.org"),
-    Kind("Notebook", "notebooks", "kubeflow.org", ("v1", "v1beta1")),
-    Kind("TrainJob", "trainjobs", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("ClusterTrainingRuntime", "clustertrainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("TrainingRuntime", "trainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
-    Kind("JobSet", "jobsets", "jobset.x-k8s.io", ("v1alpha2",)),
-    Kind("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io"),
-    Kind("RayCluster", "rayclusters", "ray.io", ("v1", "v1alpha1")),
-    Kind("RayJob", "rayjobs", "ray.io", ("v1", "v1alpha1")),
-    Kind("RayService", "rayservices", "ray.io", ("v1", "v1alpha1")),
-    Kind("InferenceService", "inferenceservices", "serving.kserve.io", ("v1beta1",)),
-    Kind("ServingRuntime", "servingruntimes", "serving.kserve.io", ("v1alpha1",)),
-    Kind("ClusterServingRuntime", "clusterservingruntimes", "serving.kserve.io", ("v1alpha1",)),
-    Kind("Service (Knative)", "services", "serving.knative.dev"),
-    Kind("Workflow", "workflows", "argoproj.io", ("v1alpha1",)),
-    Kind("CronWorkflow", "cronworkflows", "argoproj.io", ("v1alpha1",)),
-    Kind("WorkflowTemplate", "workflowtemplates", "argoproj.io", ("v1alpha1",)),
-    Kind("Rollout", "rollouts", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("Deployment", "deployments", "apps", optional=False),
+    TemplateKind("StatefulSet", "statefulsets", "apps", optional=False),
+    TemplateKind("DaemonSet", "daemonsets", "apps", optional=False),
+    TemplateKind("ReplicaSet", "replicasets", "apps", optional=False),
+    TemplateKind("Job", "jobs", "batch", optional=False),
+    TemplateKind("CronJob", "cronjobs", "batch", ("v1", "v1beta1"), optional=False),
+    TemplateKind("Job (Volcano)", "jobs", "batch.volcano.sh", ("v1alpha1",)),
+    TemplateKind("CronJob (Volcano)", "cronjobs", "batch.volcano.sh", ("v1alpha1",)),
+    TemplateKind("JobTemplate (Volcano)", "jobtemplates", "flow.volcano.sh", ("v1alpha1",)),
+    TemplateKind("PyTorchJob", "pytorchjobs", "kubeflow.org"),
+    TemplateKind("TFJob", "tfjobs", "kubeflow.org"),
+    TemplateKind("MPIJob", "mpijobs", "kubeflow.org", ("v2beta1", "v1")),
+    TemplateKind("XGBoostJob", "xgboostjobs", "kubeflow.org"),
+    TemplateKind("PaddleJob", "paddlejobs", "kubeflow.org"),
+    TemplateKind("JAXJob", "jaxjobs", "kubeflow.org"),
+    TemplateKind("Notebook", "notebooks", "kubeflow.org", ("v1", "v1beta1")),
+    TemplateKind("TrainJob", "trainjobs", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("ClusterTrainingRuntime", "clustertrainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("TrainingRuntime", "trainingruntimes", "trainer.kubeflow.org", ("v1alpha1",)),
+    TemplateKind("JobSet", "jobsets", "jobset.x-k8s.io", ("v1alpha2",)),
+    TemplateKind("LeaderWorkerSet", "leaderworkersets", "leaderworkerset.x-k8s.io"),
+    TemplateKind("RayCluster", "rayclusters", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("RayJob", "rayjobs", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("RayService", "rayservices", "ray.io", ("v1", "v1alpha1")),
+    TemplateKind("InferenceService", "inferenceservices", "serving.kserve.io", ("v1beta1",)),
+    TemplateKind("ServingRuntime", "servingruntimes", "serving.kserve.io", ("v1alpha1",)),
+    TemplateKind("ClusterServingRuntime", "clusterservingruntimes", "serving.kserve.io", ("v1alpha1",)),
+    TemplateKind("Service (Knative)", "services", "serving.knative.dev"),
+    TemplateKind("Workflow", "workflows", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("CronWorkflow", "cronworkflows", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("WorkflowTemplate", "workflowtemplates", "argoproj.io", ("v1alpha1",)),
+    TemplateKind("Rollout", "rollouts", "argoproj.io", ("v1alpha1",)),
 )
 
 
 def template_of(kind: str, raw: Mapping[str, Any]) -> Template | None:
-    """Given an object, return what it names; None for a ReplicaSet of the past, which its Deployment stands for."""
+    """Template of an object; None for an old ReplicaSet of a Deployment."""
     meta, spec = raw.get("metadata") or {}, raw.get("spec") or {}
     if kind == "ReplicaSet" and spec.get("replicas") == 0 and meta.get("ownerReferences"):
         return None
@@ -87,7 +86,7 @@ def template_of(kind: str, raw: Mapping[str, Any]) -> Template | None:
 
 
 def images(part: object) -> Iterator[str]:
-    """Given a part of an object, yield every image that it names. One that is mounted as a volume has a `reference`."""
+    """Every image name in a part of an object. An image mounted as a volume has a `reference`."""
     if isinstance(part, dict):
         for key, value in part.items():
             if key == "image" and isinstance(value, str) and value:
@@ -97,66 +96,66 @@ def images(part: object) -> Iterator[str]:
             else:
                 yield from images(value)
     elif isinstance(part, list):
-        for each in part:
-            yield from images(each)
+        for element in part:
+            yield from images(element)
 
 
 def _volumes(part: object) -> Iterator[PodVolumeFact]:
-    """Yield what is listed under `volumes`, at any depth. What cannot be understood is another kind of thing."""
+    """Volumes listed under `volumes`, at any depth. A list that does not decode is something else."""
     if isinstance(part, dict):
         for key, value in part.items():
             if key == "volumes" and isinstance(value, list):
                 try:
-                    yield from volume_facts(msgspec.Raw(msgspec.json.encode(each)) for each in value)
+                    yield from volume_facts(msgspec.Raw(msgspec.json.encode(volume)) for volume in value)
                 except msgspec.MsgspecError:
                     yield from _volumes(value)
             else:
                 yield from _volumes(value)
     elif isinstance(part, list):
-        for each in part:
-            yield from _volumes(each)
+        for element in part:
+            yield from _volumes(element)
 
 
 def _claim_templates(meta: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[PodVolumeFact]:
-    """Yield the claims that a StatefulSet makes, `data-db-*` for all of its pods: they outlive these."""
-    for each in spec.get("volumeClaimTemplates") or ():
-        name = (each.get("metadata") or {}).get("name")
+    """Claims of a StatefulSet, `data-db-*` for all of its pods: they outlive the pods."""
+    for template in spec.get("volumeClaimTemplates") or ():
+        name = (template.get("metadata") or {}).get("name")
         if name:
             yield PodVolumeFact(name=name, kind="persistentVolumeClaim", claim=f"{name}-{meta.get('name')}-*")
 
 
 def with_claims(pod: PodFact) -> PodFact:
-    """Return a pod whose ephemeral volumes name the claims that Kubernetes made for them."""
-    named = tuple(
-        msgspec.structs.replace(each, claim=f"{pod.name}-{each.name}") if each.kind == "ephemeral" else each
-        for each in pod.volumes
+    """A pod whose ephemeral volumes name the claims that Kubernetes created for them."""
+    volumes = tuple(
+        msgspec.structs.replace(volume, claim=f"{pod.name}-{volume.name}") if volume.kind == "ephemeral" else volume
+        for volume in pod.volumes
     )
-    return msgspec.structs.replace(pod, volumes=named)
+    return msgspec.structs.replace(pod, volumes=volumes)
 
 
-def claims_of(claims: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]) -> Claims:
-    """Given PersistentVolumeClaims and PersistentVolumes, return to which directories each claim leads.
+def claims_of(claims: Iterable[Mapping[str, Any]], volumes: Iterable[Mapping[str, Any]]) -> ClaimDirectories:
+    """Directories of each PersistentVolumeClaim.
 
-    `data-db-0` is also found as `data-db-*`, which is how a StatefulSet names all of its own.
+    `data-db-0` is also listed as `data-db-*`, the alias for all claims of a StatefulSet.
     """
-    places = {_name(volume): place for volume in volumes if (place := _place(volume.get("spec") or {})) is not None}
-    found: Claims = {}
+    by_volume = {_name(volume): use for volume in volumes if (use := _directory(volume.get("spec") or {})) is not None}
+    directories: ClaimDirectories = {}
     for claim in claims:
-        place = places.get(str((claim.get("spec") or {}).get("volumeName") or ""))
-        if place is None:
+        use = by_volume.get(str((claim.get("spec") or {}).get("volumeName") or ""))
+        if use is None:
             continue
         namespace, name = str((claim.get("metadata") or {}).get("namespace") or ""), _name(claim)
         for alias in (name, f"{name.rpartition('-')[0]}-*"):
-            found[namespace, alias] = (*found.get((namespace, alias), ()), place)
-    return found
+            directories[namespace, alias] = (*directories.get((namespace, alias), ()), use)
+    return directories
 
 
 def _name(raw: Mapping[str, Any]) -> str:
     return str((raw.get("metadata") or {}).get("name") or "")
 
 
-def _place(spec: Mapping[str, Any]) -> VolumeUse | None:
-    """Given a PersistentVolume, return the directory that it is; None if it is none that a node could share."""
+def _directory(spec: Mapping[str, Any]) -> VolumeUse | None:
+    """Directory of a PersistentVolume; None if it is not on a node or on shared storage."""
     for kind in ("hostPath", "local"):
         if path := (spec.get(kind) or {}).get("path"):
             return VolumeUse(kind, path)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from monitor.cleanup.journal import ItemState
-from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
+from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
 from monitor.web.cleanup_api import CleanupAsked
 from monitor.web.pages.render import Visit
 

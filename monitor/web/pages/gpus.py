@@ -7,7 +7,7 @@ from starlette.responses import Response
 from monitor.facts.gpu import GpuFact, GpuProcessFact
 from monitor.facts.node import NodeSnapshot
 from monitor.i18n.figures import percent
-from monitor.report.history import Kind, What
+from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import Index, card_rows, firing
@@ -24,7 +24,7 @@ def show(visit: Visit) -> Response:
     agent = next((each for each in visit.sources.parts.agents() if each.node == node), None)
     snapshot = agent.snapshot if agent is not None else None
     fact = _fact(snapshot, number)
-    points = visit.sources.series(Kind.CARD, f"{node}/{number}", What.UTILIZATION)
+    points = visit.sources.series(HistorySubject.GPU, f"{node}/{number}", HistoryMetric.UTILIZATION)
     last = "?" if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
     sections = [
         visit.section("facts", "card", row=card_rows(visit, [gpu])[0], fact=fact),

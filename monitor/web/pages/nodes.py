@@ -14,7 +14,7 @@ from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
 from monitor.i18n.figures import percent
 from monitor.present.node import tables as snapshot_tables
-from monitor.report.history import Kind, What
+from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import node_notes
@@ -61,20 +61,20 @@ def show(visit: Visit) -> Response:
 def _charts(visit: Visit, node: NodeView) -> Markup:
     made = []
     for what, key, top in (
-        (What.UTILIZATION, "utilization", 1.0),
-        (What.FREE, "free", float(node.cards or node.allocatable or 1)),
-        (What.DISK, "disk", 1.0),
+        (HistoryMetric.UTILIZATION, "utilization", 1.0),
+        (HistoryMetric.FREE, "free", float(node.cards or node.allocatable or 1)),
+        (HistoryMetric.DISK, "disk", 1.0),
     ):
-        points = visit.sources.series(Kind.NODE, node.name, what)
+        points = visit.sources.series(HistorySubject.NODE, node.name, what)
         made.append(Chart(visit.t(f"chart.{key}"), points, top, _last(points, what)))
     return draw(visit.now, visit.lang, *made)
 
 
-def _last(points: Sequence[tuple[float, float | None]], what: What) -> str:
+def _last(points: Sequence[tuple[float, float | None]], what: HistoryMetric) -> str:
     value = points[-1][1] if points else None
     if value is None:
         return "?"
-    return f"{value:g}" if what in (What.FREE, What.GPUS) else percent(value)
+    return f"{value:g}" if what in (HistoryMetric.FREE, HistoryMetric.GPUS) else percent(value)
 
 
 def _disks(visit: Visit, agent: AgentFact | None) -> list[disks.DiskRow]:
@@ -82,7 +82,7 @@ def _disks(visit: Visit, agent: AgentFact | None) -> list[disks.DiskRow]:
         return []
     found = [disks.DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]
     found.sort(key=lambda row: -(row.share or 0.0))
-    trend = {agent.node: visit.sources.series(Kind.NODE, agent.node, What.DISK)}
+    trend = {agent.node: visit.sources.series(HistorySubject.NODE, agent.node, HistoryMetric.DISK)}
     return disks.with_times(found, disks.told_seconds(visit.sources.parts.found()), trend, visit.now)
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from monitor.facts.cluster import ClusterView, GpuState, QueueView
 from monitor.facts.findings import Severity
 from monitor.i18n.figures import percent
-from monitor.report.history import CLUSTER, Kind, What
+from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
@@ -106,8 +106,8 @@ def _health(
 
 
 def _charts(visit: Visit, gpus: int, busy: int, load: float | None) -> Markup:
-    loads = visit.sources.series(Kind.CLUSTER, CLUSTER, What.UTILIZATION)
-    held = visit.sources.series(Kind.CLUSTER, CLUSTER, What.GPUS)
+    loads = visit.sources.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.UTILIZATION)
+    held = visit.sources.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.GPUS)
     return draw(
         visit.now,
         visit.lang,
@@ -129,7 +129,7 @@ def _problems(visit: Visit) -> list[Problem] | None:
 def _disks(visit: Visit) -> list[disks.DiskRow]:
     """Return the disks that somebody should know of: the fullest."""
     found = disks.rows(visit.sources.parts.agents(), DISKS)
-    trends = {row.node: visit.sources.series(Kind.NODE, row.node, What.DISK) for row in found}
+    trends = {row.node: visit.sources.series(HistorySubject.NODE, row.node, HistoryMetric.DISK) for row in found}
     return disks.with_times(found, disks.told_seconds(visit.sources.parts.found()), trends, visit.now)
 
 

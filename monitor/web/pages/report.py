@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from monitor.report.model import ReportAsked
+from monitor.report.model import ReportSource
 from monitor.web.pages.render import Visit
 from monitor.web.report_api import WEEK, known_by, stretch
 
@@ -15,7 +15,7 @@ BY = ("user", "queue", "node")
 class ReportPage:
     """The page at /report."""
 
-    def __init__(self, asked: ReportAsked) -> None:
+    def __init__(self, asked: ReportSource) -> None:
         self._asked = asked
 
     def show(self, visit: Visit) -> Response:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, GpuView, UsageView
 from monitor.i18n.figures import number, percent
-from monitor.report.history import Kind, What
+from monitor.report.history import HistoryMetric, HistorySubject
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.render import Visit
 from monitor.web.pages.rows import SHOWN, Index, card_rows, firing, pod_rows
@@ -44,7 +44,7 @@ def show_user(visit: Visit) -> Response:
         return visit.missing(name)
     sections = [
         visit.section("facts", "usage", use=use or UsageView(), cards=cards, waiting=_waiting(index, user=name)),
-        visit.section("charts", "charts", charts=_charts(visit, Kind.USER, name, cards)),
+        visit.section("charts", "charts", charts=_charts(visit, HistorySubject.USER, name, cards)),
         visit.section("alerts", "alerts", polite=True, rows=firing(visit, user=name)),
         visit.section("pods", "pods", rows=pod_rows(index, pods)[:SHOWN], more=max(0, len(pods) - SHOWN)),
         visit.section("cards", "cards", rows=card_rows(visit, cards[:SHOWN]), where=True),
@@ -77,7 +77,7 @@ def show_queue(visit: Visit) -> Response:
     top = sorted(users.items(), key=lambda each: (-each[1], each[0]))
     sections = [
         visit.section("facts", "queue", queue=queue, users=top, cards=cards, waiting=_waiting(index, queue=name)),
-        visit.section("charts", "charts", charts=_charts(visit, Kind.QUEUE, name, cards)),
+        visit.section("charts", "charts", charts=_charts(visit, HistorySubject.QUEUE, name, cards)),
         visit.section("alerts", "alerts", polite=True, rows=firing(visit, queue=name)),
         visit.section("pods", "pods", rows=pod_rows(index, pods)[:SHOWN], more=max(0, len(pods) - SHOWN)),
         visit.section("cards", "cards", rows=card_rows(visit, cards[:SHOWN]), where=True),
@@ -94,11 +94,11 @@ def _waiting(index: Index, user: str | None = None, queue: str | None = None) ->
     )
 
 
-def _charts(visit: Visit, kind: Kind, name: str, cards: list[GpuView]) -> Markup:
+def _charts(visit: Visit, kind: HistorySubject, name: str, cards: list[GpuView]) -> Markup:
     loads = [gpu.utilization_ratio for gpu in cards if gpu.utilization_ratio is not None]
     load = percent(sum(loads) / len(loads)) if loads else "?"
-    used = visit.sources.series(kind, name, What.UTILIZATION)
-    held = visit.sources.series(kind, name, What.GPUS)
+    used = visit.sources.series(kind, name, HistoryMetric.UTILIZATION)
+    held = visit.sources.series(kind, name, HistoryMetric.GPUS)
     return draw(
         visit.now,
         visit.lang,

@@ -1,4 +1,4 @@
-"""Who does items: what an agent is told, what is asked again and what never is."""
+"""Execution of items: requests to agents, retries, and recovery."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.executor import Reach, RealHands, kept_names
-from monitor.cleanup.execute.run_plan import Done, StoppedError
-from monitor.cleanup.journal import Entry, ItemState, Journal
+from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor, names_to_keep
+from monitor.cleanup.execute.run_plan import ItemOutcome, ShutdownError
+from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry
 from monitor.cleanup.model import PodWrite, RegistryWrite
-from monitor.cleanup.plan.references import Needs, forms
+from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
-from monitor.kube.pod_writes import PodState, WriteResult, WriteState
+from monitor.kube.pod_writes import PodState, WriteState, Written
 from tests.cleanup.support import NOW, item, run
 
 A, B = "a" * 64, "b" * 64
 
 
 class Agent(ActionClient):
-    """Answers by what it was told to; `requests` is what it was asked to do."""
+    """Answers as configured, and records the requests."""
 
     def __init__(self, *answers: Exception | ActionFact | None) -> None:
         self._answers = list(answers)
         self.requests: list[ActionRequest] = []
-        self.asked: list[str] = []
+        self.awaited: list[str] = []
 
     def submit(self, _target: str, request: ActionRequest) -> ActionFact:
         self.requests.append(request)
         return self._next()
 
-    def finish(self, _target: str, begun: ActionFact, *_: Any) -> ActionFact:
-        self.asked.append(begun.id)
+    def finish(self, _target: str, started: ActionFact, *_: Any) -> ActionFact:
+        self.awaited.append(started.id)
         return self._next()
 
     def _next(self) -> ActionFact:
@@ -51,9 +51,9 @@ def fact(state: str = "done", **more: Any) -> ActionFact:
 
 
 class Pods:
-    """Pods of an API server that answers this."""
+    """Pod writes with configured answers."""
 
-    def __init__(self, written: WriteResult | None = None, state: PodState | None = None) -> None:
+    def __init__(self, written: Written | None = None, state: PodState | None = None) -> None:
         self.written, self.state = written, state
         self.calls: list[tuple[Any, ...]] = []
 
@@ -70,106 +70,114 @@ class Pods:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    journal = Journal(str(tmp_path / "cleanup.db"))
+def journal(tmp_path: Path) -> Iterator[CleanupJournal]:
+    journal = CleanupJournal(str(tmp_path / "cleanup.db"))
     yield journal
     journal.close()
 
 
-def hands(
-    journal: Journal, agent: Agent | None = None, stopping: threading.Event | None = None, **reach: Any
-) -> RealHands:
+def executor(
+    journal: CleanupJournal, agent: Agent | None = None, stopping: threading.Event | None = None, **deps: Any
+) -> RemoteItemExecutor:
     given: dict[str, Any] = {
         "target": lambda _: "127.0.0.1:1",
-        "needs": lambda _: Needs({}),
+        "references": lambda _: References({}),
         "recheck": lambda *_: None,
     }
-    return RealHands(agent or Agent(), Reach(**(given | reach)), journal, stopping or threading.Event(), lambda: NOW)
-
-
-def test_what_an_agent_is_told_of_an_image(journal: Journal) -> None:
-    agent = Agent(None, fact(outcome="removed", freed_bytes=7))
-    needed = forms("lab/i1:2") | forms("other/x:1") | forms(f"other/y@sha256:{A}") | forms(B)
-    done = hands(journal, agent, needs=lambda node: Needs(dict.fromkeys(needed, f"Pod on {node}"))).do(
-        run(), item(1), "act-1"
+    return RemoteItemExecutor(
+        agent or Agent(), ExecutorDeps(**(given | deps)), journal, stopping or threading.Event(), lambda: NOW
     )
-    assert done == Done(ItemState.DONE, "removed", None, 7)
+
+
+def test_the_request_for_an_image(journal: CleanupJournal) -> None:
+    agent = Agent(None, fact(outcome="removed", freed_bytes=7))
+    needed = name_forms("lab/i1:2") | name_forms("other/x:1") | name_forms(f"other/y@sha256:{A}") | name_forms(B)
+    done = executor(
+        journal, agent, references=lambda node: References(dict.fromkeys(needed, f"Pod on {node}"))
+    ).execute(run(), item(1), "act-1")
+    assert done == ItemOutcome(ItemState.DONE, "removed", None, 7)
     (request,) = agent.requests
     assert isinstance(request.action, RemoveImage)
     assert set(request.action.keep_names) == {"docker.io/lab/i1:2", f"sha256:{A}", f"sha256:{B}"}
     assert (request.id, request.plan, request.policy) == ("act-1", "run-1", "p")
     assert 0 < request.expires_at - request.issued_at <= 300
-    assert kept_names(Needs({}), frozenset()) == ()
+    assert names_to_keep(References({}), frozenset()) == ()
 
 
 @pytest.mark.parametrize(
-    ("name", "reach", "done"),
+    ("name", "deps", "expected"),
     [
         (
             "a pod names it now",
-            {"needs": lambda _: Needs(dict.fromkeys(forms("lab/i1:1"), "Pod t/p"))},
-            Done(ItemState.REFUSED, "needed", "Pod t/p"),
+            {"references": lambda _: References(dict.fromkeys(name_forms("lab/i1:1"), "Pod t/p"))},
+            ItemOutcome(ItemState.REFUSED, "needed", "Pod t/p"),
         ),
         (
-            "nobody knows what is needed",
-            {"needs": lambda _: Needs({}, ("jobs.batch",))},
-            Done(ItemState.REFUSED, "unknown", "the cluster could not be asked for jobs.batch"),
+            "the references are unknown",
+            {"references": lambda _: References({}, ("jobs.batch",))},
+            ItemOutcome(ItemState.REFUSED, "unknown", "the cluster cannot list jobs.batch"),
         ),
-        ("it does not hold any more", {"recheck": lambda *_: "busy"}, Done(ItemState.REFUSED, "busy")),
-        ("no agent", {"target": lambda _: None}, Done(ItemState.FAILED, "no-agent", "no agent of n1 is known")),
+        ("it is protected by now", {"recheck": lambda *_: "busy"}, ItemOutcome(ItemState.REFUSED, "busy")),
+        (
+            "no agent",
+            {"target": lambda _: None},
+            ItemOutcome(ItemState.FAILED, "no-agent", "the agent of n1 is unknown"),
+        ),
     ],
 )
-def test_an_agent_is_not_even_asked(journal: Journal, name: str, reach: dict[str, Any], done: Done) -> None:
+def test_an_agent_is_not_even_asked(
+    journal: CleanupJournal, name: str, deps: dict[str, Any], expected: ItemOutcome
+) -> None:
     agent = Agent()
-    assert hands(journal, agent, **reach).do(run(), item(1), "act-1") == done
+    assert executor(journal, agent, **deps).execute(run(), item(1), "act-1") == expected
     assert agent.requests == []
 
 
-def test_one_that_is_too_busy_is_asked_again_under_the_same_id(journal: Journal) -> None:
+def test_one_that_is_too_busy_is_asked_again_under_the_same_id(journal: CleanupJournal) -> None:
     busy = AgentRefusesError("too-many", "wait", 0.01)
     agent = Agent(busy, busy, None, fact(outcome="removed"))
-    assert hands(journal, agent).do(run(), item(1), "act-1").word == "removed"
+    assert executor(journal, agent).execute(run(), item(1), "act-1").code == "removed"
     assert [request.id for request in agent.requests] == ["act-1"] * 3
     agent = Agent(*[busy] * 9)
-    assert hands(journal, agent).do(run(), item(1), "act-1").state is ItemState.LATER
+    assert executor(journal, agent).execute(run(), item(1), "act-1").state is ItemState.LATER
 
 
-def test_what_was_lost_on_the_way_is_asked_for_and_never_sent_again(journal: Journal) -> None:
+def test_what_was_lost_on_the_way_is_asked_for_and_never_sent_again(journal: CleanupJournal) -> None:
     agent = Agent(AgentSilentError("broke off"), fact(outcome="removed"))
-    assert hands(journal, agent).do(run(), item(1), "act-1").word == "removed"
-    assert (len(agent.requests), agent.asked) == (1, ["act-1"])
+    assert executor(journal, agent).execute(run(), item(1), "act-1").code == "removed"
+    assert (len(agent.requests), agent.awaited) == (1, ["act-1"])
     agent = Agent(AgentSilentError("broke off"), AgentSilentError("gone"))
-    assert hands(journal, agent).do(run(), item(1), "act-1") == Done(ItemState.FAILED, "lost", "gone")
+    assert executor(journal, agent).execute(run(), item(1), "act-1") == ItemOutcome(ItemState.FAILED, "lost", "gone")
     assert len(agent.requests) == 1
 
 
 @pytest.mark.parametrize("word", ["token", "disabled", "replayed", "expired", "malformed"])
-def test_a_refusal_is_a_failure(journal: Journal, word: str) -> None:
+def test_a_refusal_is_a_failure(journal: CleanupJournal, word: str) -> None:
     agent = Agent(AgentRefusesError(word, "no"))
-    assert hands(journal, agent).do(run(), item(1), "act-1") == Done(ItemState.FAILED, word, "no")
+    assert executor(journal, agent).execute(run(), item(1), "act-1") == ItemOutcome(ItemState.FAILED, word, "no")
 
 
-def test_a_pod_that_is_starting_is_no_lasting_refusal(journal: Journal) -> None:
+def test_a_pod_that_is_starting_is_no_lasting_refusal(journal: CleanupJournal) -> None:
     agent = Agent(None, fact("refused", outcome="starting", message="pod lab/a is starting"))
-    done = hands(journal, agent).do(run(), item(1), "act-1")
-    assert done == Done(ItemState.LATER, "starting", "pod lab/a is starting")
+    done = executor(journal, agent).execute(run(), item(1), "act-1")
+    assert done == ItemOutcome(ItemState.LATER, "starting", "pod lab/a is starting")
     agent = Agent(None, fact("refused", outcome="in-use"))
-    assert hands(journal, agent).do(run(), item(1), "act-1").state is ItemState.REFUSED
+    assert executor(journal, agent).execute(run(), item(1), "act-1").state is ItemState.REFUSED
 
 
-def test_stopped_while_waiting_nothing_is_said_of_it(journal: Journal) -> None:
+def test_stopped_while_waiting_nothing_is_said_of_it(journal: CleanupJournal) -> None:
     stopping = threading.Event()
     stopping.set()
-    agent = Agent(None, AgentSilentError("the daemon is being stopped"))
-    with pytest.raises(StoppedError):
-        hands(journal, agent, stopping).do(run(), item(1), "act-1")
+    agent = Agent(None, AgentSilentError("the daemon is stopping"))
+    with pytest.raises(ShutdownError):
+        executor(journal, agent, stopping).execute(run(), item(1), "act-1")
 
 
-def test_whatever_breaks_is_what_became_of_it(journal: Journal) -> None:
+def test_whatever_breaks_is_what_became_of_it(journal: CleanupJournal) -> None:
     def broken(*_: Any) -> str | None:
         raise RuntimeError("odd")
 
-    assert hands(journal, recheck=broken).do(run(), item(1), "act-1") == Done(
+    assert executor(journal, recheck=broken).execute(run(), item(1), "act-1") == ItemOutcome(
         ItemState.FAILED, "failed", "RuntimeError: odd"
     )
 
@@ -179,12 +187,16 @@ def pod(how: str) -> Any:
 
 
 @pytest.mark.parametrize("how", ["evict", "delete", "force"])
-def test_pods(journal: Journal, how: str) -> None:
-    pods = Pods(WriteResult(WriteState.LATER, "budget", "no"))
-    assert hands(journal, pods=pods).do(run(), pod(how), "act-1") == Done(ItemState.LATER, "budget", "no")
+def test_pods(journal: CleanupJournal, how: str) -> None:
+    pods = Pods(Written(WriteState.LATER, "budget", "no"))
+    assert executor(journal, pods=pods).execute(run(), pod(how), "act-1") == ItemOutcome(
+        ItemState.LATER, "budget", "no"
+    )
     assert pods.calls == [(how, "t", "p", "u1")]
-    assert journal.tried() == ({pod(how).id: NOW} if how == "evict" else {})  # from then on deleting may be due
-    assert hands(journal).do(run(), pod(how), "act-1").word == "failed"
+    assert journal.first_evictions() == (
+        {pod(how).id: NOW} if how == "evict" else {}
+    )  # `delete_after` counts from here
+    assert executor(journal).execute(run(), pod(how), "act-1").code == "failed"
 
 
 @pytest.mark.parametrize(
@@ -198,15 +210,17 @@ def test_pods(journal: Journal, how: str) -> None:
     ],
 )
 def test_what_became_of_a_pod(
-    journal: Journal, name: str, how: str, state: PodState | None, became: tuple[ItemState, str]
+    journal: CleanupJournal, name: str, how: str, state: PodState | None, became: tuple[ItemState, str]
 ) -> None:
-    entry = Entry(item=pod(how), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
-    done = hands(journal, pods=Pods(state=state)).ask(entry)
-    assert (done.state, done.word) == became
+    entry = JournalEntry(item=pod(how), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
+    done = executor(journal, pods=Pods(state=state)).recover(entry)
+    assert (done.state, done.code) == became
 
 
-def test_a_registry_that_is_not_there_any_more(journal: Journal) -> None:
+def test_a_registry_that_is_not_there_any_more(journal: CleanupJournal) -> None:
     act = RegistryWrite(registry="https://harbor.lab", what="gc", dry_run=False)
-    assert hands(journal).do(run(), replace(item(1), act=act), "act-1").state is ItemState.FAILED
-    entry = Entry(item=replace(item(1), act=act), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW)
-    assert hands(journal).ask(entry).word == "lost"
+    assert executor(journal).execute(run(), replace(item(1), act=act), "act-1").state is ItemState.FAILED
+    entry = JournalEntry(
+        item=replace(item(1), act=act), place=0, state=ItemState.INTENDED, request="act-1", intended_at=NOW
+    )
+    assert executor(journal).recover(entry).code == "lost"

@@ -1,4 +1,4 @@
-"""Harbor's retention and garbage collection: dry run first, then for real, and what comes of it."""
+"""Retention and garbage collection of Harbor, as dry runs and for real."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from monitor.cleanup.execute import harbor as registry_harbor
-from monitor.cleanup.execute.harbor import Collection, Harbor, HarborError, Retention
-from monitor.cleanup.execute.registry_plan import tried
+from monitor.cleanup.execute.harbor import GcResult, Harbor, HarborError, RetentionResult
+from monitor.cleanup.execute.registry_plan import dry_run_items
 from monitor.cleanup.model import RegistryWrite
 from monitor.cleanup.policy import RegistryPolicy
 from monitor.i18n import LANGUAGES, say
@@ -43,64 +43,64 @@ def client(server: FakeHarbor, password: str, **more: Any) -> Harbor:
 
 def test_which_projects_have_rules(server: FakeHarbor, password: str) -> None:
     server.tags = {f"p{number:02d}": (1, 2) for number in range(60)} | {"bare": (0, 0)}
-    assert len(client(server, password).rules()) == 60  # more than one page
-    assert client(server, password, projects=("p0[12]", "bare")).rules() == (("p01", 2), ("p02", 3))
+    assert len(client(server, password).retention_rules()) == 60  # more than one page
+    assert client(server, password, projects=("p0[12]", "bare")).retention_rules() == (("p01", 2), ("p02", 3))
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_retention(server: FakeHarbor, password: str, dry_run: bool) -> None:
-    found = client(server, password).retention("nlp", 1, dry_run=dry_run, limit=20)
-    assert found == Retention("nlp", 1, "Success", total=10, removed=3)
+    found = client(server, password).run_retention("nlp", 1, dry_run=dry_run, timeout=20)
+    assert found == RetentionResult("nlp", 1, "Success", total=10, removed=3)
     assert server.writes == [("/retentions/1/executions", {"dry_run": dry_run})]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_garbage_collection_never_takes_what_has_no_tag(server: FakeHarbor, password: str, dry_run: bool) -> None:
-    found = client(server, password).collection(dry_run=dry_run, limit=20)
-    assert found == Collection("Success", 5_000_000, 7)
+    found = client(server, password).run_gc(dry_run=dry_run, timeout=20)
+    assert found == GcResult("Success", 5_000_000, 7)
     assert server.writes[0][1]["parameters"] == {"dry_run": dry_run, "delete_untagged": False}
 
 
 def test_a_plan_is_made_by_dry_runs_alone(server: FakeHarbor, password: str) -> None:
     harbor = client(server, password)
-    items = tried(policy(server.url, password), harbor, 5.0)
+    items = dry_run_items(policy(server.url, password), harbor, 5.0)
     assert [(item.name, item.frees_bytes) for item in items] == [("nlp", None), (server.url, 5_000_000)]
     assert [item.act for item in items] == [
         RegistryWrite(registry=server.url, what="retention", dry_run=False, retention=1),
         RegistryWrite(registry=server.url, what="gc", dry_run=False),
     ]
-    asked = [body.get("dry_run", body.get("parameters", {}).get("dry_run")) for _, body in server.writes]
-    assert asked == [True, True, True]
+    dry_runs = [body.get("dry_run", body.get("parameters", {}).get("dry_run")) for _, body in server.writes]
+    assert dry_runs == [True, True, True]
     for lang in LANGUAGES:
         assert all(say(lang, item.why.key, item.why.values) for item in items)
 
 
 def test_an_old_harbor_does_not_tell_how_much(server: FakeHarbor, password: str) -> None:
-    server.tells_bytes = False
-    items = tried(policy(server.url, password, retention=False), client(server, password), 5.0)
+    server.reports_bytes = False
+    items = dry_run_items(policy(server.url, password, retention=False), client(server, password), 5.0)
     assert [(item.why.key, item.frees_bytes) for item in items] == [("cleanup.why.gc", None)]
     assert all(say(lang, item.why.key, item.why.values) for lang in LANGUAGES for item in items)
 
 
 def test_nothing_to_do(server: FakeHarbor, password: str) -> None:
     server.tags, server.garbage, server.blobs = {"base": (0, 4)}, 0, 0
-    assert tried(policy(server.url, password), client(server, password), 5.0) == ()
+    assert dry_run_items(policy(server.url, password), client(server, password), 5.0) == ()
 
 
 def test_what_was_done_is_found_again_by_when(server: FakeHarbor, password: str) -> None:
-    server.looks = 0
-    harbor, began = client(server, password), time.time() - 1
-    assert harbor.collection_since(began) is None
-    assert harbor.retention_since("nlp", 1, began) is None
-    harbor.collection(dry_run=True, limit=5)
-    harbor.retention("nlp", 1, dry_run=True, limit=5)
-    assert harbor.collection_since(began) is None  # a dry run is none
-    assert harbor.retention_since("nlp", 1, began) is None
-    harbor.collection(dry_run=False, limit=5)
-    harbor.retention("nlp", 1, dry_run=False, limit=5)
-    assert harbor.collection_since(began) == Collection("Success", 5_000_000, 7)
-    assert harbor.retention_since("nlp", 1, began) == Retention("nlp", 1, "Success", 10, 3)
-    assert harbor.collection_since(time.time() + 60) is None
+    server.polls = 0
+    harbor, started_at = client(server, password), time.time() - 1
+    assert harbor.gc_since(started_at) is None
+    assert harbor.retention_since("nlp", 1, started_at) is None
+    harbor.run_gc(dry_run=True, timeout=5)
+    harbor.run_retention("nlp", 1, dry_run=True, timeout=5)
+    assert harbor.gc_since(started_at) is None  # a dry run does not count
+    assert harbor.retention_since("nlp", 1, started_at) is None
+    harbor.run_gc(dry_run=False, timeout=5)
+    harbor.run_retention("nlp", 1, dry_run=False, timeout=5)
+    assert harbor.gc_since(started_at) == GcResult("Success", 5_000_000, 7)
+    assert harbor.retention_since("nlp", 1, started_at) == RetentionResult("nlp", 1, "Success", 10, 3)
+    assert harbor.gc_since(time.time() + 60) is None
 
 
 def test_what_goes_wrong_is_said_without_the_password(
@@ -110,26 +110,28 @@ def test_what_goes_wrong_is_said_without_the_password(
     wrong.write_text("another-secret")
     stopped = threading.Event()
     stopped.set()
-    said = []
+    messages = []
     for harbor in (
         Harbor(policy(server.url, str(wrong)), threading.Event()),
         Harbor(policy(f"http://127.0.0.1:{free_port()}", password), threading.Event()),
         Harbor(policy(server.url, password), stopped),
     ):
         with pytest.raises(HarborError) as caught:
-            harbor.collection(dry_run=True, limit=5)
-        said.append(str(caught.value))
+            harbor.run_gc(dry_run=True, timeout=5)
+        messages.append(str(caught.value))
     server.fails_as = "Error"
-    with pytest.raises(HarborError, match="ended as Error"):
-        client(server, password).retention("nlp", 1, dry_run=True, limit=5)
-    monkeypatch.setattr(registry_harbor, "FIRST_LOOK", 0.01)
-    server.looks = 10_000
-    with pytest.raises(HarborError, match="not over within"):
-        client(server, password).retention("nlp", 1, dry_run=True, limit=0.1)
-    assert [("401" in said[0]), ("connection refused" in said[1]), ("being stopped" in said[2])] == [True] * 3
-    assert not any(secret in text for text in said for secret in (PASSWORD, "another-secret"))
+    with pytest.raises(HarborError, match="ended with status Error"):
+        client(server, password).run_retention("nlp", 1, dry_run=True, timeout=5)
+    monkeypatch.setattr(registry_harbor, "FIRST_POLL_SECONDS", 0.01)
+    server.polls = 10_000
+    with pytest.raises(HarborError, match="not finished within"):
+        client(server, password).run_retention("nlp", 1, dry_run=True, timeout=0.1)
+    assert [("401" in messages[0]), ("connection refused" in messages[1]), ("daemon is stopping" in messages[2])] == [
+        True
+    ] * 3
+    assert not any(secret in message for message in messages for secret in (PASSWORD, "another-secret"))
 
 
 def test_a_password_that_cannot_be_read() -> None:
-    with pytest.raises(ValueError, match="cannot be read from /nowhere: No such file"):
+    with pytest.raises(ValueError, match="cannot read the registry password from /nowhere: No such file"):
         Harbor(policy("http://harbor.lab", "/nowhere"), threading.Event())

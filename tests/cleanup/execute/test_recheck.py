@@ -1,4 +1,4 @@
-"""Whether an item still holds right before it would be done."""
+"""Re-checks of items immediately before their execution."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.cleanup.execute.recheck import Recheck
-from monitor.cleanup.execute.references_reader import Volumes
-from monitor.cleanup.inputs import Gatherer
-from monitor.cleanup.model import Item, Kept, Plan, PodWrite
+from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.inputs import Planner
+from monitor.cleanup.model import CleanupPlan, Item, KeptItem, PodWrite
 from monitor.cleanup.on_demand import release_policy
 from monitor.cleanup.plan.references import VolumeUse
-from monitor.cleanup.plan.select import Subject, refuse
-from monitor.cleanup.policy import DatasetPolicy, Exempt, GpuPolicy, ImagePolicy, Policy
+from monitor.cleanup.plan.select import PlanSubject, refuse
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, Exempt, GpuPolicy, ImagePolicy
 from monitor.facts.actions import KillProcess, TrashUnit
 from tests.cleanup.support import NOW, item, plan, run
 
@@ -22,28 +22,28 @@ GPUS = GpuPolicy(name="gpus", exempt=Exempt(users=("root",)))
 DATA = DatasetPolicy(name="data", root="/mnt/share", node="n1")
 
 
-class Facts:
-    """Stands for what is gathered: another plan each time it is asked."""
+class FakePlanner:
+    """A planner with a configured plan and volumes."""
 
-    def __init__(self, now: Plan | None = None, volumes: Volumes | None = None) -> None:
-        self._plan, self._volumes = now, volumes or Volumes()
-        self.asked: list[Policy] = []
+    def __init__(self, now: CleanupPlan | None = None, volumes: VolumeList | None = None) -> None:
+        self._plan, self._volumes = now, volumes or VolumeList()
+        self.policies: list[CleanupPolicy] = []
 
-    def plan(self, policy: Policy, _node: str | None) -> Plan:
-        self.asked.append(policy)
+    def plan(self, policy: CleanupPolicy, _node: str | None) -> CleanupPlan:
+        self.policies.append(policy)
         assert self._plan is not None
         return self._plan
 
-    def volumes(self) -> Volumes:
+    def volumes(self) -> VolumeList:
         return self._volumes
 
     def agents(self) -> dict[str, Any]:
         return {}
 
 
-def against(facts: Facts, one: Item, policy: str = "gpus") -> str | None:
-    policies: dict[str, Policy] = {"gpus": GPUS, "data": DATA, "images": ImagePolicy(name="images")}
-    check = Recheck(cast("Gatherer", facts), policies, release_policy(tuple(policies.values())))
+def recheck(planner: FakePlanner, one: Item, policy: str = "gpus") -> str | None:
+    policies: dict[str, CleanupPolicy] = {"gpus": GPUS, "data": DATA, "images": ImagePolicy(name="images")}
+    check = Recheck(cast("Planner", planner), policies, release_policy(tuple(policies.values())))
     return check(run(policy=policy), one)
 
 
@@ -56,28 +56,28 @@ ANOTHER = replace(item(2), act=KillProcess(pid=5, started_at=2.0, gpu="GPU-1"))
 
 
 @pytest.mark.parametrize(
-    ("name", "now", "one", "word"),
+    ("name", "now", "one", "protection"),
     [
         ("it still holds", plan(pod()), pod(), None),
-        ("it works again", plan(kept=(Kept(name="t/p", protection="busy"),)), pod(), "busy"),
+        ("it works again", plan(kept=(KeptItem(name="t/p", protection="busy"),)), pod(), "busy"),
         ("it is gone", plan(), pod(), "changed"),
         ("something else is to be done to it by now", plan(pod("delete")), pod("evict"), "changed"),
         ("another process under that pid", plan(ANOTHER), PROCESS, "changed"),
-        ("nobody knows", refuse(Subject(GPUS, NOW), "kubernetes-unseen"), pod(), "unknown"),
+        ("unknown", refuse(PlanSubject(GPUS, NOW), "kubernetes-unseen"), pod(), "unknown"),
     ],
 )  # fmt: skip
-def test_cards_and_pods_are_planned_anew(name: str, now: Plan, one: Item, word: str | None) -> None:
-    facts = Facts(now)
-    assert against(facts, one) == word
-    assert facts.asked[0].caps.items > 1000  # no cap hides what still holds
+def test_cards_and_pods_are_planned_anew(name: str, now: CleanupPlan, one: Item, protection: str | None) -> None:
+    planner = FakePlanner(now)
+    assert recheck(planner, one) == protection
+    assert planner.policies[0].caps.items > 1000  # no cap hides a valid item
 
 
 def test_a_release_is_judged_by_its_own_policy_with_the_exemptions_of_the_others() -> None:
-    facts = Facts(plan(pod()))
-    assert against(facts, pod(), "release") is None
-    (asked,) = facts.asked
-    assert isinstance(asked, GpuPolicy)
-    assert (asked.notice, asked.idle_after, asked.exempt.users) == (0.0, 0.0, ("root",))
+    planner = FakePlanner(plan(pod()))
+    assert recheck(planner, pod(), "release") is None
+    (policy,) = planner.policies
+    assert isinstance(policy, GpuPolicy)
+    assert (policy.notice, policy.idle_after, policy.exempt.users) == (0.0, 0.0, ("root",))
 
 
 def unit(path: str) -> Item:
@@ -86,20 +86,20 @@ def unit(path: str) -> Item:
 
 
 @pytest.mark.parametrize(
-    ("name", "volumes", "word"),
+    ("name", "volumes", "protection"),
     [
-        ("nobody has it", Volumes(), None),
-        ("a pod has come that mounts it", Volumes((VolumeUse("Pod t/p", "/mnt/share/zhang/a"),)), "needed"),
-        ("a template mounts what is above it", Volumes((VolumeUse("Job t/j", "/mnt/share/zhang"),)), "needed"),
-        ("another one is mounted", Volumes((VolumeUse("Pod t/p", "/mnt/share/zhang/b"),)), None),
-        ("nobody knows", Volumes((), ("jobs.batch",)), "unknown"),
+        ("not mounted", VolumeList(), None),
+        ("a pod has come that mounts it", VolumeList((VolumeUse("Pod t/p", "/mnt/share/zhang/a"),)), "needed"),
+        ("a template mounts what is above it", VolumeList((VolumeUse("Job t/j", "/mnt/share/zhang"),)), "needed"),
+        ("another one is mounted", VolumeList((VolumeUse("Pod t/p", "/mnt/share/zhang/b"),)), None),
+        ("unknown", VolumeList((), ("jobs.batch",)), "unknown"),
     ],
 )
-def test_datasets_that_somebody_has_as_a_volume_by_now(name: str, volumes: Volumes, word: str | None) -> None:
-    assert against(Facts(volumes=volumes), unit("zhang/a"), "data") == word
+def test_datasets_that_are_mounted_by_now(name: str, volumes: VolumeList, protection: str | None) -> None:
+    assert recheck(FakePlanner(volumes=volumes), unit("zhang/a"), "data") == protection
 
 
 def test_what_is_not_ours_to_judge() -> None:
-    assert against(Facts(), item(1), "images") is None  # the agent looks at images, and is told what is needed
-    assert against(Facts(), item(1), "restore") is None
-    assert against(Facts(), pod(), "no-such-policy") == "unknown"
+    assert recheck(FakePlanner(), item(1), "images") is None  # the agent checks images
+    assert recheck(FakePlanner(), item(1), "restore") is None
+    assert recheck(FakePlanner(), pod(), "no-such-policy") == "unknown"

@@ -1,4 +1,4 @@
-"""What the cluster needs: read from an API server, of whatever kind the object is."""
+"""References of the cluster, read from an API server, for all kinds of objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.execute.references_reader import NeedsReader
+from monitor.cleanup.execute.references_reader import ReferencesReader
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.plan.templates import KINDS, claims_of, template_of
 from monitor.kube.client import connect
@@ -61,7 +61,7 @@ def claim(name: str, volume_name: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "spec", "place"),
+    ("name", "spec", "directory"),
     [
         ("NFS", {"nfs": {"server": "nas", "path": "/x"}}, VolumeUse("nfs", "/x", "nas")),
         ("a host's directory", {"hostPath": {"path": "/d"}}, VolumeUse("hostPath", "/d")),
@@ -74,9 +74,9 @@ def claim(name: str, volume_name: str | None) -> dict[str, Any]:
         ("a disk of a cloud", {"csi": {"volumeHandle": "vol-1"}}, None),
     ],
 )
-def test_where_a_claim_leads(name: str, spec: dict[str, Any], place: VolumeUse | None) -> None:
+def test_where_a_claim_leads(name: str, spec: dict[str, Any], directory: VolumeUse | None) -> None:
     found = claims_of([claim("c", "v"), claim("pending", None)], [volume("v", **spec)])
-    assert found.get(("team", "c")) == ((place,) if place else None)
+    assert found.get(("team", "c")) == ((directory,) if directory else None)
     assert ("team", "pending") not in found
 
 
@@ -87,8 +87,8 @@ def objects(tmp_path: Path) -> Any:
         yield server
 
 
-def reader(objects: Objects) -> NeedsReader:
-    return NeedsReader(connect(objects.kubeconfig_at))
+def reader(objects: Objects) -> ReferencesReader:
+    return ReferencesReader(connect(objects.kubeconfig_at))
 
 
 def pod(name: str, node: str | None, phase: str = "Running", **spec: Any) -> dict[str, Any]:
@@ -110,9 +110,9 @@ def test_pods_of_a_node_pending_ones_and_templates(objects: Objects) -> None:
         "spec": {"tasks": [{"template": {"spec": {"containers": [{"image": "lab/vc:1"}]}}}]},
     }
     objects.put("/apis/batch.volcano.sh/v1alpha1/jobs", vcjob)  # fmt: skip
-    needs = reader(objects).needs("n1")
-    assert needs.unknown == ()
-    assert {name.removeprefix("docker.io/lab/"): who for name, who in needs.names.items()} == {
+    references = reader(objects).references("n1")
+    assert references.unknown == ()
+    assert {name.removeprefix("docker.io/lab/"): referrer for name, referrer in references.names.items()} == {
         "here:1": "Pod team/here", "waits:1": "Pod team/waits", "debugged:1": "Pod team/debugged",
         "debug:1": "Pod team/debugged", "main:1": "Job team/j", "init:1": "Job team/j", "vc:1": "Job (Volcano) team/v",
     }  # fmt: skip
@@ -120,7 +120,7 @@ def test_pods_of_a_node_pending_ones_and_templates(objects: Objects) -> None:
 
 def test_a_list_of_many_pages(objects: Objects) -> None:
     objects.put("/api/v1/pods", *(pod(f"p{number}", "n1") for number in range(1200)))
-    assert len(reader(objects).needs("n1").names) == 1200
+    assert len(reader(objects).references("n1").names) == 1200
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_list_that_fails_leaves_it_unknown(
 ) -> None:
     objects.group("batch.volcano.sh", "v1alpha1")
     objects.failing[path] = status
-    assert reader(objects).needs("n1").unknown == unknown
+    assert reader(objects).references("n1").unknown == unknown
     assert reader(objects).volumes().unknown == unknown
 
 
@@ -148,13 +148,13 @@ def test_an_old_server_has_cron_jobs_elsewhere(objects: Objects) -> None:
     objects.failing["/apis/batch/v1/cronjobs"] = 404
     spec = {"jobTemplate": {"spec": {"template": {"spec": POD}}}}
     objects.put("/apis/batch/v1beta1/cronjobs", {"metadata": {"name": "c", "namespace": "team"}, "spec": spec})
-    needs = reader(objects).needs("n1")
-    assert (needs.unknown, "docker.io/lab/main:1" in needs.names) == ((), True)
+    references = reader(objects).references("n1")
+    assert (references.unknown, "docker.io/lab/main:1" in references.names) == ((), True)
 
 
 def test_one_pod_that_cannot_be_understood_leaves_it_unknown(objects: Objects) -> None:
     objects.put("/api/v1/pods", {"metadata": {"name": "odd", "uid": "u"}, "spec": {"nodeName": "n1", "containers": 5}})
-    assert reader(objects).needs("n1").unknown == ("pods",)
+    assert reader(objects).references("n1").unknown == ("pods",)
 
 
 def test_directories_of_pods_and_templates(objects: Objects) -> None:
@@ -172,7 +172,7 @@ def test_directories_of_pods_and_templates(objects: Objects) -> None:
     objects.put("/apis/apps/v1/statefulsets", {"metadata": {"name": "db", "namespace": "team"}, "spec": stateful})
     found = reader(objects).volumes()
     assert found.unknown == ()
-    assert {(use.who, use.server, use.path) for use in found.uses} == {
+    assert {(use.referrer, use.server, use.path) for use in found.uses} == {
         ("Pod team/a", "nas", "/export/a"), ("Pod team/b", None, "/data/b"), ("Pod team/eph", None, "/scratch/e"),
         ("Job team/j", "nas", "/export/j"), ("StatefulSet team/db", "nas", "/export/db-3"),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Looks at roots: of the node that moves datasets, and of all others that mount them."""
+"""Scans of roots, on their own node and on all other nodes that mount them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from monitor.cleanup.execute.agent_client import ActionClient, AgentRefusesError, AgentSilentError
-from monitor.cleanup.execute.references_reader import Volumes
-from monitor.cleanup.execute.scanner import ScanError, Scanned, Scanner, Surroundings
-from monitor.cleanup.inputs import mounting
+from monitor.cleanup.execute.references_reader import VolumeList
+from monitor.cleanup.execute.scanner import RootScan, ScanError, Scanner, ScannerDeps
+from monitor.cleanup.inputs import other_mounts
 from monitor.cleanup.plan.dataset_protection import DatasetUses
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import DatasetPolicy
@@ -25,37 +25,35 @@ POLICY = DatasetPolicy(name="data", root="/mnt/share", node="nas-01", pattern="*
 
 
 class Agents(ActionClient):
-    """Agents by their targets: what each sees, or why it does not tell."""
+    """Scan results or errors, by target."""
 
-    def __init__(self, seen: dict[str, ScanFact | Exception | None]) -> None:
-        self._seen = seen
+    def __init__(self, result: dict[str, ScanFact | Exception | None]) -> None:
+        self._results = result
         self.roots: dict[str, str] = {}
         self.stopped: list[str] = []
 
     def submit(self, target: str, request: ActionRequest) -> ActionFact:
         assert isinstance(request.action, ScanDatasets)
         self.roots[target] = request.action.root
-        found = self._seen[target]
+        found = self._results[target]
         if isinstance(found, Exception):
             raise found
         return ActionFact(id=target, kind="scan-datasets", state=ActionState.RUNNING, started_at=NOW)
 
-    def finish(self, target: str, fact: ActionFact, _limit: float, look: Any = None) -> ActionFact:
-        look(msgspec.structs.replace(fact, progress={"entries": 5}))
-        found = self._seen[target]
+    def finish(self, target: str, fact: ActionFact, _limit: float, on_progress: Any = None) -> ActionFact:
+        on_progress(msgspec.structs.replace(fact, progress={"entries": 5}))
+        found = self._results[target]
         result = {"scan": msgspec.Raw(msgspec.json.encode(found))} if found is not None else {}
         return msgspec.structs.replace(fact, state=ActionState.DONE, result=result)
 
-    def stop(self, target: str, _own: str) -> None:
+    def stop(self, target: str, _scan_id: str) -> None:
         self.stopped.append(target)
 
 
 def scanner(agents: Agents, others: dict[str, str] | None = None, unseen: tuple[str, ...] = ()) -> Scanner:
-    volumes = Volumes((VolumeUse("Pod t/p", "/x"),), ())
-    around = Surroundings(
-        lambda node: None if node == "gone" else node, lambda _: (others or {}, unseen), lambda: volumes
-    )
-    return Scanner(agents, around, {}, lambda: NOW)
+    volumes = VolumeList((VolumeUse("Pod t/p", "/x"),), ())
+    deps = ScannerDeps(lambda node: None if node == "gone" else node, lambda _: (others or {}, unseen), lambda: volumes)
+    return Scanner(agents, deps, {}, lambda: NOW)
 
 
 def test_who_uses_what_on_every_node_that_mounts_it() -> None:
@@ -78,7 +76,7 @@ def test_who_uses_what_on_every_node_that_mounts_it() -> None:
     }
     made = scanner(agents, others, ("gpu09",))
     found = made.scan(POLICY)
-    assert [each.path for each in found.scan.units] == ["zhang/a", "zhang/b"]
+    assert [unit.path for unit in found.scan.units] == ["zhang/a", "zhang/b"]
     assert found.uses == DatasetUses(
         volumes=(VolumeUse("Pod t/p", "/x"),),
         elsewhere={"zhang/a": "gpu01", "zhang/c": "gpu02"},
@@ -92,47 +90,47 @@ def test_who_uses_what_on_every_node_that_mounts_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "seen", "said"),
+    ("name", "result", "message"),
     [
         ("it refuses", AgentRefusesError("disabled", "switched off"), "switched off"),
         ("it is silent", AgentSilentError("refused"), "refused"),
-        ("it was stopped", scan(stopped=True), "it was stopped"),
-        ("the result is forgotten", None, "does not remember the result"),
+        ("it was stopped", scan(stopped=True), "the scan was stopped"),
+        ("the result is forgotten", None, "has dropped the result"),
     ],
 )
-def test_a_look_that_fails(name: str, seen: ScanFact | Exception | None, said: str) -> None:
-    made = scanner(Agents({"nas-01": seen}))
-    with pytest.raises(ScanError, match=said):
+def test_a_look_that_fails(name: str, result: ScanFact | Exception | None, message: str) -> None:
+    made = scanner(Agents({"nas-01": result}))
+    with pytest.raises(ScanError, match=message):
         made.scan(POLICY)
     progress = made.progress("data")
     assert progress is not None
-    assert said in (progress.error or "")
+    assert message in (progress.error or "")
     assert made.last("data") is None
 
 
 def test_one_at_a_time_and_it_can_be_stopped() -> None:
-    began, go_on = threading.Event(), threading.Event()
+    started, go_on = threading.Event(), threading.Event()
 
     class Slow(Agents):
-        def finish(self, target: str, fact: ActionFact, limit: float, look: Any = None) -> ActionFact:
-            began.set()
-            assert go_on.wait(5)
-            look(fact)
-            look(fact)
-            return super().finish(target, fact, limit, look)
+        def finish(self, target: str, fact: ActionFact, limit: float, on_progress: Any = None) -> ActionFact:
+            started.set()
+            assert go_on.wait(60)
+            on_progress(fact)
+            on_progress(fact)
+            return super().finish(target, fact, limit, on_progress)
 
     agents = Slow({"nas-01": scan(unit("zhang/a"))})
     made = scanner(agents)
-    results: list[Scanned] = []
+    results: list[RootScan] = []
     thread = threading.Thread(target=lambda: results.append(made.scan(POLICY)))
     thread.start()
-    assert began.wait(5)
-    with pytest.raises(ScanError, match="being scanned already"):
+    assert started.wait(60)
+    with pytest.raises(ScanError, match="already in progress"):
         made.scan(POLICY)
     assert made.stop("data")
     go_on.set()
-    thread.join(5)
-    assert agents.stopped == ["nas-01"]  # told once
+    thread.join(60)
+    assert agents.stopped == ["nas-01"]  # once
     assert not made.stop("data")
     assert len(results) == 1
 
@@ -156,6 +154,6 @@ def test_which_nodes_mount_a_root() -> None:
         "blind": AgentFact(target="b:1", node="blind", snapshot=NodeSnapshot(node="blind", at=NOW, agent_version="0")),
         "never": AgentFact(target="n:1", node="never"),
     }
-    assert mounting(POLICY, agents) == ({"same": "/mnt/share", "elsewhere": "/data/nas/share"}, ("blind", "never"))
-    agents["nas-01"] = agent("nas-01", disk(mount="/mnt"))  # a disk of its own is on no other node
-    assert mounting(POLICY, agents) == ({}, ())
+    assert other_mounts(POLICY, agents) == ({"same": "/mnt/share", "elsewhere": "/data/nas/share"}, ("blind", "never"))
+    agents["nas-01"] = agent("nas-01", disk(mount="/mnt"))  # a local disk
+    assert other_mounts(POLICY, agents) == ({}, ())

@@ -1,4 +1,4 @@
-"""Which datasets go into the trash, whom that is told, and what keeps the others."""
+"""Dataset plans: units that go, protections, notices and quotas."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import Ground, item_id, owner_reports, plan_datasets
+from monitor.cleanup.plan.datasets import DatasetContext, item_id, plan_datasets
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import Caps, DatasetPolicy, When
 from monitor.facts.actions import PurgeTrash, TrashUnit
@@ -17,7 +17,7 @@ from monitor.facts.datasets import ScanFact, TrashFact, UseFact
 from tests.cleanup.builders import DAY, GIB, NOW, disk, kept, names, refused, scan, unit
 
 NAS = disk(mount="/mnt/share", device="nas:/export/share", fstype="nfs4", roles=("nas",))
-UNUSED, ON_NAS = DatasetUses(), Ground(disk=NAS)
+UNUSED, ON_NAS = DatasetUses(), DatasetContext(disk=NAS)
 
 
 def make(**settings: Any) -> DatasetPolicy:
@@ -29,10 +29,10 @@ def plan(
     given: ScanFact,
     uses: DatasetUses = UNUSED,
     notices: dict[str, float] | None = None,
-    ground: Ground = ON_NAS,
+    context: DatasetContext = ON_NAS,
     **settings: Any,
-) -> Plan:
-    return plan_datasets(make(**settings), given, uses, notices or {}, NOW, ground)
+) -> CleanupPlan:
+    return plan_datasets(make(**settings), given, uses, notices or {}, NOW, context)
 
 
 def volumes(*given: tuple[str, str | None]) -> DatasetUses:
@@ -47,8 +47,8 @@ SPARED: list[tuple[str, dict[str, Any], dict[str, Any], DatasetUses, str]] = [
     ("an owner by number who has a name", {}, {"owners_kept": ("1001",)}, DatasetUses(), "owner-kept"),
     ("an owner by number", {"owner": None}, {"owners_kept": ("1001",)}, DatasetUses(), "owner-kept"),
     ("open here", {"in_use_by": (UseFact(how="open", pid=7),)}, {}, DatasetUses(), "in-use"),
-    ("nobody can tell", {"in_use_by": (UseFact(how="unknown"),)}, {}, DatasetUses(), "in-use"),
-    ("nobody looked", {"in_use_by": None}, {}, DatasetUses(), "unknown"),
+    ("unknown use", {"in_use_by": (UseFact(how="unknown"),)}, {}, DatasetUses(), "in-use"),
+    ("not checked", {"in_use_by": None}, {}, DatasetUses(), "unknown"),
     ("open elsewhere", {}, {}, DatasetUses(elsewhere={"zhang/datasets/a": "n2"}), "in-use"),
     ("not read to the end", {"failures": 1}, {}, DatasetUses(), "unknown"),
     ("read lately", {"newest_atime": NOW - DAY}, {}, DatasetUses(), "too-young"),
@@ -81,7 +81,7 @@ def test_what_keeps_a_unit(facts: dict[str, Any], settings: dict[str, Any], uses
         volumes(("/mnt/share/li", None)),
         volumes(("/zhang/datasets/a", None)),
         volumes(("/Xmnt/share/zhang", None)),
-        volumes(("/export/share/zhang/datasets/a", None)),  # a directory of that name on a node is another
+        volumes(("/export/share/zhang/datasets/a", None)),  # a local directory with the same path
         volumes(("/mnt/share/zhang/datasets/a", "nas")),
         DatasetUses(elsewhere={"zhang/datasets/b": "n2"}),
     ],
@@ -90,7 +90,7 @@ def test_what_does_not(uses: DatasetUses) -> None:
     assert names(plan(scan(unit()), uses)) == ["zhang/datasets/a"]
 
 
-def test_a_pod_that_mounts_everything_may_be_told_to_use_nothing_of_it() -> None:
+def test_a_pod_that_mounts_the_whole_root_can_be_ignored() -> None:
     everything = volumes(("/mnt/share", None), ("/export", "nas"))
     assert names(plan(scan(unit()), everything, whole_root_is_use=False)) == ["zhang/datasets/a"]
     more = DatasetUses(volumes=(*everything.volumes, VolumeUse("Job t/j", "/mnt/share/zhang")))
@@ -103,7 +103,7 @@ def test_names_that_are_no_text() -> None:
     assert kept(found) == {"zhang/datasets/a%0Ab%FF": "needed"}
 
 
-def test_what_the_agent_is_told() -> None:
+def test_the_action_of_an_item() -> None:
     given = unit()
     item = plan(scan(given)).items[0]
     assert item.act == TrashUnit(
@@ -112,38 +112,38 @@ def test_what_the_agent_is_told() -> None:
     assert (item.owner, item.frees_bytes, item.id) == ("zhang", 10 * GIB, item_id(given))
 
 
-REFUSED: list[tuple[str, ScanFact, DatasetUses, Ground, dict[str, Any]]] = [
-    ("no-atime", scan(unit(), atime_usable=False), DatasetUses(), Ground(), {}),
-    ("atime-unknown", scan(unit(), atime_usable=None), DatasetUses(), Ground(), {}),
-    ("read-only", scan(unit(), read_only=True), DatasetUses(), Ground(), {}),
-    ("scan-old", scan(unit(), finished_at=NOW - 2 * DAY), DatasetUses(), Ground(), {}),
-    ("scan-old", scan(unit(), finished_at=NOW + 2 * DAY), DatasetUses(), Ground(), {}),
-    ("nodes-unseen", scan(unit()), DatasetUses(unseen=("n2",)), Ground(), {}),
-    ("needs-unknown", scan(unit()), DatasetUses(unknown=("pods",)), Ground(), {}),
-    ("disk-unknown", scan(unit()), DatasetUses(), Ground(), {"when": When(high=0.9, low=0.8)}),
-    ("other-root", scan(unit()), DatasetUses(), Ground(), {"root": "/mnt/other"}),
+REFUSED: list[tuple[str, ScanFact, DatasetUses, DatasetContext, dict[str, Any]]] = [
+    ("no-atime", scan(unit(), atime_usable=False), DatasetUses(), DatasetContext(), {}),
+    ("atime-unknown", scan(unit(), atime_usable=None), DatasetUses(), DatasetContext(), {}),
+    ("read-only", scan(unit(), read_only=True), DatasetUses(), DatasetContext(), {}),
+    ("scan-old", scan(unit(), finished_at=NOW - 2 * DAY), DatasetUses(), DatasetContext(), {}),
+    ("scan-old", scan(unit(), finished_at=NOW + 2 * DAY), DatasetUses(), DatasetContext(), {}),
+    ("nodes-unseen", scan(unit()), DatasetUses(unseen=("n2",)), DatasetContext(), {}),
+    ("needs-unknown", scan(unit()), DatasetUses(unknown=("pods",)), DatasetContext(), {}),
+    ("disk-unknown", scan(unit()), DatasetUses(), DatasetContext(), {"when": When(high=0.9, low=0.8)}),
+    ("other-root", scan(unit()), DatasetUses(), DatasetContext(), {"root": "/mnt/other"}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("why", "given", "uses", "ground", "settings"), REFUSED, ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize(("why", "given", "uses", "context", "settings"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_what_is_not_known_is_no_permission(
-    why: str, given: ScanFact, uses: DatasetUses, ground: Ground, settings: dict[str, Any]
+    why: str, given: ScanFact, uses: DatasetUses, context: DatasetContext, settings: dict[str, Any]
 ) -> None:
-    assert refused(plan(given, uses, ground=ground, **settings)) == why
+    assert refused(plan(given, uses, context=context, **settings)) == why
 
 
-def test_without_atime_if_told_so() -> None:
+def test_without_atime_if_configured() -> None:
     assert names(plan(scan(unit(newest_atime=None), atime_usable=False), without_atime=True)) == ["zhang/datasets/a"]
 
 
-def test_the_owner_is_told_ahead_and_again_if_it_was_used_since() -> None:
+def test_the_owner_is_notified_in_advance_and_again_if_the_unit_was_used_since() -> None:
     given = unit(days=100)
     key, week = item_id(given), 7 * DAY
     cases = ((None, None), (NOW - 2 * DAY, NOW + 5 * DAY), (NOW - 8 * DAY, NOW - DAY), (NOW - 101 * DAY, None))
-    for told_at, expect in cases:
-        notices = {} if told_at is None else {key: told_at}
+    for notified_at, expect in cases:
+        notices = {} if notified_at is None else {key: notified_at}
         (item,) = plan(scan(given), notices=notices, notice=week).items
-        assert item.not_before == expect, told_at
+        assert item.not_before == expect, notified_at
     another = msgspec.structs.replace(given, inode=1)
     assert plan(scan(another), notices={key: NOW - 8 * DAY}, notice=week).items[0].not_before is None
 
@@ -163,17 +163,17 @@ def trash(size: float, days: float, state: str = "trashed") -> TrashFact:
 
 def test_what_is_in_the_trash_will_be_free_and_is_not_taken_twice() -> None:
     units = [unit(f"u{n}", size=4, days=100 + n) for n in range(9)]
-    ground = Ground(NAS, (trash(5, 1), trash(1, 2), trash(99, 3, "empty")))
-    assert names(plan(scan(*units), ground=ground, when=When(high=0.85, low=0.80))) == ["u8"]
+    context = DatasetContext(NAS, (trash(5, 1), trash(1, 2), trash(99, 3, "empty")))
+    assert names(plan(scan(*units), context=context, when=When(high=0.85, low=0.80))) == ["u8"]
 
 
 def test_what_was_in_the_trash_for_long_enough_is_purged_first() -> None:
-    ground = Ground(NAS, (trash(5, 8), trash(3, 7), trash(1, 6)))
-    found = plan(scan(unit()), ground=ground, when=When(high=0.99, low=0.95))
+    context = DatasetContext(NAS, (trash(5, 8), trash(3, 7), trash(1, 6)))
+    found = plan(scan(unit()), context=context, when=When(high=0.99, low=0.95))
     assert names(found) == ["/mnt/share: trash"]
     assert found.items[0].act == PurgeTrash(root="/mnt/share", older_than_seconds=7 * DAY)
     assert (found.items[0].frees_bytes, found.items[0].risk) == (8 * GIB, "high")
-    assert names(plan(scan(), ground=Ground(NAS, (trash(1, 6),)))) == []
+    assert names(plan(scan(), context=DatasetContext(NAS, (trash(1, 6),)))) == []
 
 
 def test_quotas_the_worst_owner_first_and_of_his_the_largest_and_oldest() -> None:
@@ -186,7 +186,7 @@ def test_quotas_the_worst_owner_first_and_of_his_the_largest_and_oldest() -> Non
     assert names(found) == ["z/big", "z/old", "l/b"]  # zhang is 65 over, li 3
     assert kept(found) == {"z/new": "too-young"}
     more = plan(scan(*units), quota=20 * GIB, quotas={"li": 25 * GIB}, when=When(high=0.85, low=0.40))
-    assert names(more) == ["z/big", "z/old", "l/b", "w/a"]  # 43 of the 50 that the disk needs go for the quotas
+    assert names(more) == ["z/big", "z/old", "l/b", "w/a"]  # the quotas free 43 of the 50 GiB that the disk needs
 
 
 def test_caps_hold_over_quota_and_disk_together() -> None:
@@ -199,14 +199,6 @@ def test_caps_hold_over_quota_and_disk_together() -> None:
 
 def test_what_was_refused_lately_does_not_stop_the_others() -> None:
     first, second = unit("a", days=200), unit("b", days=100)
-    ground = Ground(NAS, refused=frozenset({item_id(first)}))
-    found = plan(scan(first, second), ground=ground, when=When(high=0.85, low=0.80))
+    context = DatasetContext(NAS, refused=frozenset({item_id(first)}))
+    found = plan(scan(first, second), context=context, when=When(high=0.85, low=0.80))
     assert (names(found), kept(found)) == (["b"], {"a": "refused-lately"})
-
-
-def test_what_each_owner_has() -> None:
-    units = [unit("a", size=5), unit("b", size=6, days=1), unit("c", size=20, owner=None, owner_uid=7)]
-    seven, zhang = owner_reports(make(quotas={"zhang": 1}), scan(*units))
-    assert (seven.owner, seven.bytes, seven.units, seven.quota) == ("7", 20 * GIB, 1, None)
-    assert (zhang.owner, zhang.bytes, zhang.files, zhang.quota) == ("zhang", 11 * GIB, 14, 1)
-    assert zhang.oldest == NOW - 100 * DAY

@@ -1,13 +1,13 @@
-"""Exact limits of GPU plans, to the second, and their texts for each holder."""
+"""Where the bounds of a plan of cards lie, to the second, and what it says of each holder."""
 
 from __future__ import annotations
 
 import pytest
 
-from monitor.cleanup.model import Kept, PodWrite
+from monitor.cleanup.model import KeptItem, PodWrite
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpu_holders import GpuHold
-from monitor.cleanup.plan.gpus import _act, plan_gpu
+from monitor.cleanup.plan.gpus import _act, plan_gpus
 from monitor.cleanup.policy import Exempt
 from tests.cleanup.builders import names, refused
 from tests.cleanup.plan.test_gpus import DONE, HOUR, alone, holding, left, plan, scene, stranger
@@ -18,7 +18,7 @@ from tests.detect.builders_gpu import idle, situation
 @pytest.mark.parametrize(("age", "why"), [(120, None), (121, "view-old"), (-121, "view-old")])
 def test_a_view_is_too_old_to_the_second(age: float, why: str | None) -> None:
     seen = scene(holding(alone()), idle_after=HOUR)
-    found = plan_gpu(GpuPlanContext(seen.policy, seen.view, seen.pods, seen.snapshots, seen.view.at + age))
+    found = plan_gpus(GpuPlanContext(seen.policy, seen.view, seen.pods, seen.snapshots, seen.view.at + age))
     assert (refused(found), found.at) == (why, seen.view.at + age)
     if found.refused is not None:
         assert found.refused.values == {"seconds": abs(age)}
@@ -58,7 +58,7 @@ def test_why_a_process_has_to_go(name: str | None, said: str) -> None:
 
 def test_by_what_a_protection_is_known() -> None:
     (found,) = plan(holding(alone()), idle_after=HOUR, exempt=Exempt(users=("ali*",))).kept
-    assert found == Kept(name="team/p", protection="exempt", node="n1", detail="alice")
+    assert found == KeptItem(name="team/p", protection="exempt", node="n1", detail="alice")
 
 
 def test_a_hold_of_nothing_cannot_be_acted_on() -> None:

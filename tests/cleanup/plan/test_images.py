@@ -1,4 +1,4 @@
-"""Which images go, in which order, and what keeps the others."""
+"""Image plans: images that go, their order, and protections."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Mode, Plan
+from monitor.cleanup.model import CleanupPlan, Mode
 from monitor.cleanup.plan.images import image_warnings, plan_images
-from monitor.cleanup.plan.references import Needs, Template, needs_of
+from monitor.cleanup.plan.references import References, Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageCacheFact, KubeletFact, RuntimeUsageFact
 from monitor.i18n import say
-from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image, kept, names, refused, snapshot
+from tests.cleanup.builders import DAY, GIB, NO_REFERENCES, NOW, container, disk, image, kept, names, refused, snapshot
 
-ALL = When()  # no marks: everything that may go
+ALL = When()  # no marks: every unprotected image
 
 
-def plan(given: NodeSnapshot, needs: Needs = NOBODY, now: float = NOW, **settings: Any) -> Plan:
+def plan(given: NodeSnapshot, references: References = NO_REFERENCES, now: float = NOW, **settings: Any) -> CleanupPlan:
     policy = ImagePolicy(name="p", **({"when": ALL} | settings))
-    return plan_images(policy, given, needs, now)
+    return plan_images(policy, given, references, now)
 
 
 A = "a" * 64
@@ -42,36 +42,36 @@ KEPT: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("a digest is pinned", {"digests": (f"lab/a@sha256:{A}",)}, {"pins": (f"sha256:{A}",)}, "pinned"),
     ("in no known registry", {"local": True}, {}, "local-only"),
     ("in no known registry, and young", {"local": True, "last_used_at": NOW - 100}, {}, "local-only"),
-    ("in no known registry, and dated by nobody", {"local": True, "first_seen_at": None}, {}, "local-only"),
+    ("in no known registry, of unknown age", {"local": True, "first_seen_at": None}, {}, "local-only"),
     ("used lately", {"last_used_at": NOW - 100}, {}, "too-young"),
     ("came lately", {"first_seen_at": NOW - 100, "last_used_at": None}, {}, "too-young"),
     ("came lately, used before", {"first_seen_at": NOW - 100, "last_used_at": NOW - 9 * DAY}, {}, "too-young"),
     ("a clock ahead", {"last_used_at": NOW + 9 * DAY}, {}, "too-young"),
-    ("nobody knows since when", {"first_seen_at": None}, {}, "unknown"),
-    ("a template names it", {"names": ("bert:2",)}, {"needs": "docker.io/library/bert:2"}, "needed"),
-    ("a template names its digest", {"digests": (f"lab/a@sha256:{A}",)}, {"needs": f"other@sha256:{A}"}, "needed"),
+    ("of unknown age", {"first_seen_at": None}, {}, "unknown"),
+    ("a template names it", {"names": ("bert:2",)}, {"referenced": "docker.io/library/bert:2"}, "needed"),
+    ("a template names its digest", {"digests": (f"lab/a@sha256:{A}",)}, {"referenced": f"other@sha256:{A}"}, "needed"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("facts", "around", "protection"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
-def test_what_keeps_an_image(facts: dict[str, Any], around: dict[str, Any], protection: str) -> None:
-    needed = around.pop("needs", None) if (around := dict(around)) else None
-    needs = needs_of("n1", (), [Template("Job", "t", "j", (needed,))]) if needed else NOBODY
-    users = around.pop("containers", ())
-    found = plan(snapshot(image(**facts), image("lab/goes:1"), containers=users), needs, **around)
+@pytest.mark.parametrize(("facts", "context", "protection"), [row[1:] for row in KEPT], ids=[row[0] for row in KEPT])
+def test_what_keeps_an_image(facts: dict[str, Any], context: dict[str, Any], protection: str) -> None:
+    referenced = context.pop("referenced", None) if (context := dict(context)) else None
+    references = image_references("n1", (), [Template("Job", "t", "j", (referenced,))]) if referenced else NO_REFERENCES
+    users = context.pop("containers", ())
+    found = plan(snapshot(image(**facts), image("lab/goes:1"), containers=users), references, **context)
     assert names(found) == ["lab/goes:1"]
     assert list(kept(found).values()) == [protection]
     assert found.kept_counts == {protection: 1}
 
 
-def test_a_stopped_container_only_if_so_told() -> None:
+def test_a_stopped_container_only_if_configured() -> None:
     given = image("a", containers=("id-c",))
     for state, goes in (("exited", True), ("created", False), ("paused", False), ("unknown", False)):
         users = (container("c", state=state),)
         assert bool(names(plan(snapshot(given, containers=users), protect_stopped=False))) is goes, state
 
 
-def test_what_no_registry_is_known_to_have_only_if_so_told() -> None:
+def test_a_local_image_only_if_configured() -> None:
     given = snapshot(image("a", local=True), image("b"))
     assert names(plan(given)) == ["b"]
     assert sorted(names(plan(given, protect_local=False))) == ["a", "b"]
@@ -98,10 +98,10 @@ def test_build_cache_then_what_has_no_name_then_the_longest_unused() -> None:
     assert [item.not_before for item in found.items] == [NOW] * 5
 
 
-def test_what_the_agent_is_told() -> None:
+def test_the_action_of_an_item() -> None:
     given = image("lab.io/a:1", names=("lab.io/a:1", "lab.io/a:x"))
-    needs = needs_of("n1", (), [Template("Job", "t", "j", ("lab.io/a:2", "lab.io/b:1"))])
-    item = plan(snapshot(given), needs, pins=("x*",), min_age=7 * DAY, mode=Mode.ENFORCE).items[0]
+    references = image_references("n1", (), [Template("Job", "t", "j", ("lab.io/a:2", "lab.io/b:1"))])
+    item = plan(snapshot(given), references, pins=("x*",), min_age=7 * DAY, mode=Mode.ENFORCE).items[0]
     assert item.act == RemoveImage(
         runtime="docker", image_id=given.id, names=("lab.io/a:1", "lab.io/a:x"), keep_names=("lab.io/a:2",),
         pins=("x*",), min_age_seconds=7 * DAY, protect_stopped=True, protect_local=True,
@@ -147,7 +147,7 @@ def test_an_image_of_unknown_size_is_over_every_cap_of_bytes() -> None:
 
 
 def test_shared_layers_are_freed_with_the_last_image_and_never_counted_twice() -> None:
-    """Three images of 10 GiB on a common base of 8: 14 GiB in all."""
+    """Three images of 10 GiB on a common base of 8 GiB: 14 GiB in total."""
     three = [image(f"i{n}", days=50 - n, unique_bytes=2 * GIB) for n in range(3)]
     cache = ImageCacheFact(runtime="docker", images=tuple(three), root="/var/lib/docker", total_bytes=14 * GIB)
     found = plan(snapshot(images=(cache,)))
@@ -170,16 +170,16 @@ def test_an_image_that_a_cap_leaves_out_keeps_the_layers_that_it_shares() -> Non
 def test_a_runtime_that_does_not_tell_what_is_shared_promises_nothing() -> None:
     many = [image(f"i{n}", size=4, days=100 - n, unique_bytes=None) for n in range(5)]
     found = plan(snapshot(*many), when=When(low=0.80))
-    assert [item.frees_bytes for item in found.items] == [None] * 5  # the executor stops where the disk says so
+    assert [item.frees_bytes for item in found.items] == [None] * 5  # the executor stops by readings of the disk
     assert "4 GiB" in say("en", found.items[0].why.key, found.items[0].why.values)
 
 
 def test_what_was_refused_lately_does_not_stop_the_others() -> None:
     given = snapshot(image("first", days=90), image("second", days=80))
     policy = ImagePolicy(name="p", when=When(low=0.80))
-    first = plan_images(policy, given, NOBODY, NOW)
+    first = plan_images(policy, given, NO_REFERENCES, NOW)
     assert names(first) == ["first"]
-    again = plan_images(policy, given, NOBODY, NOW, refused=frozenset({first.items[0].id}))
+    again = plan_images(policy, given, NO_REFERENCES, NOW, refused=frozenset({first.items[0].id}))
     assert (names(again), kept(again)) == (["second"], {"first": "refused-lately"})
 
 
@@ -195,19 +195,19 @@ def test_only_images_on_the_disk_that_is_full() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "needs", "expect"),
+    ("given", "references", "expect"),
     [
-        (snapshot(image()), Needs({}, ("jobs.batch",)), "needs-unknown"),
-        (snapshot(image(), containers=None), NOBODY, "images-unknown"),
-        (snapshot(images=None), NOBODY, "images-unknown"),
-        (snapshot(image(), disk=None), NOBODY, "disk-unknown"),
-        (snapshot(image(), disk=(disk(used_bytes=None),)), NOBODY, "disk-unknown"),
-        (msgspec.structs.replace(snapshot(image()), at=NOW - 700), NOBODY, "stale"),
-        (msgspec.structs.replace(snapshot(image()), at=NOW + 700), NOBODY, "stale"),
+        (snapshot(image()), References({}, ("jobs.batch",)), "needs-unknown"),
+        (snapshot(image(), containers=None), NO_REFERENCES, "images-unknown"),
+        (snapshot(images=None), NO_REFERENCES, "images-unknown"),
+        (snapshot(image(), disk=None), NO_REFERENCES, "disk-unknown"),
+        (snapshot(image(), disk=(disk(used_bytes=None),)), NO_REFERENCES, "disk-unknown"),
+        (msgspec.structs.replace(snapshot(image()), at=NOW - 700), NO_REFERENCES, "stale"),
+        (msgspec.structs.replace(snapshot(image()), at=NOW + 700), NO_REFERENCES, "stale"),
     ],
 )
-def test_what_is_not_known_is_no_permission(given: NodeSnapshot, needs: Needs, expect: str) -> None:
-    assert refused(plan(given, needs, when=When(low=0.5))) == expect
+def test_what_is_not_known_is_no_permission(given: NodeSnapshot, references: References, expect: str) -> None:
+    assert refused(plan(given, references, when=When(low=0.5))) == expect
 
 
 def test_the_kubelet_must_not_be_first() -> None:
@@ -227,9 +227,9 @@ LATE, EARLY = When(high=0.9, low=0.8), When(high=0.6, low=0.5)
     [
         ("early enough", EARLY, None, None),
         ("later than usual", LATE, None, (0.9, 0.85)),
-        ("later than the kubelet was told", EARLY, 0.55, (0.6, 0.55)),
+        ("later than the configured kubelet", EARLY, 0.55, (0.6, 0.55)),
         ("at the same mark", EARLY, 0.6, (0.6, 0.6)),
-        ("the kubelet was told to be later", LATE, 0.95, (0.9, 0.85)),  # because of evictions
+        ("the kubelet is configured to be later", LATE, 0.95, (0.9, 0.85)),  # because of evictions
         ("no mark", ALL, 0.1, None),
         ("a mark that yields", ImagePolicy.when, 0.55, None),
     ],
@@ -237,13 +237,16 @@ LATE, EARLY = When(high=0.9, low=0.8), When(high=0.6, low=0.5)
 def test_a_plan_warns_of_the_kubelet_of_its_node(
     name: str, when: When, kubelet: float | None, expect: tuple[float, float] | None
 ) -> None:
-    told = KubeletFact(image_gc_high_ratio=kubelet)
-    for given in (snapshot(image(), kubelet=told), snapshot(images=None, kubelet=told)):  # also where there is no plan
-        found = [(note.values["high"], note.values["kubelet"]) for note in plan(given, when=when).warnings]
+    kubelet_fact = KubeletFact(image_gc_high_ratio=kubelet)
+    for given in (
+        snapshot(image(), kubelet=kubelet_fact),
+        snapshot(images=None, kubelet=kubelet_fact),
+    ):  # also without a plan
+        found = [(warning.values["high"], warning.values["kubelet"]) for warning in plan(given, when=when).warnings]
         assert found == ([expect] if expect else []), name
 
 
-def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
+def test_a_default_mark_is_ahead_of_the_kubelet() -> None:
     given = snapshot(image(), kubelet=KubeletFact(image_gc_high_ratio=0.7))
     assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)
     assert plan(snapshot(image()), when=ImagePolicy.when).needed_bytes == 20 * GIB
@@ -252,9 +255,9 @@ def test_a_mark_that_nobody_has_written_is_ahead_of_the_kubelet() -> None:
 
 def test_a_plan_survives_the_journal() -> None:
     found = plan(snapshot(image("a"), image("b", pinned=True)), when=LATE)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=CleanupPlan) == found
     assert found.warnings
     found = plan(snapshot(image("a"), image("b", pinned=True)))
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Plan) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=CleanupPlan) == found
     assert found.mode is Mode.DRY_RUN
     assert found.id == plan(snapshot(image("a"), image("b", pinned=True))).id

@@ -1,4 +1,4 @@
-"""Where the bounds of a plan of images lie, on which disk its mark is, and what it says of each image."""
+"""Exact limits of image plans, the disk of their marks, and their texts for each image."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.cleanup.model import Kept
+from monitor.cleanup.model import KeptItem
 from monitor.cleanup.plan.images import runtime_disk
-from monitor.cleanup.plan.references import Needs, Template, needs_of
+from monitor.cleanup.plan.references import References, Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, EvictionFact, ImageCacheFact, KubeletFact, RuntimeUsageFact
-from tests.cleanup.builders import DAY, GIB, NOBODY, NOW, container, disk, image, kept, names, refused, snapshot
+from tests.cleanup.builders import DAY, GIB, NO_REFERENCES, NOW, container, disk, image, kept, names, refused, snapshot
 from tests.cleanup.plan.test_images import plan
 
 LONG = "0123456789abcdef"
@@ -34,7 +34,7 @@ def test_a_snapshot_is_too_old_to_the_second(age: float, why: str | None) -> Non
 
 
 def test_a_refusal_says_of_whom_when_and_why() -> None:
-    found = plan(snapshot(image()), Needs({}, ("jobs.batch", "pods")))
+    found = plan(snapshot(image()), References({}, ("jobs.batch", "pods")))
     assert found.refused is not None
     assert (found.node, found.at, found.refused.values) == ("n1", NOW, {"kinds": "jobs.batch, pods"})
 
@@ -50,10 +50,10 @@ BLANK = disk(mount="/blank", roles=("runtime",), used_bytes=None)
 DISKS: list[tuple[str, tuple[DiskFact, ...], tuple[ImageCacheFact, ...], DiskFact | None]] = [
     ("by a link on the only one that serves", (SYSTEM, DATA), (cache(),), DATA),
     ("by its root where several serve", (SYSTEM, DATA, MORE), (cache(root="/more/docker"),), MORE),
-    ("nobody knows where", (SYSTEM, DATA, MORE), (cache(root=None),), None),
+    ("unknown root", (SYSTEM, DATA, MORE), (cache(root=None),), None),
     ("the fullest, first", (MORE, DATA), (cache(root="/more"), cache("containerd", "/data")), MORE),
     ("the fullest, last", (MORE, DATA), (cache(root="/data"), cache("containerd", "/more")), MORE),
-    ("one does not tell", (BLANK, DATA), (cache(root="/blank"), cache("containerd", "/data")), DATA),
+    ("one of unknown size", (BLANK, DATA), (cache(root="/blank"), cache("containerd", "/data")), DATA),
 ]
 
 
@@ -69,7 +69,7 @@ def test_which_disk_a_mark_is_about(
 def test_what_the_kubelet_does_on_that_disk_moves_the_mark() -> None:
     evicts = KubeletFact(eviction_hard=(EvictionFact(signal="nodefs.available", available_ratio=0.4),))
     given = snapshot(image(), disk=(disk(used=80, roles=("runtime", "kubelet")),), kubelet=evicts)
-    assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)  # 60 %, and 15 below
+    assert plan(given, when=ImagePolicy.when).needed_bytes == pytest.approx(35 * GIB, abs=1)  # from 80 % to 45 %
     (warning,) = plan(given, when=When(high=0.7, low=0.6)).warnings
     assert warning.values == {"high": 0.7, "kubelet": 0.6}
 
@@ -92,7 +92,7 @@ def test_what_builds_left_counts_towards_the_cap(cap: int, expect: list[str]) ->
 
 @pytest.mark.parametrize("stopped", [True, False])
 @pytest.mark.parametrize("local", [True, False])
-def test_the_agent_is_told_whether_stopped_containers_and_local_images_count(stopped: bool, local: bool) -> None:
+def test_the_action_says_whether_stopped_containers_and_local_images_count(stopped: bool, local: bool) -> None:
     act = plan(snapshot(image()), protect_stopped=stopped, protect_local=local).items[0].act
     assert isinstance(act, RemoveImage)
     assert (act.protect_stopped, act.protect_local) == (stopped, local)
@@ -116,31 +116,31 @@ def test_an_image_without_a_name_is_called_by_the_beginning_of_its_id() -> None:
     assert names(plan(snapshot(image(None, id=f"sha256:{LONG}")))) == [LONG[:12]]
 
 
-NAMED = needs_of("n1", (), [Template("Job", "team", "j", ("lab/a:1",))])
-EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, Needs, str | None]] = [
-    ("pinned", {"pinned": True}, None, NOBODY, "runtime"),
-    ("pinned", {"names": ("registry.k8s.io/pause:3.9",)}, None, NOBODY, "pause"),
-    ("pinned", {"names": ("lab/pin:1",)}, None, NOBODY, "lab/pin:*"),
-    ("in-use", {"containers": (LONG,)}, None, NOBODY, LONG[:12]),
-    ("in-use", {"containers": ("id-c",)}, snapshot(containers=(container("c"),)), NOBODY, "c"),
-    ("in-use", {"containers": (LONG,)}, snapshot(containers=(container("", id=LONG),)), NOBODY, LONG[:12]),
+NAMED = image_references("n1", (), [Template("Job", "team", "j", ("lab/a:1",))])
+EVIDENCE: list[tuple[str, dict[str, Any], NodeSnapshot | None, References, str | None]] = [
+    ("pinned", {"pinned": True}, None, NO_REFERENCES, "runtime"),
+    ("pinned", {"names": ("registry.k8s.io/pause:3.9",)}, None, NO_REFERENCES, "pause"),
+    ("pinned", {"names": ("lab/pin:1",)}, None, NO_REFERENCES, "lab/pin:*"),
+    ("in-use", {"containers": (LONG,)}, None, NO_REFERENCES, LONG[:12]),
+    ("in-use", {"containers": ("id-c",)}, snapshot(containers=(container("c"),)), NO_REFERENCES, "c"),
+    ("in-use", {"containers": (LONG,)}, snapshot(containers=(container("", id=LONG),)), NO_REFERENCES, LONG[:12]),
     (
         "in-use", {"containers": ("id-c",)},
-        snapshot(containers=(container("c", pod_name="p", namespace="team"),)), NOBODY, "team/p",
+        snapshot(containers=(container("c", pod_name="p", namespace="team"),)), NO_REFERENCES, "team/p",
     ),
     ("needed", {}, None, NAMED, "Job team/j"),
-    ("too-young", {"days": 0}, None, NOBODY, None),
+    ("too-young", {"days": 0}, None, NO_REFERENCES, None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("protection", "facts", "node", "needs", "detail"), EVIDENCE)
+@pytest.mark.parametrize(("protection", "facts", "node", "references", "detail"), EVIDENCE)
 def test_by_what_a_protection_is_known(
-    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, needs: Needs, detail: str | None
+    protection: str, facts: dict[str, Any], node: NodeSnapshot | None, references: References, detail: str | None
 ) -> None:
     given = snapshot(image(**facts), containers=node.containers if node is not None else ())
-    (found,) = plan(given, needs, pins=("lab/pin:*",)).kept
+    (found,) = plan(given, references, pins=("lab/pin:*",)).kept
     name = facts.get("names", ("lab/a:1",))[0]
-    assert found == Kept(name=name, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
+    assert found == KeptItem(name=name, protection=protection, node="n1", bytes=10 * GIB, detail=detail)
 
 
 def test_nothing_is_kept_for_a_container_without_an_image() -> None:

@@ -1,4 +1,4 @@
-"""Which pods are deleted or forced, and what keeps the others."""
+"""Pod plans: pods that are deleted or force-deleted, and protections."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.model import Kept, Plan, PodWrite
-from monitor.cleanup.plan.pods import Grounds, plan_pods
+from monitor.cleanup.model import CleanupPlan, KeptItem, PodWrite
+from monitor.cleanup.plan.pods import PodContext, plan_pods
 from monitor.cleanup.policy import Caps, Exempt, PodPolicy
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
@@ -35,17 +35,19 @@ def stuck(name: str = "p", minutes: float = 60, **more: Any) -> PodFact:
 
 def agent(received_at: float = NOW - 5, silent: bool = False, **parts: Any) -> AgentFact:
     fields: dict[str, Any] = {"at": received_at, "containers": (), "gpu_processes": ()}
-    said = NodeSnapshot(node="n1", agent_version="0", **(fields | parts))
+    snapshot = NodeSnapshot(node="n1", agent_version="0", **(fields | parts))
     return AgentFact(
-        target="n1", node="n1", snapshot=said, received_at=received_at, silent_since=NOW if silent else None
+        target="n1", node="n1", snapshot=snapshot, received_at=received_at, silent_since=NOW if silent else None
     )
 
 
-def plan(*pods: PodFact, agents: AgentFact | None = None, confirmed: tuple[str, ...] = (), **settings: Any) -> Plan:
+def plan(
+    *pods: PodFact, agents: AgentFact | None = None, confirmed: tuple[str, ...] = (), **settings: Any
+) -> CleanupPlan:
     fields: dict[str, Any] = {"name": "p", "keep_newest": 0}
     policy = PodPolicy(**(fields | settings))
-    who = {pod.uid: Identity(user="zhang") for pod in pods}
-    return plan_pods(pods, Grounds(policy, NOW, {"n1": agents} if agents else {}, who, frozenset(confirmed)))
+    identities = {pod.uid: Identity(user="zhang") for pod in pods}
+    return plan_pods(pods, PodContext(policy, NOW, {"n1": agents} if agents else {}, identities, frozenset(confirmed)))
 
 
 def test_a_pod_that_ended_long_ago() -> None:
@@ -65,7 +67,7 @@ SPARED: list[tuple[str, PodFact, dict[str, Any], str]] = [
     ("a label", finished(labels={"keep": ""}), {"exempt": Exempt(labels=("keep",))}, "exempt"),
     ("a label's value", finished(labels={"tier": "gold"}), {"exempt": Exempt(labels=("tier=g*",))}, "exempt"),
     ("a finalizer", finished(finalizers=("batch.kubernetes.io/job-tracking",)), {}, "finalizer"),
-    ("nobody knows when it ended", finished(statuses=()), {}, "unknown"),
+    ("unknown end", finished(statuses=()), {}, "unknown"),
     ("its conditions changed lately", finished(conditions=(ConditionFact(type="Ready", since=NOW),)), {}, "too-young"),
     ("the last of its job", finished(owner=JOB), {"keep_newest": 1}, "newest"),
 ]  # fmt: skip
@@ -90,7 +92,7 @@ def test_the_newest_few_of_each_job_stay() -> None:
     assert kept(found) == {"team/r0": "newest", "team/r1": "newest"}
 
 
-def test_a_job_that_goes_on_needs_its_books_a_deployment_does_not() -> None:
+def test_an_active_job_keeps_its_finished_pods_a_deployment_does_not() -> None:
     running = PodFact(uid="r", name="r", namespace="team", phase="Running", owner=JOB)
     assert kept(plan(finished(owner=JOB), running)) == {"team/p": "job-active"}
     replicas = OwnerRef(kind="ReplicaSet", name="web-5f")
@@ -98,7 +100,7 @@ def test_a_job_that_goes_on_needs_its_books_a_deployment_does_not() -> None:
     assert names(plan(finished(owner=replicas, phase="Failed"), replaced)) == ["team/p"]
 
 
-def test_a_stuck_pod_of_which_nothing_is_left_is_forced() -> None:
+def test_a_stuck_pod_without_processes_is_forced() -> None:
     old = container("c", pod_uid="uid-p", state="exited")
     for witness in (agent(), agent(containers=(old,)), agent(gpu_processes=None, collectors=NO_DRIVER)):
         found = plan(stuck(), agents=witness)
@@ -110,8 +112,8 @@ def test_a_stuck_pod_of_which_nothing_is_left_is_forced() -> None:
 PROOFS: list[tuple[str, AgentFact | None, str]] = [
     ("no agent", None, "agent-silent"),
     ("a silent agent", agent(silent=True), "agent-silent"),
-    ("an agent that has said nothing yet", AgentFact(target="n1", node="n1", received_at=NOW), "agent-silent"),
-    ("an old word", agent(received_at=NOW - 61), "agent-silent"),
+    ("an agent without a snapshot", AgentFact(target="n1", node="n1", received_at=NOW), "agent-silent"),
+    ("an old answer", agent(received_at=NOW - 61), "agent-silent"),
     ("an old snapshot", agent(at=NOW - 500), "agent-silent"),
     ("containers not known", agent(containers=None), "unknown"),
     ("processes not known", agent(gpu_processes=None), "unknown"),
@@ -121,7 +123,7 @@ PROOFS: list[tuple[str, AgentFact | None, str]] = [
     ("a sandbox", agent(containers=(container("c", pod_uid="uid-p", sandbox=True),)), "process-left"),
     ("a container that hangs", agent(containers=(container("c", pod_uid="uid-p", state="unknown"),)), "process-left"),
     (
-        "a process on a card",
+        "a process on a GPU",
         agent(gpu_processes=(GpuProcessFact(gpu_uuid="g", pid=7, kind="compute", pod_uid="uid-p"),)),
         "process-left",
     ),
@@ -160,7 +162,7 @@ def test_a_pod_is_old_enough_to_the_second(age: float, goes: bool) -> None:
 
 
 @pytest.mark.parametrize(("age", "goes"), [(60, True), (61, False)])
-def test_a_word_is_fresh_to_the_second(age: float, goes: bool) -> None:
+def test_an_answer_is_fresh_to_the_second(age: float, goes: bool) -> None:
     assert bool(names(plan(stuck(), agents=agent(received_at=NOW - age)))) is goes
     assert bool(names(plan(stuck(), agents=agent(at=NOW - 5 - age)))) is goes
 
@@ -202,14 +204,14 @@ def test_why_a_pod_goes() -> None:
     assert (nowhere.why.values["node"], nowhere.node) == ("?", None)
 
 
-def test_a_pod_of_which_nobody_knows_whose_it_is() -> None:
-    (item,) = plan_pods((finished(),), Grounds(PodPolicy(name="p", exempt=Exempt(users=("li",))), NOW)).items
+def test_a_pod_of_unknown_owner() -> None:
+    (item,) = plan_pods((finished(),), PodContext(PodPolicy(name="p", exempt=Exempt(users=("li",))), NOW)).items
     assert item.owner is None
 
 
 LONG = "0123456789abcdef"
 NAMELESS = container("", id=LONG, pod_uid="uid-p")
-ON_CARD = GpuProcessFact(gpu_uuid="g", pid=7, kind="compute", pod_uid="uid-p")
+ON_GPU = GpuProcessFact(gpu_uuid="g", pid=7, kind="compute", pod_uid="uid-p")
 RUNNING = PodFact(uid="r", name="r", namespace="team", phase="Running", owner=JOB)
 EVIDENCE: list[tuple[PodFact, AgentFact | None, dict[str, Any], str, str | None]] = [
     (finished(namespace="kube-system"), None, {}, "exempt", "kube-system"),
@@ -224,7 +226,7 @@ EVIDENCE: list[tuple[PodFact, AgentFact | None, dict[str, Any], str, str | None]
     (stuck(), agent(containers=None), {}, "unknown", "n1"),
     (stuck(), agent(containers=(container("c", pod_uid="uid-p"),)), {}, "process-left", "c"),
     (stuck(), agent(containers=(NAMELESS,)), {}, "process-left", LONG[:12]),
-    (stuck(), agent(gpu_processes=(ON_CARD,)), {}, "process-left", "pid 7"),
+    (stuck(), agent(gpu_processes=(ON_GPU,)), {}, "process-left", "pid 7"),
 ]
 
 
@@ -233,4 +235,4 @@ def test_by_what_a_protection_is_known(
     pod: PodFact, witness: AgentFact | None, settings: dict[str, Any], protection: str, detail: str | None
 ) -> None:
     (found,) = plan(pod, RUNNING, agents=witness, **settings).kept
-    assert found == Kept(name=f"{pod.namespace}/p", protection=protection, node="n1", detail=detail)
+    assert found == KeptItem(name=f"{pod.namespace}/p", protection=protection, node="n1", detail=detail)

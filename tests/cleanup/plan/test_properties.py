@@ -1,7 +1,7 @@
-"""Whatever the world looks like: no plan has an image that a protection covers, none goes too far.
+"""Properties of image plans in random worlds: no plan contains a protected image, and none goes too far.
 
-The protections are written here a second time, from what was asked for and not from how they are decided: a reference
-to an image is known here by what it means and handed out in one of its spellings, layers are real sets.
+The protections are implemented a second time, from the requirements: a reference to an image is modelled by its meaning
+and rendered in one of its spellings, and layers are real sets.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from random import Random
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.images import plan_images
-from monitor.cleanup.plan.references import Template, needs_of
+from monitor.cleanup.plan.references import Template, image_references
 from monitor.cleanup.policy import Caps, ImagePolicy, When
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact
@@ -41,7 +41,7 @@ def digest(number: int) -> str:
 
 @dataclass(frozen=True)
 class Ref:
-    """What names an image: a repository and tag, or the digest or the id of the image of this number."""
+    """A reference to an image: by repository and tag, or by the digest or id of the image with this number."""
 
     kind: str
     repository: str = ""
@@ -59,13 +59,13 @@ class Ref:
 
     @property
     def _repository(self) -> str:
-        known = SPELLINGS[self.repository]
-        return known[self.spelling % len(known)]
+        spellings = SPELLINGS[self.repository]
+        return spellings[self.spelling % len(spellings)]
 
 
 @dataclass(frozen=True)
 class Image:
-    """An image by what it is. Layers are numbers; a layer's size is its number plus one."""
+    """A model of an image. Layers are numbers; the size of a layer is its number plus one."""
 
     number: int
     tags: frozenset[tuple[str, str]]
@@ -74,7 +74,7 @@ class Image:
     local: bool
     first_seen: float | None  # seconds ago
     last_used: float | None
-    shares_told: bool
+    shares_known: bool
 
     def is_meant_by(self, ref: Ref) -> bool:
         if ref.kind == "tag":
@@ -93,8 +93,8 @@ def size_of(layers: frozenset[int]) -> int:
 @dataclass(frozen=True)
 class World:
     images: tuple[Image, ...]
-    users: tuple[tuple[Ref, str, str], ...]  # the container's image, its state, and which of the lists have it
-    bound: tuple[tuple[Ref, str | None, str], ...]  # a pod's image, its node, its phase
+    users: tuple[tuple[Ref, str, str], ...]  # image and state of a container, and the lists that contain it
+    bound: tuple[tuple[Ref, str | None, str], ...]  # image, node and phase of a pod
     templates: tuple[Ref, ...]
     pins: tuple[str, ...]
     min_age: float
@@ -110,7 +110,7 @@ STATES = ("exited", "exited", "running", "created", "paused", "unknown")
 
 
 def rarely(rng: Random) -> bool:
-    """What is likely protects little: where everything is protected, nothing is tried."""
+    """Protections are rare, so that most worlds have something to remove."""
     return rng.random() < 0.12
 
 
@@ -120,14 +120,14 @@ def make_ref(rng: Random) -> Ref:
 
 
 def make_world(rng: Random) -> World:
-    told, images = rng.random() < 0.7, []
-    # Each name belongs to at most one image: the number drawn for it, if there is one.
+    known, images = rng.random() < 0.7, []
+    # Each name belongs to at most one image.
     owners = [rng.randrange(10) for _ in NAMES]
     for number in range(rng.randrange(9)):
         tags = frozenset(name for name, owner in zip(NAMES, owners, strict=True) if owner == number)
         layers = frozenset(rng.sample(range(10), rng.randint(1, 5)))
         seen, used = (None if rarely(rng) else rng.choice(AGES) for _ in range(2))
-        images.append(Image(number, tags, layers, rarely(rng), rarely(rng), seen, used, told))
+        images.append(Image(number, tags, layers, rarely(rng), rarely(rng), seen, used, known))
     users = [(make_ref(rng), rng.choice(STATES), rng.choice((*LISTED, LISTED[0]))) for _ in range(rng.randrange(3))]
     bound = [
         (make_ref(rng), rng.choice((None, "n1", "n2")), rng.choice(("Running", "Pending", "Failed")))
@@ -149,15 +149,15 @@ def make_world(rng: Random) -> World:
     )
 
 
-# One seed a world: what is drawn is plain, cheap, and often something that may go.
+# One seed per world: cheap to draw, and often with something to remove.
 worlds = st.integers(0, 2**64).map(lambda seed: make_world(Random(seed)))
 
 
 def facts(world: World) -> NodeSnapshot:
-    every = frozenset[int]().union(*(image.layers for image in world.images))
+    all_layers = frozenset[int]().union(*(image.layers for image in world.images))
     found = []
     for image in world.images:
-        others = frozenset[int]().union(*(each.layers for each in world.images if each is not image))
+        others = frozenset[int]().union(*(other.layers for other in world.images if other is not image))
         listed = [
             n for n, (ref, _, where) in enumerate(world.users) if where != "containers" and image.is_meant_by(ref)
         ]
@@ -167,7 +167,7 @@ def facts(world: World) -> NodeSnapshot:
                 names=tuple(f"{repository}:{tag}" for repository, tag in sorted(image.tags)),
                 digests=(f"harbor.lab:5000/nlp/bert@{digest(image.number)}",),
                 size_bytes=image.size,
-                unique_bytes=size_of(image.layers - others) if image.shares_told else None,
+                unique_bytes=size_of(image.layers - others) if image.shares_known else None,
                 first_seen_at=None if image.first_seen is None else NOW - image.first_seen,
                 last_used_at=None if image.last_used is None else NOW - image.last_used,
                 containers=tuple(f"c{n}" for n in listed),
@@ -175,7 +175,9 @@ def facts(world: World) -> NodeSnapshot:
                 local=image.local,
             )
         )
-    cache = ImageCacheFact(runtime="docker", images=tuple(found), root="/var/lib/docker", total_bytes=size_of(every))
+    cache = ImageCacheFact(
+        runtime="docker", images=tuple(found), root="/var/lib/docker", total_bytes=size_of(all_layers)
+    )
     containers = tuple(
         ContainerFact(id=f"c{n}", runtime="docker", state=state, image=ref.text)
         for n, (ref, state, where) in enumerate(world.users)
@@ -201,7 +203,7 @@ def facts(world: World) -> NodeSnapshot:
     )
 
 
-def made(world: World) -> Plan:
+def made(world: World) -> CleanupPlan:
     pods = [
         PodFact(
             uid=str(n), name=str(n), namespace="t", node=node, phase=phase,
@@ -215,13 +217,13 @@ def made(world: World) -> Plan:
         name="p", min_age=world.min_age, protect_stopped=world.protect_stopped, protect_local=world.protect_local,
         pins=world.pins, caps=world.caps, when=When(low=world.low),
     )  # fmt: skip
-    return plan_images(policy, facts(world), needs_of("n1", pods, templates), NOW)
+    return plan_images(policy, facts(world), image_references("n1", pods, templates), NOW)
 
 
 def is_protected(image: Image, world: World) -> bool:
-    """Everything that was asked for to keep an image."""
+    """The required protections of an image."""
     for ref, state, where in world.users:
-        # Of a container that only the image's entry has, nobody knows whether it runs.
+        # The state of a container that only the image lists is unknown.
         if image.is_meant_by(ref) and (state != "exited" or world.protect_stopped or where == "images"):
             return True
     for ref, node, phase in world.bound:
@@ -242,7 +244,7 @@ def is_protected(image: Image, world: World) -> bool:
     return image.last_used is not None and image.last_used < world.min_age
 
 
-def removed(plan: Plan, world: World) -> list[Image]:
+def removed(plan: CleanupPlan, world: World) -> list[Image]:
     by_id = {digest(1000 + image.number): image for image in world.images}
     return [by_id[item.act.image_id] for item in plan.items if isinstance(item.act, RemoveImage)]
 
@@ -262,8 +264,8 @@ def test_no_plan_has_an_image_that_a_protection_covers_or_goes_too_far(world: Wo
         stops_at_the_mark(plan, gone, world)
 
 
-def promises_hold(plan: Plan, gone: list[Image], world: World) -> None:
-    """What is promised for the first so many is there after them, and never more than all."""
+def promises_hold(plan: CleanupPlan, gone: list[Image], world: World) -> None:
+    """Each prefix of the plan frees at least what it promises, and the plan at most the total."""
     total = left_after(world, [])
     promised = [item.frees_bytes or 0 for item in plan.items if isinstance(item.act, RemoveImage)]
     for count in range(len(gone) + 1):
@@ -271,7 +273,7 @@ def promises_hold(plan: Plan, gone: list[Image], world: World) -> None:
     assert plan.frees_bytes <= total
 
 
-def caps_hold(plan: Plan, gone: list[Image], world: World) -> None:
+def caps_hold(plan: CleanupPlan, gone: list[Image], world: World) -> None:
     assert len(plan.items) <= world.caps.items
     if world.caps.bytes is not None:
         sizes = sum(image.size for image in gone)
@@ -279,8 +281,8 @@ def caps_hold(plan: Plan, gone: list[Image], world: World) -> None:
         assert sizes <= world.caps.bytes
 
 
-def stops_at_the_mark(plan: Plan, gone: list[Image], world: World) -> None:
-    """By what it promises, and as the executor does it, who looks at the disk before each item."""
+def stops_at_the_mark(plan: CleanupPlan, gone: list[Image], world: World) -> None:
+    """By the promised sizes, and by readings of the disk before each item."""
     needed, total = plan.needed_bytes or 0, left_after(world, [])
     promised = [item.frees_bytes or 0 for item in plan.items]
     assert not plan.items or sum(promised[:-1]) < needed
@@ -293,7 +295,7 @@ def stops_at_the_mark(plan: Plan, gone: list[Image], world: World) -> None:
 
 
 def left_after(world: World, gone: list[Image]) -> int:
-    """What the images that remain take."""
+    """Size of the remaining images."""
     return size_of(frozenset[int]().union(*(image.layers for image in world.images if image not in gone)))
 
 
@@ -308,6 +310,6 @@ def test_every_image_that_nothing_covers_goes_where_nothing_stops_it(world: Worl
 
 
 def unused(image: Image) -> float:
-    """For how long nobody has needed it, in seconds."""
+    """Seconds since the last use."""
     since = image.first_seen or 0.0
     return since if image.last_used is None else min(since, image.last_used)

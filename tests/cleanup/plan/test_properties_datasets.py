@@ -1,6 +1,6 @@
-"""Whatever a root looks like: no plan has a unit that a protection covers, none goes too far.
+"""Properties of dataset plans in random worlds: no plan contains a protected unit, and none goes too far.
 
-The protections are written here a second time: paths are tuples of names, and what contains what is how tuples begin.
+The protections are implemented a second time: paths are tuples of names, and a prefix is a parent directory.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from random import Random
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from monitor.cleanup.model import Plan
+from monitor.cleanup.model import CleanupPlan
 from monitor.cleanup.plan.dataset_protection import DatasetUses
-from monitor.cleanup.plan.datasets import Ground, plan_datasets
+from monitor.cleanup.plan.datasets import DatasetContext, plan_datasets
 from monitor.cleanup.plan.references import VolumeUse
 from monitor.cleanup.policy import Caps, DatasetPolicy, When
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import is_ready
 from monitor.facts.actions import TrashUnit
 from monitor.facts.datasets import ScanFact, TrashFact, UnitFact, UseFact
 from monitor.facts.storage import DiskFact
@@ -33,17 +33,17 @@ class Unit:
     path: tuple[str, ...]
     owner: int
     size: int
-    days: tuple[float, float, float]  # since it was read, written, changed
+    days: tuple[float, float, float]  # since atime, mtime, ctime
     pinned: bool
-    open_by: int | None  # None: nobody looked
+    open_by: int | None  # None: unknown
     failures: int
-    told: float | None  # days ago
+    notified: float | None  # days ago
 
 
 @dataclass(frozen=True)
 class World:
     units: tuple[Unit, ...]
-    volumes: tuple[tuple[tuple[str, ...], bool], ...]  # the whole path, whether a server exports it
+    volumes: tuple[tuple[tuple[str, ...], bool], ...]  # full path, and whether it is exported by a server
     elsewhere: tuple[tuple[str, ...], ...]
     pin: str | None
     owner_kept: str | None
@@ -61,7 +61,7 @@ AGES = (300.0, 200.0, 100.0, 50.0, 400.0, 500.0, 11.0, 10.0, 9.0, 0.0, -1.0)
 
 
 def rarely(rng: Random) -> bool:
-    """What is likely protects little: where everything is protected, nothing is tried."""
+    """Protections are rare, so that most worlds have something to remove."""
     return rng.random() < 0.08
 
 
@@ -80,11 +80,11 @@ def make_volume(rng: Random) -> tuple[tuple[str, ...], bool]:
 
 
 def make_world(rng: Random) -> World:
-    every = (("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"))
+    paths = (("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"))
     return World(
-        tuple(make_unit(rng, path) for path in every if not rarely(rng)),
+        tuple(make_unit(rng, path) for path in paths if not rarely(rng)),
         (make_volume(rng),) if rng.random() < 0.4 else (),
-        (rng.choice(every),) if rarely(rng) else (),
+        (rng.choice(paths),) if rarely(rng) else (),
         rng.choice(("a/*", "/mnt/share/b/b")) if rarely(rng) else None,
         rng.choice(("zh*", "1002")) if rarely(rng) else None,
         rng.choice((0.0, 10.0)),
@@ -98,11 +98,11 @@ def make_world(rng: Random) -> World:
     )
 
 
-# One seed a world: what is drawn is plain, cheap, and often something that may go.
+# One seed per world: cheap to draw, and often with something to remove.
 worlds = st.integers(0, 2**64).map(lambda seed: make_world(Random(seed)))
 
 
-def made(world: World) -> Plan:
+def made(world: World) -> CleanupPlan:
     facts = tuple(
         UnitFact(
             root="/mnt/share", path="/".join(unit.path), kind="dir", device=1, inode=number,
@@ -123,9 +123,9 @@ def made(world: World) -> Plan:
     uses = DatasetUses(volumes, {"/".join(path): "n2" for path in world.elsewhere})
     scan = ScanFact(root="/mnt/share", started_at=NOW, finished_at=NOW, units=facts, atime_usable=True)
     notices = {
-        f"dataset/1:{number}/{'/'.join(unit.path)}": NOW - unit.told * DAY
+        f"dataset/1:{number}/{'/'.join(unit.path)}": NOW - unit.notified * DAY
         for number, unit in enumerate(world.units)
-        if unit.told is not None
+        if unit.notified is not None
     }
     disk = DiskFact(
         mount="/mnt/share", device="nas:/export/vol", fstype="nfs", used_bytes=world.used,
@@ -138,17 +138,17 @@ def made(world: World) -> Plan:
         )
         for number, (size, days) in enumerate(world.trash)
     )  # fmt: skip
-    return plan_datasets(policy, scan, uses, notices, NOW, Ground(disk, trash))
+    return plan_datasets(policy, scan, uses, notices, NOW, DatasetContext(disk, trash))
 
 
 def overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether one is the other, or in it."""
+    """Whether one path contains the other."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
 
 
 def is_protected(unit: Unit, world: World) -> bool:
-    """Everything that was asked for to keep a unit."""
+    """The required protections of a unit."""
     if unit.pinned or unit.open_by != 0 or unit.failures or unit.path in world.elsewhere:
         return True
     if min(unit.days) < world.min_age:
@@ -167,7 +167,7 @@ def is_protected(unit: Unit, world: World) -> bool:
     return False
 
 
-def moved(plan: Plan, world: World) -> list[Unit]:
+def moved(plan: CleanupPlan, world: World) -> list[Unit]:
     return [world.units[item.act.inode] for item in plan.items if isinstance(item.act, TrashUnit)]
 
 
@@ -183,28 +183,28 @@ def test_no_plan_has_a_unit_that_a_protection_covers_or_goes_too_far(world: Worl
     assert len(plan.items) <= world.caps.items
     assert world.caps.bytes is None or sum(unit.size for unit in gone) <= world.caps.bytes
     if world.quota is None and plan.needed_bytes is not None:
-        waiting = sum(size for size, _ in world.trash)
-        assert not gone or sum(unit.size for unit in gone[:-1]) < plan.needed_bytes - waiting
+        trash = sum(size for size, _ in world.trash)
+        assert not gone or sum(unit.size for unit in gone[:-1]) < plan.needed_bytes - trash
     if world.quota is not None and plan.needed_bytes is None:
         stays_at_the_quota(gone, world, world.quota)
 
 
 def stays_at_the_quota(gone: list[Unit], world: World, quota: int) -> None:
-    """No owner loses more than one unit past the quota, and none who is not over it loses any."""
+    """An owner loses at most one unit past the quota, and none if not over quota."""
     for owner in range(3):
-        has = sum(unit.size for unit in world.units if unit.owner == owner)
+        used = sum(unit.size for unit in world.units if unit.owner == owner)
         lost = [unit for unit in gone if unit.owner == owner]
-        assert not lost or has - sum(unit.size for unit in lost[:-1]) > quota
+        assert not lost or used - sum(unit.size for unit in lost[:-1]) > quota
 
 
 @settings(max_examples=1500, deadline=None)
 @given(worlds)
-def test_nothing_goes_whose_owner_was_not_told_in_time(world: World) -> None:
+def test_nothing_goes_whose_owner_was_not_notified_in_time(world: World) -> None:
     for item in made(world).items:
-        if isinstance(item.act, TrashUnit) and ready(item, NOW) and world.notice:
+        if isinstance(item.act, TrashUnit) and is_ready(item, NOW) and world.notice:
             unit = world.units[item.act.inode]
-            assert unit.told is not None
-            assert min(unit.days) >= unit.told >= world.notice  # told, not used since, and long enough ago
+            assert unit.notified is not None
+            assert min(unit.days) >= unit.notified >= world.notice  # notified long enough ago, and not used since
 
 
 @settings(max_examples=1000, deadline=None)

@@ -1,4 +1,4 @@
-"""Whatever pods and cards look like: nothing goes that a protection covers. The protections are written again here."""
+"""Properties of pod and GPU plans in random worlds, with a second implementation of the protections."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from monitor.cleanup.model import PodWrite
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
-from monitor.cleanup.plan.gpus import plan_gpu
-from monitor.cleanup.plan.pods import Grounds, plan_pods
+from monitor.cleanup.plan.gpus import plan_gpus
+from monitor.cleanup.plan.pods import PodContext, plan_pods
 from monitor.cleanup.policy import Caps, Exempt, GpuPolicy, PodPolicy
-from monitor.cleanup.schedule import ready
+from monitor.cleanup.schedule import is_ready
 from monitor.facts.actions import KillProcess
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, Identity, NodeView, PodView
@@ -33,7 +33,7 @@ AGO = (2 * HOUR, 9 * HOUR, 5 * HOUR, 3 * HOUR, HOUR, HOUR - 1, 0.0, -HOUR)
 
 
 def rarely(rng: Random) -> bool:
-    """What is likely protects little: where everything is protected, nothing is tried."""
+    """Protections are rare, so that most worlds have something to remove."""
     return rng.random() < 0.08
 
 
@@ -60,7 +60,7 @@ def make_pod(rng: Random, uid: int, *, live: bool) -> PodFact:
 
 
 def make_snapshot(rng: Random, *, crowded: bool) -> NodeSnapshot:
-    """What the agent of n1 says: containers and processes of pods u0 to u3, and of none."""
+    """Snapshot of n1: containers and processes of pods u0 to u3, and processes without a pod."""
     containers = tuple(
         ContainerFact(id=f"c{n}", runtime="docker", state=rng.choice(("running", "exited", "unknown")), pod_uid=f"u{n}")
         for n in range(6)
@@ -75,17 +75,17 @@ def make_snapshot(rng: Random, *, crowded: bool) -> NodeSnapshot:
         for n in range(6)
         if rng.random() < (0.6 if crowded else 0.1)
     )  # fmt: skip
-    cards = tuple(
+    gpus = tuple(
         GpuFact(index=n, uuid=f"g{n}", power_limit_watts=100.0, power_watts=90.0 if rarely(rng) else 10.0)
         for n in range(3)
     )
     return NodeSnapshot(
-        node="n1", at=NOW, agent_version="0", gpu=GpuInventory(gpus=cards),
+        node="n1", at=NOW, agent_version="0", gpu=GpuInventory(gpus=gpus),
         containers=None if rng.random() < 0.15 else containers, gpu_processes=None if rarely(rng) else processes,
     )  # fmt: skip
 
 
-def make_card(rng: Random, index: int) -> GpuView:
+def make_gpu(rng: Random, index: int) -> GpuView:
     ends = (GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.BUSY, GpuState.UNKNOWN)
     state = GpuState.IDLE_HELD if rng.random() < 0.6 else rng.choice(ends)
     lives = (True, False) if state is GpuState.ZOMBIE else (True,) * 9 + (None,)
@@ -103,7 +103,7 @@ def make_card(rng: Random, index: int) -> GpuView:
     )  # fmt: skip
 
 
-# One seed a world: what is drawn is plain, cheap, and often something that may go.
+# One seed per world: cheap to draw, and often with something to remove.
 worlds = st.integers(0, 2**64).map(Random)
 
 
@@ -120,7 +120,7 @@ def test_no_pod_goes_that_a_protection_covers(rng: Random) -> None:
         name="p", finished_after=HOUR, stuck_after=HOUR, keep_newest=newest, caps=Caps(items=cap),
         exempt=Exempt(namespaces=("vip",)),
     )  # fmt: skip
-    plan = plan_pods(given_pods, Grounds(policy, NOW, {"n1": agent}, {}, confirmed))
+    plan = plan_pods(given_pods, PodContext(policy, NOW, {"n1": agent}, {}, confirmed))
     event(f"{len(plan.items)} pods go")
     assert len(plan.items) <= cap
     for item in plan.items:
@@ -167,7 +167,7 @@ def proven_gone(pod: PodFact, snapshot: NodeSnapshot) -> None:
 @given(worlds)
 def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
     given_pods = tuple(make_pod(rng, uid, live=True) for uid in range(4))
-    snapshot, gpus = make_snapshot(rng, crowded=True), tuple(make_card(rng, index) for index in range(3))
+    snapshot, gpus = make_snapshot(rng, crowded=True), tuple(make_gpu(rng, index) for index in range(3))
     silent, in_kubernetes = rarely(rng), not rarely(rng)
     notices = {f"gpu-pod/u{uid}": NOW - rng.choice(AGO) for uid in range(4) if rng.random() < 0.5}
     node = NodeView(name="n1", in_kubernetes=in_kubernetes, silent_since=NOW - 100 if silent else None)
@@ -188,7 +188,7 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         exempt=Exempt(("vip",), (), ("root",)),
     )
     by_uid = {pod.uid: pod for pod in given_pods}
-    plan = plan_gpu(GpuPlanContext(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
+    plan = plan_gpus(GpuPlanContext(policy, view, by_uid, {"n1": snapshot}, NOW, notices))
     event(f"{len(plan.items)} holders go")
     for item in plan.items:
         assert not silent
@@ -201,14 +201,16 @@ def test_no_holder_goes_that_a_protection_covers(rng: Random) -> None:
         assert pod.namespace == "team"
         assert pod.owner is None or pod.owner.kind != "DaemonSet"
         assert pod.deletion_at is None
-        own = [gpu for gpu in gpus if any(each.pod_uid == pod.uid for each in gpu.holders)]
-        # Whose a pod is, is the same on all of its cards in a real view; here one card that says so has to do.
-        assert any(each.user != "root" for gpu in own for each in gpu.holders if each.pod_uid == pod.uid)
-        told_at = notices.get(item.id)
-        assert not ready(item, NOW) or (told_at is not None and told_at <= NOW - HOUR)
+        pod_gpus = [gpu for gpu in gpus if any(each.pod_uid == pod.uid for each in gpu.holders)]
+        # In a real view all GPUs of a pod have the same user; here one of them is enough.
+        assert any(each.user != "root" for gpu in pod_gpus for each in gpu.holders if each.pod_uid == pod.uid)
+        notified_at = notices.get(item.id)
+        assert not is_ready(item, NOW) or (notified_at is not None and notified_at <= NOW - HOUR)
         worked = [gpu.idle_since or 0.0 for gpu in held(pod, gpus) if pod.phase == "Running"]
-        assert not ready(item, NOW) or told_at is None or told_at >= max(worked, default=0.0)  # and idle ever since
-        if any(each.live for gpu in own for each in gpu.holders if each.pod_uid == pod.uid):
+        assert (
+            not is_ready(item, NOW) or notified_at is None or notified_at >= max(worked, default=0.0)
+        )  # and idle since
+        if any(each.live for gpu in pod_gpus for each in gpu.holders if each.pod_uid == pod.uid):
             does_nothing(pod, by_uid, snapshot, gpus)
 
 
@@ -217,7 +219,7 @@ def held(pod: PodFact, gpus: tuple[GpuView, ...]) -> list[GpuView]:
 
 
 def does_nothing(pod: PodFact, by_uid: dict[str, PodFact], snapshot: NodeSnapshot, gpus: tuple[GpuView, ...]) -> None:
-    """All cards of all pods of its job have done nothing for an hour; of a finished one with a zombie, its own."""
+    """All GPUs of all pods of the job were idle for an hour; a finished pod with a zombie process is exempt."""
     if pod.phase in ("Succeeded", "Failed"):
         return
     assert pod.started_at is not None
@@ -229,9 +231,9 @@ def does_nothing(pod: PodFact, by_uid: dict[str, PodFact], snapshot: NodeSnapsho
     for each in (pod, mate):
         if each is mate and mate.phase in ("Succeeded", "Failed"):
             continue
-        mine = held(each, gpus)
-        assert mine or each.uid == "u3"  # the only one that asked for no card
-        for gpu in mine:
+        gpus_of_pod = held(each, gpus)
+        assert gpus_of_pod or each.uid == "u3"  # the only pod without a GPU request
+        for gpu in gpus_of_pod:
             assert gpu.state is GpuState.IDLE_HELD
             assert gpu.idle_since is not None
             assert (facts[gpu.index].power_watts or 0) < 35
@@ -245,7 +247,7 @@ def may_be_killed(
     by_uid: dict[str, PodFact],
     in_kubernetes: bool,
 ) -> None:
-    """It is there, it is the same, it belongs to no live container, and its pod is dead or it has none."""
+    """The process exists, is the same, belongs to no live container, and its pod is dead or missing."""
     process = next(each for each in snapshot.gpu_processes or () if (each.pid, each.gpu_uuid) == (act.pid, act.gpu))
     assert process.started_at == act.started_at
     if process.container_id is not None:

@@ -1,4 +1,4 @@
-"""By which names an image is known, and which the cluster needs."""
+"""Forms of image names, and references of pods and templates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from monitor.cleanup.plan.references import Template, VolumeUse, forms, needs_of, volume_uses
+from monitor.cleanup.plan.references import Template, VolumeUse, image_references, name_forms, volume_uses
 from monitor.facts.kube import ContainerStatusFact, PodContainerFact, PodFact, PodVolumeFact
 
 A, B = "a" * 64, "b" * 64
@@ -36,7 +36,7 @@ A, B = "a" * 64, "b" * 64
     ],
 )
 def test_the_forms_of_a_name(name: str, expect: set[str]) -> None:
-    assert forms(name) == expect
+    assert name_forms(name) == expect
 
 
 def pod(name: str, node: str | None, phase: str = "Running", image: str = "bert", **more: Any) -> PodFact:
@@ -54,8 +54,8 @@ def test_what_a_node_has_to_keep() -> None:
         pod("done", "n1", "Succeeded", image="done:1"),
     ]
     templates = [Template("CronJob", "team", "nightly", ("nightly:1",)), Template("VolcanoJob", "x", "y", (B,))]
-    needs = needs_of("n1", pods, templates)
-    assert needs.names == {
+    references = image_references("n1", pods, templates)
+    assert references.names == {
         "docker.io/library/here:1": "Pod team/here",
         f"docker.io/library/x@sha256:{A}": "Pod team/here",
         f"sha256:{A}": "Pod team/here",
@@ -63,17 +63,17 @@ def test_what_a_node_has_to_keep() -> None:
         "docker.io/library/nightly:1": "CronJob team/nightly",
         f"sha256:{B}": "VolcanoJob x/y",
     }
-    assert needs.needed_by(forms("nightly:1")) == "CronJob team/nightly"
-    assert needs.needed_by(forms("there:1")) is None
-    assert needs_of("n1", (), (), ("jobs.batch",)).unknown == ("jobs.batch",)
+    assert references.referrer(name_forms("nightly:1")) == "CronJob team/nightly"
+    assert references.referrer(name_forms("there:1")) is None
+    assert image_references("n1", (), (), ("jobs.batch",)).unknown == ("jobs.batch",)
 
 
 def test_needed_names_of_the_same_repository() -> None:
-    needs = needs_of(
+    references = image_references(
         "n1", (), [Template("Job", "t", "j", ("lab.io/bert:2", "lab.io/other:1", f"lab.io/bert@sha256:{A}"))]
     )
-    assert needs.akin(forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
-    assert needs.akin(forms(B)) == ()
+    assert references.same_repository(name_forms("lab.io/bert:1")) == ("lab.io/bert:2", f"lab.io/bert@sha256:{A}")
+    assert references.same_repository(name_forms(B)) == ()
 
 
 def test_directories_that_are_in_use() -> None:

@@ -11,12 +11,12 @@ from playwright.sync_api import expect
 
 from monitor.access.settings import AccessSettings
 from monitor.cleanup.execute.scanner import ScanProgress
-from monitor.cleanup.journal import Entry, ItemState, Run, RunState
+from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry, RunState
 from monitor.cleanup.model import Item, Risk
-from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
+from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
 from monitor.queries.cluster import Why
 from monitor.web.app import create_app
 from monitor.web.authenticator import Doorkeeper
@@ -31,11 +31,11 @@ ITEM = Item(
     risk=Risk.MEDIUM, owner="zhang", node="gpu01", frees_bytes=1 << 40,
     act=TrashUnit(root="/mnt/share", path="zhang/imagenet-old", device=1, inode=2, newest=1.0, policy="old-datasets"),
 )  # fmt: skip
-RUN = Run(
+RUN = CleanupRun(
     id="run-1", policy="old-datasets", kind="datasets", mode="enforce", trigger="cron", started_at=NOW,
     state=RunState.ENDED, node="gpu01", end="done", freed_bytes=0,
 )  # fmt: skip
-TRASHED = Entry(item=ITEM, place=0, state=ItemState.DONE, outcome="trashed", trash="t-0001")
+TRASHED = JournalEntry(item=ITEM, place=0, state=ItemState.DONE, outcome="trashed", trash="t-0001")
 
 
 class Cluster:

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
-from monitor.cleanup.model import Item, Plan, PodWrite
+from monitor.cleanup.model import CleanupPlan, Item, PodWrite
 from monitor.facts.actions import KillProcess
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView, Identity, NodeView
@@ -170,7 +170,7 @@ class Scene:
         return known.user if known is not None else None
 
 
-def plan_release(wanted: ReleaseGpu, plan: Plan, scene: Scene) -> Planned:
+def plan_release(wanted: ReleaseGpu, plan: CleanupPlan, scene: Scene) -> Planned:
     """Given what a release would do, return it as steps. Raise ValueError, in words for a user, if there is none."""
     if plan.refused is not None:
         raise ValueError(sentence(plan.refused, "en"))

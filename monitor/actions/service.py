@@ -30,13 +30,13 @@ from monitor.actions.plan import (
     shown,
 )
 from monitor.cleanup.execute.run_plan import LEASE_LOST
-from monitor.cleanup.model import Plan
-from monitor.cleanup.shown import ShownRun
+from monitor.cleanup.model import CleanupPlan
 from monitor.facts.cluster import ClusterView, Identity
 from monitor.facts.kube import PodFact
 from monitor.i18n import say
 from monitor.kube.pod_writes import WriteResult, WriteState
 from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
+from monitor.present.cleanup import ShownRun
 
 CREW = 8  # pods that are deleted at the same time
 MOST_PODS, MOST_NODES = 1000, 200
@@ -62,7 +62,7 @@ class Cluster(Protocol):
 class Releasing(Protocol):
     """Who releases cards. Both raise ValueError in plain words."""
 
-    def release_plan(self, node: str, gpu: str) -> Plan: ...
+    def release_plan(self, node: str, gpu: str) -> CleanupPlan: ...
 
     def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> ShownRun: ...
 

@@ -15,7 +15,7 @@ from monitor.cleanup.notices import announcement, notices
 from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, GpuPolicy, RegistryPolicy
 from monitor.cleanup.relay import Relay
 from monitor.cleanup.schedule import Permission, permission
-from monitor.leader.elector import Leading, NotLeadingError
+from monitor.leader.elector import LeaderElector, NotLeaderError
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class Announcer:
     """Decides whether a policy may act yet, and notifies those concerned before it does."""
 
     def __init__(
-        self, journal: CleanupJournal, planner: Planner, relay: Relay, now: Callable[[], float], leading: Leading
+        self, journal: CleanupJournal, planner: Planner, relay: Relay, now: Callable[[], float], leading: LeaderElector
     ) -> None:
         self._journal = journal
         self._planner = planner
@@ -62,7 +62,7 @@ class Announcer:
         if not messages:
             log.warning("%s will be enforced without an announcement: no receiver is configured", policy.name)
         self._journal.announce(policy.name, policy.fingerprint, messages, now)
-        with suppress(NotLeadingError):  # the new leader announces it again
+        with suppress(NotLeaderError):  # the new leader announces it again
             self._leading.mark(_announced_mark(policy), now)
 
     def notify_owners(self, policy: CleanupPolicy, plan: CleanupPlan) -> None:

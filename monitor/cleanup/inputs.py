@@ -136,7 +136,7 @@ class Planner:
     @property
     def current_agents(self) -> LazyAgentFacts:
         """Agents by node, read from the agents themselves: plans are based on these."""
-        return LazyAgentFacts(self._deps.cluster.first_hand, self.agents())
+        return LazyAgentFacts(self._deps.cluster.fetch_agent, self.agents())
 
     def snapshots(self) -> dict[str, NodeSnapshot]:
         """Fresh snapshots by node, as last polled."""

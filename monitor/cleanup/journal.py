@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from monitor.alert.model import Notification
-from monitor.base.sqlite import Database, Row, Session
+from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.cleanup.model import CleanupPlan, Item
 from monitor.cleanup.totals import CleanupCounters
 from monitor.facts.base import Fact
@@ -278,7 +278,7 @@ def new_id(prefix: str) -> str:
     return f"{prefix}-{secrets.token_hex(8)}"
 
 
-def _put_run(session: Session, run: CleanupRun) -> None:
+def _put_run(session: DatabaseSession, run: CleanupRun) -> None:
     session.run(
         """
         INSERT INTO runs (id, policy, node, state, started_at, body) VALUES (?, ?, ?, ?, ?, ?)
@@ -288,12 +288,12 @@ def _put_run(session: Session, run: CleanupRun) -> None:
     )
 
 
-def _put_entry(session: Session, run: str, entry: JournalEntry) -> None:
+def _put_entry(session: DatabaseSession, run: str, entry: JournalEntry) -> None:
     values = (run, entry.place, entry.item.id, entry.state, entry.request, entry.ended_at, entry.trash)
     session.run("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, msgspec.json.encode(entry)))
 
 
-def _put_messages(session: Session, messages: Iterable[Notification]) -> None:
+def _put_messages(session: DatabaseSession, messages: Iterable[Notification]) -> None:
     for message in messages:
         session.run("INSERT INTO messages (body) VALUES (?)", (msgspec.json.encode(message),))
 

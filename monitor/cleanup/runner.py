@@ -28,8 +28,8 @@ from monitor.cleanup.policy import Caps, CleanupPolicy, DatasetPolicy, ImagePoli
 from monitor.cleanup.relay import Relay
 from monitor.cleanup.schedule import Permission, was_hindered
 from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage, TrashUnit
-from monitor.leader.elector import Alone, Leading, NotLeadingError
-from monitor.leader.ledger import Ran
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
+from monitor.leader.ledger import RecordedRun
 
 log = logging.getLogger(__name__)
 HIGH_WATER = "high-water"
@@ -73,9 +73,9 @@ class PolicyRunner:
         deps: RunnerDeps,
         registry_items: dict[str, tuple[Item, ...]],  # by policy: updated by each dry run of its Harbor
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._policies = policies
         self._deps = deps
         self._registry_items = registry_items
@@ -100,7 +100,7 @@ class PolicyRunner:
             log.info("%s is already running on %s", policy.name, node or "the cluster")
             return None
         try:
-            term = self._leading.begin(policy.name, (node,), Ran(self._now(), trigger))
+            term = self._leading.begin(policy.name, (node,), RecordedRun(self._now(), trigger))
             plan = self._prepare(policy) or deps.planner.plan(policy, node)
             run = self._new(policy.name, policy.kind, policy.mode, trigger, node, by)
             run = self._run_plan(policy, run, plan, term)
@@ -176,7 +176,7 @@ class PolicyRunner:
         if not deps.plan_runner.claim(run.policy, run.node):
             raise RunInProgressError(f"a {run.policy} is already in progress on {run.node}")
         try:
-            term = self._leading.begin(run.policy, (run.node,), Ran(run.started_at, run.trigger))
+            term = self._leading.begin(run.policy, (run.node,), RecordedRun(run.started_at, run.trigger))
             run = deps.plan_runner.run(run, plan, caps, None, term)
             entries = deps.journal.entries(run.id)
             deps.journal.end(run, report(None, run, entries, deps.relay.routing()))
@@ -211,8 +211,8 @@ class PolicyRunner:
         if deleted:
             path = policy.root if isinstance(policy, DatasetPolicy) else None
             size = sum(item.frees_bytes or 0 for item in deleted)
-            ran = Ran(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
-            with suppress(NotLeadingError):  # then nothing is executed, and each item records that
+            ran = RecordedRun(run.started_at, run.trigger, is_open=True, id=run.id, bytes=size, path=path)
+            with suppress(NotLeaderError):  # then nothing is executed, and each item records that
                 self._leading.begin(policy.name, (run.node,), ran)
 
     def _publish_end(self, run: CleanupRun) -> None:

@@ -25,8 +25,8 @@ from monitor.cleanup.policy import CleanupPolicy
 from monitor.cleanup.runner import HIGH_WATER, PolicyRunner
 from monitor.cleanup.schedule import PreviousRuns, due_runs, previous_runs
 from monitor.facts.node import NodeSnapshot
-from monitor.leader.elector import Leading, NotLeadingError
-from monitor.leader.ledger import Ran
+from monitor.leader.elector import LeaderElector, NotLeaderError
+from monitor.leader.ledger import RecordedRun
 
 log = logging.getLogger(__name__)
 MAX_WORKERS = 8  # parallel runs, on different nodes
@@ -49,7 +49,7 @@ class CleanupDeps:
     plan_runner: PlanRunner
     runner: PolicyRunner
     settled: Callable[[], bool]  # whether every agent and the API server answered or failed once
-    leading: Leading
+    leading: LeaderElector
 
 
 class CleanupService:
@@ -108,7 +108,7 @@ class CleanupService:
         All runs are published to the other replicas before the first one starts.
         """
         now, by_cron = self._now(), trigger in (CRON, MADE_UP)
-        self._deps.leading.begin(policy.name, nodes, Ran(now, trigger), _cron_key(policy) if by_cron else None)
+        self._deps.leading.begin(policy.name, nodes, RecordedRun(now, trigger), _cron_key(policy) if by_cron else None)
         if by_cron:
             self._deps.journal.put_metadata(_cron_key(policy), repr(now))
         for node in nodes:
@@ -168,7 +168,7 @@ class CleanupService:
         self._term = term
         try:
             self._take_over()
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             log.warning("cleanup is waiting for leadership: %s", error)
 
     def _take_over(self) -> None:
@@ -238,7 +238,7 @@ class CleanupService:
             return
         try:
             self.begin(policy, self._deps.planner.nodes(policy), CRON)
-        except NotLeadingError as error:  # the next leader makes it up
+        except NotLeaderError as error:  # the next leader makes it up
             log.warning("%s does not run: %s", policy.name, error)
 
     def _run_safely(self, policy: CleanupPolicy, node: str | None, trigger: str, by: str | None) -> None:
@@ -246,7 +246,7 @@ class CleanupService:
             self._deps.runner.run(policy, node, trigger, by)
         except ShutdownError:
             return
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             log.warning("%s does not run: %s", policy.name, error)
         except DatabaseError as error:
             log.error("%s: nothing is done because the journal cannot be written: %s", policy.name, error)

@@ -11,24 +11,23 @@ from collections.abc import Callable, Mapping, Sequence
 from monitor.alert.model import Notification
 from monitor.base.sqlite import DatabaseError
 from monitor.cleanup.execute.agent_client import Access, ActionClient
-from monitor.cleanup.execute.disk_level import Level, Read
-from monitor.cleanup.execute.executor import Reach, RealHands
+from monitor.cleanup.execute.disk_level import DiskLevel, ReadDisk
+from monitor.cleanup.execute.executor import ExecutorDeps, RemoteItemExecutor
 from monitor.cleanup.execute.harbor import Harbor
 from monitor.cleanup.execute.recheck import Recheck
-from monitor.cleanup.execute.references_reader import NeedsReader
-from monitor.cleanup.execute.run_plan import Executor
-from monitor.cleanup.execute.scanner import ScanError, Scanned, Scanner, ScanProgress, Surroundings
-from monitor.cleanup.inputs import Gatherer, Sources, mounting
-from monitor.cleanup.journal import FILE, Entry, ItemState, Journal
-from monitor.cleanup.model import Item, Plan
-from monitor.cleanup.notices import Address
+from monitor.cleanup.execute.references_reader import ReferencesReader
+from monitor.cleanup.execute.run_plan import PlanRunner
+from monitor.cleanup.execute.scanner import RootScan, ScanError, Scanner, ScannerDeps, ScanProgress
+from monitor.cleanup.inputs import Planner, PlannerDeps, other_mounts
+from monitor.cleanup.journal import FILE, CleanupJournal, ItemState, JournalEntry
+from monitor.cleanup.model import CleanupPlan, Item
+from monitor.cleanup.notices import NoticeRouting
 from monitor.cleanup.on_demand import release_policy
-from monitor.cleanup.policy import DatasetPolicy, Policy, RegistryPolicy
-from monitor.cleanup.relay import Outgoing, Postbox
-from monitor.cleanup.runner import ASKED, BusyError, Crew, Result, Runner
-from monitor.cleanup.service import CleanupService, Parts
-from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
-from monitor.cleanup.totals import Cleaned
+from monitor.cleanup.policy import CleanupPolicy, DatasetPolicy, RegistryPolicy
+from monitor.cleanup.relay import NoticeOutbox, Relay
+from monitor.cleanup.runner import ASKED, PolicyRunner, RunInProgressError, RunnerDeps, RunResult
+from monitor.cleanup.service import CleanupDeps, CleanupService
+from monitor.cleanup.totals import CleanupTotals
 from monitor.cluster.live import LiveCluster
 from monitor.daemon.alerting import Alerting
 from monitor.detect.base import CleanupDeletion
@@ -36,6 +35,7 @@ from monitor.facts.actions import PruneBuildCache, PurgeTrash, RemoveImage
 from monitor.facts.datasets import ScanFact
 from monitor.kube.pod_writes import PodWrites
 from monitor.leader.elector import LeaderElector, SingleReplica
+from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
 
 log = logging.getLogger(__name__)
 MOST_RUNS = 500  # of our own, among which a run is looked for
@@ -48,10 +48,10 @@ class Outbox:
     def __init__(self, alerting: Alerting) -> None:
         self._alerting = alerting
 
-    def address(self) -> Address:
+    def routing(self) -> NoticeRouting:
         """Return who may be told."""
         policy = self._alerting.policy()
-        return Address(policy.routes, tuple(each.name for each in self._alerting.settings), policy.cluster)
+        return NoticeRouting(policy.routes, tuple(each.name for each in self._alerting.settings), policy.cluster)
 
     def note(self, name: str) -> bytes | None:
         """Return what was remembered together with messages."""
@@ -67,11 +67,11 @@ class Cleaning:
 
     def __init__(
         self,
-        policies: tuple[Policy, ...],
+        policies: tuple[CleanupPolicy, ...],
         access: Access,
         state: str,
         cluster: LiveCluster,
-        outgoing: Outgoing,
+        outgoing: NoticeOutbox,
         now: Callable[[], float] = time.time,
         look: float | None = None,
         leading: LeaderElector | None = None,
@@ -82,22 +82,24 @@ class Cleaning:
         self._leading = leading = leading or SingleReplica()
         self._cluster = cluster
         self._stopping = stopping = threading.Event()
-        _check_receivers(policies, outgoing.address())
+        _check_receivers(policies, outgoing.routing())
         harbors = {each.name: Harbor(each, stopping) for each in policies if isinstance(each, RegistryPolicy)}
         client = ActionClient(access, stopping)
-        self._journal = journal = Journal(os.path.join(state, FILE))
-        api, seen, tried = cluster.api, dict[str, Scanned](), dict[str, tuple[Item, ...]]()
-        needs = NeedsReader(api) if api is not None else None
-        self._gatherer = gatherer = Gatherer(Sources(cluster, journal, needs, seen.get, tried.get), now)
+        self._journal = journal = CleanupJournal(os.path.join(state, FILE))
+        api, seen, tried = cluster.api, dict[str, RootScan](), dict[str, tuple[Item, ...]]()
+        needs = ReferencesReader(api) if api is not None else None
+        self._gatherer = gatherer = Planner(PlannerDeps(cluster, journal, needs, seen.get, tried.get), now)
         self._scanner = Scanner(client, self._surroundings(), seen, now)
         recheck = Recheck(gatherer, self._policies, release_policy(policies))
         pods = PodWrites(api) if api is not None else None
-        reach = Reach(self._target, gatherer.needs, recheck, pods, harbors, leading.holds)
-        executor = Executor(journal, RealHands(client, reach, journal, stopping, now), stopping, now, leading)
-        postbox = Postbox(journal, outgoing)
-        crew = Crew(journal, gatherer, executor, self._scanner, postbox, self._level, harbors)
-        self._runner = Runner(policies, crew, tried, now, leading)
-        parts = Parts(journal, gatherer, executor, self._runner, cluster.answered_once, leading)
+        reach = ExecutorDeps(self._target, gatherer.references, recheck, pods, harbors, leading.holds)
+        executor = PlanRunner(
+            journal, RemoteItemExecutor(client, reach, journal, stopping, now), stopping, now, leading
+        )
+        postbox = Relay(journal, outgoing)
+        crew = RunnerDeps(journal, gatherer, executor, self._scanner, postbox, self._level, harbors)
+        self._runner = PolicyRunner(policies, crew, tried, now, leading)
+        parts = CleanupDeps(journal, gatherer, executor, self._runner, cluster.answered_once, leading)
         self._service = CleanupService(policies, parts, stopping, now, *([look] if look is not None else []))
 
     def start(self) -> None:
@@ -132,7 +134,7 @@ class Cleaning:
         self._service.begin(chosen, nodes, ASKED, by)
         return tuple(each or "cluster" for each in nodes)
 
-    def release_plan(self, node: str, gpu: str) -> Plan:
+    def release_plan(self, node: str, gpu: str) -> CleanupPlan:
         """Return what a release of a card would do now. Raise ValueError in plain words."""
         return self._runner.release_plan(node, gpu)
 
@@ -175,7 +177,7 @@ class Cleaning:
         """Have a scan end early; return whether there is one. Raise ValueError."""
         return self._scanner.stop(self._dataset(policy).name)
 
-    def ended_since(self, at: float) -> tuple[Entry, ...]:
+    def ended_since(self, at: float) -> tuple[JournalEntry, ...]:
         """Return the items that ended after a time, and those that are under way."""
         return self._journal.ended_since(at)
 
@@ -183,9 +185,9 @@ class Cleaning:
         """Return from when on it is known what was cleaned up; None if that is always."""
         return self._journal.kept_since()
 
-    def cleaned(self) -> Cleaned:
+    def cleaned(self) -> CleanupTotals:
         """Return how much was done since this process began."""
-        return self._journal.figures.cleaned(self._policies, self._journal.last_runs())
+        return self._journal.counters.totals(self._policies, self._journal.last_runs())
 
     def scans(self) -> tuple[tuple[str, ScanFact], ...]:
         """Return the last scan of each root of datasets, with its node."""
@@ -215,18 +217,18 @@ class Cleaning:
             if ran.id not in known
         )
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> ScannerDeps:
         gatherer = self._gatherer
-        return Surroundings(self._target, lambda policy: mounting(policy, gatherer.agents()), gatherer.volumes)
+        return ScannerDeps(self._target, lambda policy: other_mounts(policy, gatherer.agents()), gatherer.volumes)
 
-    def _level(self, read: Read, waiting: int) -> Level:
-        return Level(read, self._stopping, waiting, self._now)
+    def _level(self, read: ReadDisk, waiting: int) -> DiskLevel:
+        return DiskLevel(read, self._stopping, waiting, self._now)
 
     def _target(self, node: str) -> str | None:
         fact = self._gatherer.agents().get(node)
         return fact.target if fact is not None else None
 
-    def _named(self, policy: str) -> Policy:
+    def _named(self, policy: str) -> CleanupPolicy:
         if policy not in self._policies:
             known = ", ".join(self._policies) or "none"
             raise ValueError(f"there is no policy {policy!r}; there are {known}")
@@ -239,15 +241,15 @@ class Cleaning:
         return chosen
 
 
-def _shown(do: Callable[[], Result]) -> ShownRun:
+def _shown(do: Callable[[], RunResult]) -> ShownRun:
     try:
         result = do()
-    except BusyError as error:
+    except RunInProgressError as error:
         raise ValueError(str(error)) from None
     return ShownRun(run=result.run, items=result.entries)
 
 
-def _check_receivers(policies: tuple[Policy, ...], address: Address) -> None:
+def _check_receivers(policies: tuple[CleanupPolicy, ...], address: NoticeRouting) -> None:
     for policy in policies:
         for name in policy.receivers:
             if name not in address.receivers:
@@ -255,7 +257,7 @@ def _check_receivers(policies: tuple[Policy, ...], address: Address) -> None:
                 raise ValueError(f"{policy.name}: there is no receiver {name!r}; there are {known}")
 
 
-def _deletion(entry: Entry) -> CleanupDeletion | None:
+def _deletion(entry: JournalEntry) -> CleanupDeletion | None:
     """Given an item, return what it deleted, or deletes; None if it deletes nothing. While it runs, all may be gone."""
     act, began = entry.item.act, entry.intended_at
     if not isinstance(act, (RemoveImage, PruneBuildCache, PurgeTrash)) or began is None or entry.item.node is None:

@@ -13,7 +13,7 @@ from monitor.alert.model import Notification, Reason, Summary
 from monitor.base.cron import fires_in
 from monitor.base.threads import Periodic
 from monitor.facts.findings import Severity
-from monitor.leader.elector import Alone, Leading, NotLeadingError
+from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 from monitor.report.model import Report, ReportSource
 from monitor.report.render import message_texts
 from monitor.report.schedule import ReportSchedule
@@ -64,9 +64,9 @@ class ReportScheduler:
         reports: ReportSource,
         outbox: ReportOutbox,
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
     ) -> None:
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._schedule = schedule
         self._reports = reports
         self._outbox = outbox
@@ -96,5 +96,5 @@ class ReportScheduler:
     def _check(self) -> None:
         try:
             self.check()
-        except NotLeadingError as error:
+        except NotLeaderError as error:
             log.warning("another replica sends the report: %s", error)

@@ -12,7 +12,7 @@ from monitor.base.threads import Periodic
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.datasets import ScanFact
-from monitor.report.buckets import Tally
+from monitor.report.buckets import GpuTimeTotals
 from monitor.report.disk_use import disk_uses
 from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject, MetricHistory, Point
 from monitor.report.store import UsageStore
@@ -46,7 +46,7 @@ class UsageRecorder:
         self._scans = scans
         self._now = now
         self._monotonic = monotonic
-        self._tally = Tally(cycle)
+        self._tally = GpuTimeTotals(cycle)
         self._history = MetricHistory()
         self._save_at = monotonic() + SAVE_INTERVAL_SECONDS
         self._disks_at = self._prune_at = 0.0

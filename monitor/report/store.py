@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from monitor.base.sqlite import Database, Session
+from monitor.base.sqlite import Database, DatabaseSession
 from monitor.report.buckets import DAY, FIGURES, HOUR, KEEP_DAYS, Bucket, By
 from monitor.report.disk_use import DiskUse, DiskUseKind, day_of
 
@@ -117,7 +117,7 @@ def period_start(since: float, now: float) -> int:
     return day_of(since) if since < daily_before(now) else int(since // HOUR) * HOUR
 
 
-def _roll_up(session: Session, before: int) -> None:
+def _roll_up(session: DatabaseSession, before: int) -> None:
     """Merge the hours of each day before a time into its first hour, which then represents the day."""
     later = f"hour < ? AND hour % {DAY} != 0"
     session.run(

@@ -18,7 +18,7 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import SingleReplica
-from monitor.report.model import ReportAsked
+from monitor.report.model import ReportSource
 from monitor.web.alerts_api import AlertsAsked, Tokens, alert_routes
 from monitor.web.cleanup_api import CleanupAsked, cleanup_routes
 from monitor.web.context import Asked, Parts, Sources
@@ -39,7 +39,7 @@ def create_app(
     alerts: AlertsAsked | None = None,
     tokens: Tokens | None = None,
     cleanup: CleanupAsked | None = None,
-    reports: ReportAsked | None = None,
+    reports: ReportSource | None = None,
     guard: Guard | None = None,
     parts: Parts | None = None,
     metrics: Callable[[], bytes] | None = None,

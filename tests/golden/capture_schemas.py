@@ -22,8 +22,8 @@ from monitor.alert.delivery.backoff import Health
 from monitor.alert.model import Alert, Notification, Told
 from monitor.alert.silences import Silence
 from monitor.alert.store import Event
-from monitor.cleanup.journal import Entry, Run
-from monitor.cleanup.model import Plan
+from monitor.cleanup.journal import CleanupRun, JournalEntry
+from monitor.cleanup.model import CleanupPlan
 from monitor.cluster.view_memory import SavedViewMemory
 from monitor.detect.engine import History
 from monitor.facts import NodeSnapshot
@@ -53,9 +53,9 @@ KEPT: Mapping[str, Any] = {
     "alerts.db/outbox": Notification,
     "alerts.db/health": Health,
     "alerts.db/notes/called": TheTold,
-    "cleanup.db/runs.body": Run,
-    "cleanup.db/runs.plan": Plan,
-    "cleanup.db/items": Entry,
+    "cleanup.db/runs.body": CleanupRun,
+    "cleanup.db/runs.plan": CleanupPlan,
+    "cleanup.db/items": JournalEntry,
     "findings.json": History,
     "view.json": SavedViewMemory,
     "lease/ran": ActionLedger,

@@ -231,15 +231,15 @@ def test_a_run_that_loses_the_lease_stops_and_the_next_holder_does_the_rest(stor
 
 def _lose_lease_after_two_items(made: Cleaning, leading: LeaseElector) -> None:
     """Let a replica lose its lease after two items."""
-    hands = made._runner._crew.executor._hands
-    do, count = hands.do, iter(range(100))
+    hands = made._runner._deps.plan_runner._executor
+    do, count = hands.execute, iter(range(100))
 
     def counted(*arguments: Any) -> Any:
         if next(count) == 2:
             leading.stop()
         return do(*arguments)
 
-    setattr(hands, "do", counted)  # noqa: B010  # mypy refuses the plain assignment
+    setattr(hands, "execute", counted)  # noqa: B010  # mypy refuses the plain assignment
 
 
 def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: Story, tmp_path: Path) -> None:
@@ -251,12 +251,14 @@ def test_a_moment_of_the_crontab_that_another_has_begun_is_not_made_up(story: St
         with cleaning(
             tmp_path / "2", Outbox(), policy(every), story=story, leading=second, now=lambda: clock[0]
         ) as other:
-            wait_until(lambda: other._journal.note("cron images"), SOON, "the start is recorded")
+            wait_until(lambda: other._journal.metadata("cron images"), SOON, "the start is recorded")
             clock[0] = now + 121  # two cron times have passed, and the first replica has started both
             first.stop()
             wait_until(lambda: second.term() == 1, SOON, "the second takes over")
             wait_until(
-                lambda: float(other._journal.note("cron images") or 0) > now + 120, SOON, "it has checked the schedule"
+                lambda: float(other._journal.metadata("cron images") or 0) > now + 120,
+                SOON,
+                "it has checked the schedule",
             )
             assert "made-up" not in [run.trigger for run in runs(other)]
 
@@ -268,7 +270,7 @@ def test_a_moment_of_the_crontab_that_nobody_has_begun_is_made_up_once(story: St
         # Half an hour ahead: a cron time during the test would start a run of its own.
         box, hourly = Outbox(), policy(f"{time.localtime(now + 1800).tm_min} * * * *")
         with cleaning(tmp_path / "2", box, hourly, story=story, leading=second, now=lambda: clock[0]) as other:
-            wait_until(lambda: other._journal.note("cron images"), SOON, "the start is recorded")
+            wait_until(lambda: other._journal.metadata("cron images"), SOON, "the start is recorded")
             clock[0] = now + 1921
             first.stop()
             made = ended(other, "images")

@@ -35,8 +35,8 @@ from monitor.facts.actions import (
     TrashUnit,
 )
 from monitor.facts.datasets import TrashFact
-from monitor.kube.client import ApiError, LostError
-from monitor.kube.pod_writes import PodWrites, WriteState, Written
+from monitor.kube.client import ApiConnectionError, ApiError
+from monitor.kube.pod_writes import PodWrites, WriteResult, WriteState
 
 log = logging.getLogger(__name__)
 REQUEST_VALID_SECONDS = 120.0  # an agent has to start within this time
@@ -204,7 +204,7 @@ class RemoteItemExecutor:
             return _lost("Kubernetes is not configured")
         try:
             pod = self._deps.pods.look(act.namespace, act.name)
-        except (ApiError, LostError, msgspec.MsgspecError) as error:
+        except (ApiError, ApiConnectionError, msgspec.MsgspecError) as error:
             return _lost(str(error))
         if pod is None or pod.uid != act.uid:
             return ItemOutcome(ItemState.DONE, "gone", "it was gone after the restart of the daemon")
@@ -270,7 +270,7 @@ def _trash_id(action: ActionFact) -> str | None:
         return None
 
 
-def _outcome_of_write(written: Written) -> ItemOutcome:
+def _outcome_of_write(written: WriteResult) -> ItemOutcome:
     return ItemOutcome(_WRITE_STATES[written.state], written.word, written.message)
 
 

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 
@@ -195,9 +195,9 @@ class Harbor:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise HarborError(f"unexpected answer from {endpoint.host} to {path}: {error}") from None
 
-    def _endpoint(self, path: str) -> Way:
+    def _endpoint(self, path: str) -> Endpoint:
         policy = self._policy
-        return Way(
+        return Endpoint(
             url=policy.url.rstrip("/") + API_PATH + path,
             timeout=self._timeout,
             ca_file=policy.ca_file,

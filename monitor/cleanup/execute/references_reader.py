@@ -16,16 +16,15 @@ import msgspec
 
 from monitor.cleanup.plan.references import References, Template, VolumeUse, image_references, volume_uses
 from monitor.cleanup.plan.templates import KINDS, TemplateKind, claims_of, images, template_of, with_claims
-from monitor.facts.cluster_facts import FINISHED
-from monitor.facts.kube import PodFact
-from monitor.kube.client import ApiError, KubeApi, LostError
-from monitor.kube.decode.stream import BrokenError, decode_pod_list
+from monitor.facts.kube import TERMINAL_PHASES, PodFact
+from monitor.kube.client import ApiConnectionError, ApiError, KubeApi
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
 log = logging.getLogger(__name__)
 JSON = "application/json"
 TIMEOUT_SECONDS = 30.0
 PAGE_ITEMS = 500
-FAILURES = (ApiError, LostError, BrokenError, msgspec.MsgspecError, UnicodeError, RecursionError)
+FAILURES = (ApiError, ApiConnectionError, MalformedResponseError, msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def _items(body: bytes) -> list[dict[str, Any]]:
     listed = msgspec.json.decode(body)
     items = listed.get("items") if isinstance(listed, dict) else None
     if items is not None and not isinstance(items, list):
-        raise BrokenError("not a list")
+        raise MalformedResponseError("not a list")
     return [item for item in items or () if isinstance(item, dict)]
 
 
@@ -163,7 +162,7 @@ def _pods(body: bytes) -> Iterable[PodFact]:
     """Pods of a list. Raise BrokenError if one cannot be decoded: it may be the one that matters."""
     page = decode_pod_list(body)
     if page.skipped:
-        raise BrokenError(f"cannot decode a pod: {page.problem}")
+        raise MalformedResponseError(f"cannot decode a pod: {page.problem}")
     return page.items
 
 
@@ -171,7 +170,7 @@ def _extra_images(body: bytes, node: str) -> Iterator[Template]:
     """Images of pods besides those of their containers: debug containers, image volumes."""
     for raw in _items(body):
         spec, status = raw.get("spec") or {}, raw.get("status") or {}
-        if status.get("phase") not in FINISHED and spec.get("nodeName") in (None, "", node):
+        if status.get("phase") not in TERMINAL_PHASES and spec.get("nodeName") in (None, "", node):
             meta = raw.get("metadata") or {}
             yield Template("Pod", str(meta.get("namespace")), str(meta.get("name")), tuple(images(spec)))
 

@@ -21,7 +21,7 @@ from monitor.cleanup.model import CleanupPlan, Item, Risk
 from monitor.cleanup.policy import Caps
 from monitor.cleanup.schedule import LOW_WATER, is_ready
 from monitor.facts.actions import PurgeTrash, TrashUnit
-from monitor.leader.elector import ALONE, Alone, Leading
+from monitor.leader.elector import MIN_TERM, LeaderElector, SingleReplica
 
 log = logging.getLogger(__name__)
 OVER_QUOTA = "cleanup.why.dataset-over-quota"
@@ -79,7 +79,7 @@ class PlanRunner:
         executor: ItemExecutor,
         stopping: threading.Event,
         now: Callable[[], float] = time.time,
-        leading: Leading | None = None,
+        leading: LeaderElector | None = None,
         retry: float = STARTING_RETRY_SECONDS,
     ) -> None:
         self._retry = retry
@@ -87,7 +87,7 @@ class PlanRunner:
         self._executor = executor
         self._stopping = stopping
         self._now = now
-        self._leading = leading or Alone()
+        self._leading = leading or SingleReplica()
         self._left_open = journal.open_runs()
         self._busy: set[tuple[str, str | None]] = set()
         self._released = threading.Condition()
@@ -112,7 +112,7 @@ class PlanRunner:
         return run
 
     def run(
-        self, run: CleanupRun, plan: CleanupPlan, caps: Caps, level: DiskLevel | None, term: int = ALONE
+        self, run: CleanupRun, plan: CleanupPlan, caps: Caps, level: DiskLevel | None, term: int = MIN_TERM
     ) -> CleanupRun:
         """Execute the items of a plan that are ready, and return the ended run, which the caller reports.
 

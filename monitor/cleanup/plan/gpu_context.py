@@ -1,4 +1,4 @@
-"""What holders of cards are judged by, indexed once. Pure."""
+"""Facts by which holders of GPUs are judged, indexed once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from monitor.cleanup.plan.exempt import exemption
 from monitor.cleanup.plan.image_protection import STOPPED
 from monitor.cleanup.plan.select import Protection
 from monitor.cleanup.policy import GpuPolicy
+from monitor.cluster.holders import processes_of
 from monitor.facts.cluster import ClusterView, GpuView, Holder, NodeView, PodView
 from monitor.facts.gpu import GpuFact, GpuProcessFact
 from monitor.facts.kube import PodFact
@@ -21,9 +22,9 @@ Job = tuple[str | None, str]
 
 @dataclass(frozen=True)
 class GpuPlanContext:
-    """Everything of one moment. `notices` and `tried` say, by item, when its owner was told, and its eviction tried.
+    """Facts of one moment. `notices` and `tried` are, by item, when the owner was notified and eviction was tried.
 
-    `snapshots` are those of agents that speak now.
+    `snapshots` are those of agents that answer now.
     """
 
     policy: GpuPolicy
@@ -36,63 +37,63 @@ class GpuPlanContext:
 
     @cached_property
     def nodes(self) -> dict[str, NodeView]:
-        """The nodes by name."""
+        """Nodes by name."""
         return {node.name: node for node in self.view.nodes}
 
     @cached_property
-    def cards_of(self) -> dict[str, tuple[GpuView, ...]]:
-        """The cards that each live pod has, by uid."""
-        found: defaultdict[str, list[GpuView]] = defaultdict(list)
+    def gpus_of(self) -> dict[str, tuple[GpuView, ...]]:
+        """GPUs of each live pod, by uid."""
+        by_pod: defaultdict[str, list[GpuView]] = defaultdict(list)
         for gpu in self.view.gpus:
             for holder in gpu.holders:
                 if holder.live and holder.pod_uid:
-                    found[holder.pod_uid].append(gpu)
-        return {uid: tuple(cards) for uid, cards in found.items()}
+                    by_pod[holder.pod_uid].append(gpu)
+        return {uid: tuple(gpus) for uid, gpus in by_pod.items()}
 
     @cached_property
     def pods_of_job(self) -> dict[Job, tuple[PodView, ...]]:
-        """The pods of each job."""
-        found: defaultdict[Job, list[PodView]] = defaultdict(list)
+        """Pods of each job."""
+        by_job: defaultdict[Job, list[PodView]] = defaultdict(list)
         for pod in self.view.pods:
-            found[pod.namespace, pod.identity.job or pod.uid].append(pod)
-        return {job: tuple(pods) for job, pods in found.items()}
+            by_job[pod.namespace, pod.identity.job or pod.uid].append(pod)
+        return {job: tuple(pods) for job, pods in by_job.items()}
 
     def unseen(self, node: str | None) -> bool:
-        """Return whether nothing is known now of what happens on a node."""
-        seen = self.nodes.get(node or "")
-        return seen is None or seen.silent_since is not None or (node or "") not in self.snapshots
+        """Whether the current state of a node is unknown."""
+        view = self.nodes.get(node or "")
+        return view is None or view.silent_since is not None or (node or "") not in self.snapshots
 
     def processes(self, gpu: GpuView, pod_uid: str | None) -> tuple[GpuProcessFact, ...]:
-        """Return the processes of a pod, or of none, on a card."""
-        snapshot = self.snapshots.get(gpu.node)
-        listed = (snapshot.gpu_processes or ()) if snapshot else ()
-        return tuple(each for each in listed if each.gpu_uuid == gpu.uuid and each.pod_uid == pod_uid)
+        """Processes of a pod, or of no pod, on a GPU."""
+        return processes_of(pod_uid, gpu, self.snapshots.get(gpu.node))
 
-    def card(self, gpu: GpuView) -> GpuFact | None:
-        """Return what the driver says of a card now."""
+    def gpu_fact(self, gpu: GpuView) -> GpuFact | None:
+        """What the driver reports about a GPU now."""
         snapshot = self.snapshots.get(gpu.node)
-        cards = snapshot.gpu.gpus if snapshot and snapshot.gpu else ()
-        return next((each for each in cards if each.uuid == gpu.uuid), None)
+        gpus = snapshot.gpu.gpus if snapshot and snapshot.gpu else ()
+        return next((fact for fact in gpus if fact.uuid == gpu.uuid), None)
 
     def container_runs(self, process: GpuProcessFact, node: str) -> bool | None:
-        """Return whether the container of a process is alive; None if that is not known."""
+        """Whether the container of a process is running; None if unknown."""
         snapshot = self.snapshots.get(node)
         if process.container_id is None:
             return False
         if snapshot is None or snapshot.containers is None:
             return None
-        return any(each.id == process.container_id and each.state != STOPPED for each in snapshot.containers)
+        return any(
+            container.id == process.container_id and container.state != STOPPED for container in snapshot.containers
+        )
 
     def exempted(self, holder: Holder) -> Protection | None:
-        """Return why a holder is never touched; of a pod that is gone only its name is left to tell."""
+        """Exemption of a holder. Of a pod that no longer exists only the name is known."""
         pod = self.pods.get(holder.pod_uid or "")
         if pod is None:
             pod = PodFact(uid=holder.pod_uid or "", name=holder.pod or "", namespace=holder.namespace or "")
         return exemption(pod, holder.user, self.policy.exempt)
 
     def not_before(self, item_id: str, since: float) -> float | None:
-        """Return from when on something may be done; None until the owner is told of this that lasts since then."""
+        """Earliest time of the action; None until the owner has been notified of this hold, which began at `since`."""
         if self.policy.notice <= 0:
             return self.now
-        told_at = self.notices.get(item_id)
-        return told_at + self.policy.notice if told_at is not None and told_at >= since else None
+        notified_at = self.notices.get(item_id)
+        return notified_at + self.policy.notice if notified_at is not None and notified_at >= since else None

@@ -11,10 +11,9 @@ from monitor.cleanup.plan.exempt import exemption
 from monitor.cleanup.plan.image_protection import STOPPED
 from monitor.cleanup.plan.select import Candidate, PlanSubject, Protection, Selection, make_plan
 from monitor.cleanup.policy import PodPolicy
-from monitor.cluster.owners import nobody_known, workload_of
+from monitor.cluster.owners import no_owners, workload_of
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
-from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
@@ -63,7 +62,7 @@ def _finished(pods: tuple[PodFact, ...], context: PodContext, kept: list[KeptIte
     if policy.finished_after is None:
         return
     active, newest = _active_jobs(pods), _newest(pods, policy.keep_newest)
-    finished = [pod for pod in pods if pod.phase in FINISHED and pod.deletion_at is None]
+    finished = [pod for pod in pods if pod.finished and pod.deletion_at is None]
     for pod in sorted(finished, key=lambda pod: (ended_at(pod) or 0.0, pod.uid)):
         protection = (
             exemption(pod, context.user(pod), policy.exempt)
@@ -89,13 +88,13 @@ def _age(pod: PodFact, after: float, now: float) -> Protection | None:
 
 def _job(pod: PodFact) -> tuple[str, str, str]:
     """Namespace, kind and name of the job of a pod; all runs of a CronJob are one job."""
-    workload = workload_of(pod, nobody_known)
+    workload = workload_of(pod, no_owners)
     return pod.namespace, workload.kind, workload.name
 
 
 def _active_jobs(pods: Iterable[PodFact]) -> set[tuple[str, str, str]]:
     """Jobs with unfinished pods: their controllers may still count the finished ones."""
-    unfinished = [pod for pod in pods if pod.phase not in FINISHED]
+    unfinished = [pod for pod in pods if not pod.finished]
     return {_job(pod) for pod in unfinished if pod.owner is not None and pod.owner.kind not in _REPLACING_OWNERS}
 
 
@@ -103,7 +102,7 @@ def _newest(pods: Iterable[PodFact], count: int) -> set[str]:
     """Uids of the last finished pods of each job, kept for their logs."""
     jobs: defaultdict[tuple[str, str, str], list[PodFact]] = defaultdict(list)
     for pod in pods:
-        if pod.phase in FINISHED and pod.owner is not None:
+        if pod.finished and pod.owner is not None:
             jobs[_job(pod)].append(pod)
     newest: set[str] = set()
     for members in jobs.values():

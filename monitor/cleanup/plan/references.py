@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from monitor.facts.cluster_facts import FINISHED
 from monitor.facts.kube import PodFact, PodVolumeFact
 
 _HUB = "docker.io"
@@ -64,7 +63,7 @@ def image_references(
         for image in template.images:
             names |= dict.fromkeys(name_forms(image), template.text)
     for pod in pods:
-        if pod.phase not in FINISHED and pod.node in (None, node):
+        if not pod.finished and pod.node in (None, node):
             for image in _images(pod):
                 names |= dict.fromkeys(name_forms(image), f"Pod {pod.namespace}/{pod.name}")
     return References(names, unknown)
@@ -133,7 +132,7 @@ def volume_uses(
     """
     uses: list[VolumeUse] = []
     for pod in pods:
-        if pod.phase not in FINISHED:
+        if not pod.finished:
             uses += _volumes(f"Pod {pod.namespace}/{pod.name}", pod.namespace, pod.volumes, claims)
     for template in templates:
         uses += _volumes(template.text, template.namespace, template.volumes, claims)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from prometheus_client.core import Metric
 
 from monitor.base.metrics import MetricTable
-from monitor.cleanup.totals import Cleaned
+from monitor.cleanup.totals import CleanupTotals
 from monitor.daemon.metrics.label_values import short
 
 RUNS: MetricTable[int] = MetricTable(
@@ -28,7 +28,7 @@ LAST: MetricTable[float] = MetricTable(
 TABLES = (RUNS, ITEMS, FREED, LAST)
 
 
-def families(cleaned: Cleaned) -> Iterable[Metric]:
+def families(cleaned: CleanupTotals) -> Iterable[Metric]:
     """Yield runs, items and bytes by policy."""
     yield from RUNS.families(((short(policy), short(end)), count) for (policy, end), count in cleaned.runs.items())
     yield from ITEMS.families(((short(policy), short(word)), count) for (policy, word), count in cleaned.items.items())

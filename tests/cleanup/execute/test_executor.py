@@ -17,7 +17,7 @@ from monitor.cleanup.journal import CleanupJournal, ItemState, JournalEntry
 from monitor.cleanup.model import PodWrite, RegistryWrite
 from monitor.cleanup.plan.references import References, name_forms
 from monitor.facts.actions import ActionFact, ActionRequest, ActionState, RemoveImage
-from monitor.kube.pod_writes import PodState, WriteState, Written
+from monitor.kube.pod_writes import PodState, WriteResult, WriteState
 from tests.cleanup.support import NOW, item, run
 
 A, B = "a" * 64, "b" * 64
@@ -53,7 +53,7 @@ def fact(state: str = "done", **more: Any) -> ActionFact:
 class Pods:
     """Pod writes with configured answers."""
 
-    def __init__(self, written: Written | None = None, state: PodState | None = None) -> None:
+    def __init__(self, written: WriteResult | None = None, state: PodState | None = None) -> None:
         self.written, self.state = written, state
         self.calls: list[tuple[Any, ...]] = []
 
@@ -188,7 +188,7 @@ def pod(how: str) -> Any:
 
 @pytest.mark.parametrize("how", ["evict", "delete", "force"])
 def test_pods(journal: CleanupJournal, how: str) -> None:
-    pods = Pods(Written(WriteState.LATER, "budget", "no"))
+    pods = Pods(WriteResult(WriteState.LATER, "budget", "no"))
     assert executor(journal, pods=pods).execute(run(), pod(how), "act-1") == ItemOutcome(
         ItemState.LATER, "budget", "no"
     )

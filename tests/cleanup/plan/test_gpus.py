@@ -11,7 +11,7 @@ from monitor.cleanup.model import CleanupPlan, PodWrite
 from monitor.cleanup.plan.gpu_context import GpuPlanContext
 from monitor.cleanup.plan.gpus import plan_gpus
 from monitor.cleanup.policy import Exempt, GpuPolicy
-from monitor.detect.base import Situation
+from monitor.detect.base import RuleContext
 from monitor.facts.actions import KillProcess
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import SourceView
@@ -24,7 +24,7 @@ from tests.detect.builders_gpu import idle, remembered, situation
 HOUR = 3600.0
 
 
-def scene(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
+def scene(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> GpuPlanContext:
     world = given.world
     assert world.view is not None
     tried = settings.pop("tried", {})
@@ -35,14 +35,14 @@ def scene(given: Situation, notices: dict[str, float] | None = None, **settings:
     return GpuPlanContext(policy, world.view, pods, snapshots, NOW, notices or {}, tried)
 
 
-def plan(given: Situation, notices: dict[str, float] | None = None, **settings: Any) -> CleanupPlan:
+def plan(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> CleanupPlan:
     return plan_gpus(scene(given, notices, **settings))
 
 
 # Live pods that do nothing
 
 
-def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> Situation:
+def holding(*pods: PodFact, seconds: float = 9000.0, watts: float = 60.0) -> RuleContext:
     """Each pod has one card, all idle for so long."""
     cards = [card(n, power_watts=watts, power_limit_watts=400.0) for n in range(len(pods))]
     devices = tuple(device(each, n) for n, each in enumerate(pods))
@@ -87,7 +87,7 @@ def test_told_then_waited_then_evicted_then_deleted_if_so_told() -> None:
 
 
 JOBLESS = OwnerRef(kind="DaemonSet", name="d")
-SPARED: list[tuple[str, Situation, dict[str, Any], str]] = [
+SPARED: list[tuple[str, RuleContext, dict[str, Any], str]] = [
     ("not for long enough", holding(alone()), {"idle_after": 3 * HOUR}, "too-young"),
     ("started lately", holding(pod("p", started_at=NOW - 3000), seconds=9000), {}, "too-young"),
     ("the system's", holding(alone(namespace="kube-system")), {}, "exempt"),
@@ -100,7 +100,7 @@ SPARED: list[tuple[str, Situation, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [row[1:] for row in SPARED], ids=[r[0] for r in SPARED])
-def test_what_keeps_an_idle_pod(given: Situation, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_an_idle_pod(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, **({"idle_after": HOUR} | settings))
     assert (names(found), list(kept(found).values())) == ([], [protection])
 
@@ -144,7 +144,7 @@ def test_a_job_of_which_one_pod_cannot_be_seen_keeps_all() -> None:
 # What dead pods left
 
 
-def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> Situation:
+def left(p: PodFact, *containers: ContainerFact, seconds: float = 9000.0, **facts: Any) -> RuleContext:
     """A process of a pod that is not alive any more, in a container."""
     fields: dict[str, Any] = {"pod_uid": "uid-p", "container_id": "id-c", "started_at": NOW - 20_000, "name": "python"}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
@@ -169,7 +169,7 @@ def test_a_finished_pod_whose_container_lives_is_evicted_for_the_kubelet_to_end_
     assert kept(plan(left(OVERDUE, container("c")), zombie_after=600.0)) == {"team/p": "terminating"}
 
 
-LEFT: list[tuple[str, Situation, dict[str, Any], str]] = [
+LEFT: list[tuple[str, RuleContext, dict[str, Any], str]] = [
     ("not for long enough", left(DONE, seconds=100.0), {}, "too-young"),
     ("nobody knows when it was started", left(DONE, started_at=None), {}, "unknown"),
     ("the system's", left(pod("p", phase="Failed", namespace="kube-system")), {}, "exempt"),
@@ -178,7 +178,7 @@ LEFT: list[tuple[str, Situation, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [row[1:] for row in LEFT], ids=[row[0] for row in LEFT])
-def test_what_keeps_a_zombie(given: Situation, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_a_zombie(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, zombie_after=600.0, **settings)
     assert (names(found), list(kept(found).values())) == ([], [protection])
 
@@ -208,7 +208,7 @@ def test_a_process_on_two_cards_goes_once_and_not_if_one_of_them_protects_it() -
 
 def stranger(
     seconds: float = 9000.0, *containers: ContainerFact, in_kubernetes: bool = True, **facts: Any
-) -> Situation:
+) -> RuleContext:
     fields: dict[str, Any] = {"name": "python", "started_at": NOW - 20_000, "uid": 1001}
     witness = agent(card(0), processes=(process(7, **(fields | facts)),), containers=containers)
     nodes = (node("n1"),) if in_kubernetes else ()
@@ -223,7 +223,7 @@ def test_an_orphan_is_ended() -> None:
     assert names(plan(stranger())) == []
 
 
-ORPHANS: list[tuple[str, Situation, dict[str, Any], str]] = [
+ORPHANS: list[tuple[str, RuleContext, dict[str, Any], str]] = [
     ("the platform's", stranger(name="nvidia-persiste"), {}, "platform"),
     ("a name that is allowed", stranger(name="dcgm"), {"processes": ("dcgm*",)}, "platform"),
     ("a process without a name", stranger(name=None), {}, "unknown"),
@@ -235,7 +235,7 @@ ORPHANS: list[tuple[str, Situation, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "settings", "protection"), [r[1:] for r in ORPHANS], ids=[r[0] for r in ORPHANS])
-def test_what_keeps_an_orphan(given: Situation, settings: dict[str, Any], protection: str) -> None:
+def test_what_keeps_an_orphan(given: RuleContext, settings: dict[str, Any], protection: str) -> None:
     found = plan(given, orphan_after=600.0, **settings)
     assert (names(found), list(kept(found).values())) == ([], [protection])
 

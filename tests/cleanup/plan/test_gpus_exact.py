@@ -1,4 +1,4 @@
-"""Where the bounds of a plan of cards lie, to the second, and what it says of each holder."""
+"""Exact limits of GPU plans, to the second, and their texts for each holder."""
 
 from __future__ import annotations
 

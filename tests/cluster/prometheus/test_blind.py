@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from monitor.cleanup.inputs import Gatherer, Sources
-from monitor.cleanup.plan.pods import FRESH
+from monitor.cleanup.inputs import Planner, PlannerDeps
+from monitor.cleanup.plan.pods import FRESH_SECONDS
 from monitor.cleanup.policy import ImagePolicy
 from monitor.detect.engine import History, detect
 from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECONDS, MonitorState, with_monitor_findings
@@ -66,7 +66,7 @@ def test_the_one_finding_is_about_the_store() -> None:
 
 def test_a_plan_goes_by_what_the_agent_says_and_each_is_asked_once() -> None:
     asked: list[str] = []
-    known = (agent("n1"), agent("n2"), msgspec.structs.replace(agent("n3"), received_at=NOW - FRESH - 1))
+    known = (agent("n1"), agent("n2"), msgspec.structs.replace(agent("n3"), received_at=NOW - FRESH_SECONDS - 1))
 
     def ask(name: str) -> AgentFact | None:
         asked.append(name)
@@ -74,8 +74,8 @@ def test_a_plan_goes_by_what_the_agent_says_and_each_is_asked_once() -> None:
 
     nothing: Any = None
     cluster: Any = SimpleNamespace(poller=SimpleNamespace(facts=lambda: known), fetch_agent=ask)
-    gatherer = Gatherer(Sources(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
-    told = gatherer.told
+    gatherer = Planner(PlannerDeps(cluster, nothing, None, lambda _: None, lambda _: None), lambda: NOW)
+    told = gatherer.current_agents
     assert (len(told), list(told), asked) == (3, ["n1", "n2", "n3"], [])
     assert [told["n1"].snapshot, told["n1"].snapshot] == [agent("n1", images=()).snapshot] * 2
     assert (asked, told.get("n9")) == (["n1"], None)

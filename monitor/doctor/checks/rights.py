@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -71,7 +72,7 @@ class RequiredRight:
 
 @dataclass(frozen=True)
 class RightReview:
-    """Whether we have a right; None if the API server could not say, and why."""
+    """Whether we have a right; None if the API server could not say, for the reason `why`."""
 
     right: RequiredRight
     allowed: bool | None
@@ -105,9 +106,7 @@ def read(context: DoctorContext) -> tuple[RightReview, ...] | None:
     rights = _required(context, _served_groups(api))
     outcomes = run_parallel([partial(_allowed, api, right) for right in rights], ALL_REVIEWS_SECONDS, REVIEW_WORKERS)
     return tuple(
-        RightReview(
-            right, outcome.value, str(outcome.error) if outcome.error else "no answer" if outcome.late else None
-        )
+        RightReview(right, outcome.value, str(outcome.error or "no answer"))
         for right, outcome in zip(rights, outcomes, strict=True)
     )
 
@@ -132,13 +131,9 @@ def _served_groups(api: KubeApi) -> frozenset[str]:
 def _required(context: DoctorContext, served: frozenset[str]) -> list[RequiredRight]:
     """Each right once, with the first role that grants it."""
     daemon = context.config.daemon
+    sources = _to_watch(served), _to_lead(daemon.lease), _to_clean(daemon.cleanup, served), _to_act(daemon.access)
     rights: dict[tuple[str, str, str], RequiredRight] = {}
-    for right in (
-        *_to_watch(served),
-        *_to_lead(daemon.lease),
-        *_to_clean(daemon.cleanup, served),
-        *_to_act(daemon.access),
-    ):
+    for right in chain(*sources):
         rights.setdefault((right.verb, right.resource, right.namespace), right)
     return list(rights.values())
 
@@ -194,9 +189,9 @@ def _to_enforce(policy: PolicyConfig) -> Iterator[RequiredRight]:
 
 def _to_act(access: AccessConfig) -> Iterator[RequiredRight]:
     """Rights for the actions that users can request through the page or the API."""
-    roles = {account.role for account in (*access.users, *access.tokens)}
-    if access.trusted_header is not None:
-        roles.add(access.trusted_header.role)
+    header = access.trusted_header
+    roles = {user.role for user in access.users} | {token.role for token in access.tokens}
+    roles |= {header.role} if header is not None else set()
     if roles & {"user", "admin"}:
         yield RequiredRight("delete", "pods", ChartRole.RELEASE)
         yield RequiredRight("create", "pods/eviction", ChartRole.RELEASE)

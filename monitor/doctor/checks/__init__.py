@@ -1,1 +1,1 @@
-"""The checks, one file per group: facts, judges (pure, facts in, verdicts out), readers and `CHECKS`."""
+"""The checks, one file per group: facts, judges of facts, readers and `CHECKS`."""

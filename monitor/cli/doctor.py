@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monitor.config.root import Config
-    from monitor.doctor.checks.receivers import Sent
-    from monitor.doctor.run import Result
+    from monitor.doctor.context import SentMessage
+    from monitor.doctor.model import CheckResult
 
 
 @click.command()
@@ -48,11 +48,11 @@ def doctor(send: bool, lang: str | None, config_path: str | None, as_json: bool)
     sys.exit(WRONG_CONFIGURATION if config_is_wrong else PROBLEM_FOUND if _found(results) else 0)
 
 
-def _examine(config_path: str | None, lang: str, encoding: str, send: bool) -> tuple[tuple[Result, ...], bool]:
+def _examine(config_path: str | None, lang: str, encoding: str, send: bool) -> tuple[tuple[CheckResult, ...], bool]:
     """Make all checks, and return their results, and whether the configuration is wrong."""
     from monitor.config.file import ConfigError, default_path, load
-    from monitor.doctor.context import Request, Terminal, Visit
-    from monitor.doctor.registry import checks
+    from monitor.doctor.context import DoctorContext, DoctorRequest, Terminal
+    from monitor.doctor.registry import CHECKS
     from monitor.doctor.run import run
 
     path, config = config_path or default_path(os.environ), None
@@ -62,19 +62,19 @@ def _examine(config_path: str | None, lang: str, encoding: str, send: bool) -> t
     except ConfigError as error:
         problems = tuple(map(str, error.problems))
     sending = _sending(config) if send and config is not None else None
-    visit = Visit(Request(path, config, problems, Terminal(lang, encoding), sending))
-    return run(checks(sending=sending is not None), visit), config is None
+    context = DoctorContext(DoctorRequest(path, config, problems, Terminal(lang, encoding), sending))
+    return run(CHECKS, context), config is None
 
 
-def _sending(config: Config) -> Callable[[], tuple[Sent, ...]]:
+def _sending(config: Config) -> Callable[[], tuple[SentMessage, ...]]:
     """Return what sends a message to every receiver, as `alerts test` does."""
     from monitor.cli.alerts import send_test
-    from monitor.doctor.checks.receivers import Sent
+    from monitor.doctor.context import SentMessage
 
-    return lambda: tuple(Sent(each.receiver, each.ok, each.answer) for each in send_test(config, None, None))
+    return lambda: tuple(SentMessage(each.receiver, each.ok, each.answer) for each in send_test(config, None, None))
 
 
-def _found(results: tuple[Result, ...]) -> bool:
-    from monitor.doctor.model import Status
+def _found(results: tuple[CheckResult, ...]) -> bool:
+    from monitor.doctor.model import CheckStatus
 
-    return any(result.status is Status.PROBLEM for result in results)
+    return any(result.status is CheckStatus.PROBLEM for result in results)

@@ -1,4 +1,4 @@
-"""One run of the doctor: what all checks are given, and what several of them need and one of them reads."""
+"""Input of a doctor run, and the values that several checks share."""
 
 from __future__ import annotations
 
@@ -6,85 +6,82 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from monitor.base.threads import CallOutcome, outcome_of
 from monitor.config.root import Config
-from monitor.doctor.checks.agents import AgentsFacts
-from monitor.doctor.checks.kubernetes import KubeFacts
-from monitor.doctor.checks.receivers import Sent
 
-if TYPE_CHECKING:
-    from monitor.kube.client import KubeApi
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """The API server as it was met, and the way to it, where there is one."""
+class SentMessage:
+    """Test message to a receiver, and the receiver's answer without secrets."""
 
-    facts: KubeFacts
-    api: KubeApi | None = None
+    name: str
+    ok: bool
+    answer: str
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """Who reads what is printed: in which language, and how their terminal writes."""
+    """Language and character encoding of the output."""
 
     lang: str
     encoding: str
 
 
-T = TypeVar("T")
-
-
-class Once(Generic[T]):
-    """A value that several checks need, and the first of them makes while the others wait."""
-
-    def __init__(self, make: Callable[[], T]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._made: CallOutcome[T] | None = None
-
-    def get(self) -> T:
-        """Return the value, or raise what making it raised."""
-        with self._lock:
-            if self._made is None:
-                self._made = outcome_of(self._make)
-        if self._made.error is not None:
-            raise self._made.error
-        assert self._made.value is not None
-        return self._made.value
-
-
-class NoConfigError(Exception):
-    """There is no configuration that could be read."""
-
-
 @dataclass(frozen=True)
-class Request:
-    """What the doctor was asked to look at. `send` sends a message to each receiver; None: nothing is sent."""
+class DoctorRequest:
+    """Input of a doctor run. `problems` are the errors of the configuration, each `file:line: setting: message`.
+
+    `send` sends a test message to each receiver; None: send nothing.
+    """
 
     path: str | None
     config: Config | None
     problems: tuple[str, ...]
     terminal: Terminal
-    send: Callable[[], tuple[Sent, ...]] | None = None
+    send: Callable[[], tuple[SentMessage, ...]] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
 
-class Visit:
-    """The request, and what is read once for several checks."""
+class NoConfigError(Exception):
+    """The configuration could not be read."""
 
-    def __init__(self, request: Request) -> None:
-        # Here: the readers need what is defined above.
-        from monitor.doctor.inputs.agents import agents
-        from monitor.doctor.inputs.kubernetes import cluster
-        from monitor.doctor.inputs.node import agent_could_run
 
+class CachedValue(Generic[T]):
+    """A value that the first caller reads while the others wait."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._outcome: CallOutcome[T] | None = None
+
+    def get(self) -> T:
+        """Return the value, or raise what reading it raised."""
+        with self._lock:
+            if self._outcome is None:
+                self._outcome = outcome_of(self._read)
+        if self._outcome.error is not None:
+            raise self._outcome.error
+        return self._outcome.value  # type: ignore[return-value]  # None only if that is what was read
+
+
+class DoctorContext:
+    """The request, and everything read for it so far."""
+
+    def __init__(self, request: DoctorRequest) -> None:
         self.request = request
-        self.cluster: Once[Cluster] = Once(lambda: cluster(self))
-        self.agents: Once[AgentsFacts] = Once(lambda: agents(self))
-        self.here: Once[bool] = Once(lambda: agent_could_run(self))
+        self._lock = threading.Lock()
+        self._values: dict[Callable[[DoctorContext], Any], CachedValue[Any]] = {}
+
+    def cached(self, read: Callable[[DoctorContext], T]) -> T:
+        """Value of `read`, which is called once per run."""
+        with self._lock:
+            value: CachedValue[T] = self._values.setdefault(read, CachedValue(partial(read, self)))
+        return value.get()
 
     @property
     def config(self) -> Config:
@@ -94,5 +91,5 @@ class Visit:
         return self.request.config
 
     @property
-    def environ(self) -> Mapping[str, str]:
-        return self.request.environ
+    def in_pod(self) -> bool:
+        return "KUBERNETES_SERVICE_HOST" in self.request.environ

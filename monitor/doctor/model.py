@@ -1,18 +1,23 @@
-"""What a check finds. Pure."""
+"""Checks, their verdicts and their results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
+from monitor.doctor.context import DoctorContext
 from monitor.i18n import Value
 
-MOST_NAMES = 5
+MAX_NAMES = 5
+DEFAULT_TIMEOUT_SECONDS = 5.0
+CLUSTER_TIMEOUT_SECONDS = 8.0  # for a check that waits for the API server and then makes requests of its own
 
 
-class Status(StrEnum):
-    """How it is with one thing."""
+class CheckStatus(StrEnum):
+    """Outcome of a check, from good to bad."""
 
     OK = "ok"
     NOT_CHECKED = "not-checked"
@@ -20,48 +25,66 @@ class Status(StrEnum):
     PROBLEM = "problem"
 
 
-_ORDER = tuple(Status)
-TROUBLE = (Status.WARNING, Status.PROBLEM)
+_SEVERITY = tuple(CheckStatus)
+TROUBLE = (CheckStatus.WARNING, CheckStatus.PROBLEM)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One thing that was looked at. `doctor.<key>` says how it is and, in trouble, `doctor.<key>.do` what to do."""
+class CheckVerdict:
+    """One outcome of a check: `doctor.<key>` describes it; for trouble, `doctor.<key>.do` says what to do."""
 
-    status: Status
+    status: CheckStatus
     key: str
     values: Mapping[str, Value]
 
 
-Verdicts = tuple[Verdict, ...]
+Verdicts = tuple[CheckVerdict, ...]
 
 
-def ok(key: str, **values: Value) -> Verdict:
-    """Return that something is well."""
-    return Verdict(Status.OK, key, values)
+def _verdict(status: CheckStatus, key: str, **values: Value) -> CheckVerdict:
+    return CheckVerdict(status, key, values)
 
 
-def not_checked(key: str, **values: Value) -> Verdict:
-    """Return that something could not be looked at, or need not be."""
-    return Verdict(Status.NOT_CHECKED, key, values)
+ok = partial(_verdict, CheckStatus.OK)
+not_checked = partial(_verdict, CheckStatus.NOT_CHECKED)  # it could not be checked, or does not apply
+warning = partial(_verdict, CheckStatus.WARNING)  # it works, but with a limitation or a risk
+problem = partial(_verdict, CheckStatus.PROBLEM)
 
 
-def warning(key: str, **values: Value) -> Verdict:
-    """Return that something works, and not well."""
-    return Verdict(Status.WARNING, key, values)
+def joined(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f", … (+{more})" if more > 0 else "")
 
 
-def problem(key: str, **values: Value) -> Verdict:
-    """Return that something does not work."""
-    return Verdict(Status.PROBLEM, key, values)
+@dataclass(frozen=True)
+class Check:
+    """A check: a reader of facts and a judge of them. The part of `name` before the dot is its group.
+
+    `on_node` checks run only where an agent runs or could run.
+    `send_timeout_seconds` replaces the timeout if test messages are sent.
+    """
+
+    name: str
+    read: Callable[[DoctorContext], Any]
+    judge: Callable[[Any], Verdicts]
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    send_timeout_seconds: float | None = None
+    on_node: bool = False
 
 
-def worst(verdicts: Iterable[Verdict]) -> Status:
-    """Given verdicts, return the status of all of them together."""
-    return max((verdict.status for verdict in verdicts), key=_ORDER.index, default=Status.OK)
+@dataclass(frozen=True)
+class CheckResult:
+    """The verdicts of a check."""
 
+    check: str
+    verdicts: Verdicts
 
-def listed(names: Sequence[str]) -> str:
-    """Given names, return the first few, and how many more there are."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f", … (+{more})" if more > 0 else "")
+    @property
+    def group(self) -> str:
+        return self.check.partition(".")[0]
+
+    @property
+    def status(self) -> CheckStatus:
+        """Worst status of the verdicts."""
+        return max((verdict.status for verdict in self.verdicts), key=_SEVERITY.index, default=CheckStatus.OK)

@@ -1,26 +1,30 @@
-"""Results in words: lines for people, rows for programs."""
+"""Output of the doctor: text for a terminal, rows for JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 import msgspec
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from monitor.doctor.model import TROUBLE, Status, Verdict
-from monitor.doctor.run import Result
+from monitor.doctor.model import TROUBLE, CheckResult, CheckStatus, CheckVerdict
 from monitor.i18n import say
 
-PLAIN_WIDTH = 120
-STYLES = {Status.OK: "green", Status.NOT_CHECKED: "dim", Status.WARNING: "yellow", Status.PROBLEM: "bold red"}
+PLAIN_COLUMNS = 120
+STYLES = {
+    CheckStatus.OK: "green",
+    CheckStatus.NOT_CHECKED: "dim",
+    CheckStatus.WARNING: "yellow",
+    CheckStatus.PROBLEM: "bold red",
+}
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One verdict in words. `do` is what to do; None where there is nothing to do."""
+class VerdictRow(msgspec.Struct, frozen=True):
+    """A verdict as text. `do` is the advice; None if there is nothing to do."""
 
     check: str
     status: str
@@ -28,18 +32,18 @@ class Row(msgspec.Struct, frozen=True):
     do: str | None
 
 
-def rows(results: Sequence[Result], lang: str) -> tuple[Row, ...]:
-    """Given results, return every verdict as a program reads it."""
+def rows(results: Sequence[CheckResult], lang: str) -> tuple[VerdictRow, ...]:
+    """All verdicts, for JSON output."""
     return tuple(
-        Row(result.check, verdict.status.value, _what(verdict, lang), _do(verdict, lang))
+        VerdictRow(result.check, verdict.status.value, _description(verdict, lang), _advice(verdict, lang))
         for result in results
         for verdict in result.verdicts
     )
 
 
-def print_results(results: Sequence[Result], lang: str, file: TextIO) -> None:
-    """Given results, print a line for each check, by group, and then what is wrong and what to do about it."""
-    width = None if file.isatty() else PLAIN_WIDTH
+def print_results(results: Sequence[CheckResult], lang: str, file: TextIO) -> None:
+    """Print a line per check, by group, and then each warning and problem with its advice."""
+    width = None if file.isatty() else PLAIN_COLUMNS
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
     _print_checks(console, results, lang)
     for result in results:
@@ -48,58 +52,57 @@ def print_results(results: Sequence[Result], lang: str, file: TextIO) -> None:
     console.print(Text(_summary(results, lang), style="bold"))
 
 
-def _print_checks(console: Console, results: Sequence[Result], lang: str) -> None:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+def _print_checks(console: Console, results: Sequence[CheckResult], lang: str) -> None:
+    columns = Column(no_wrap=True), Column(no_wrap=True), Column(overflow="fold")
+    table = Table(*columns, box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     group = None
     for result in results:
         if result.group != group:
             group = result.group
             table.add_row(Text(say(lang, f"doctor.group.{group}", {}), style="bold"), "", "")
         status = Text(say(lang, f"doctor.status.{result.status}", {}), style=STYLES[result.status])
-        table.add_row(Text(f"  {_name(result, lang)}"), status, Text(" ".join(_in_short(result, lang))))
+        table.add_row(Text(f"  {_name(result, lang)}"), status, Text(_remark(result, lang)))
     console.print(table)
 
 
-def _in_short(result: Result, lang: str) -> Iterator[str]:
-    """Yield what stands beside a check. What is wrong has its own place below."""
+def _remark(result: CheckResult, lang: str) -> str:
+    """Text beside a check. Warnings and problems are only counted: they are printed below the table."""
     if result.status in TROUBLE:
-        count = sum(verdict.status in TROUBLE for verdict in result.verdicts)
-        yield say(lang, "doctor.below", {"count": count})
-        return
-    for verdict in result.verdicts:
-        yield _what(verdict, lang)
+        return say(lang, "doctor.below", {"count": len(_trouble(result))})
+    return " ".join(_description(verdict, lang) for verdict in result.verdicts)
 
 
-def _print_trouble(console: Console, result: Result, lang: str) -> None:
-    troubled = [verdict for verdict in result.verdicts if verdict.status in TROUBLE]
-    if not troubled:
+def _print_trouble(console: Console, result: CheckResult, lang: str) -> None:
+    verdicts = _trouble(result)
+    if not verdicts:
         return
     group = say(lang, f"doctor.group.{result.group}", {})
     console.print()
     console.print(Text(f"{group}: {_name(result, lang)}", style=STYLES[result.status]))
-    for verdict in troubled:
-        console.print(Padding(Text(_what(verdict, lang)), (0, 0, 0, 2)))
-        console.print(Padding(Text(f"→ {_do(verdict, lang)}"), (0, 0, 0, 2)))
+    for verdict in verdicts:
+        for line in (_description(verdict, lang), f"→ {_advice(verdict, lang)}"):
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
-def _summary(results: Sequence[Result], lang: str) -> str:
+def _summary(results: Sequence[CheckResult], lang: str) -> str:
     statuses = [verdict.status for result in results for verdict in result.verdicts]
-    problems, warnings = (statuses.count(each) for each in (Status.PROBLEM, Status.WARNING))
+    problems, warnings = statuses.count(CheckStatus.PROBLEM), statuses.count(CheckStatus.WARNING)
     if not problems and not warnings:
         return say(lang, "doctor.fine", {})
     return say(lang, "doctor.summary", {"problems": problems, "warnings": warnings})
 
 
-def _name(result: Result, lang: str) -> str:
+def _trouble(result: CheckResult) -> list[CheckVerdict]:
+    return [verdict for verdict in result.verdicts if verdict.status in TROUBLE]
+
+
+def _name(result: CheckResult, lang: str) -> str:
     return say(lang, f"doctor.check.{result.check}", {})
 
 
-def _what(verdict: Verdict, lang: str) -> str:
+def _description(verdict: CheckVerdict, lang: str) -> str:
     return say(lang, f"doctor.{verdict.key}", verdict.values)
 
 
-def _do(verdict: Verdict, lang: str) -> str | None:
+def _advice(verdict: CheckVerdict, lang: str) -> str | None:
     return say(lang, f"doctor.{verdict.key}.do", verdict.values) if verdict.status in TROUBLE else None

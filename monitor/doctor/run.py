@@ -1,87 +1,45 @@
-"""All checks side by side, each within its time limit: one that hangs costs the others nothing."""
+"""Runs checks in parallel, each with its own timeout: a check that hangs does not delay the others."""
 
 from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-from monitor.base.threads import run_parallel
-from monitor.doctor.context import NoConfigError, Visit
-from monitor.doctor.model import Status, Verdicts, not_checked, problem, worst
-
-LIMIT = 5.0
+from monitor.base.threads import map_parallel, with_deadline
+from monitor.doctor.checks.node import agent_could_run
+from monitor.doctor.context import DoctorContext, NoConfigError
+from monitor.doctor.model import Check, CheckResult, Verdicts, not_checked, problem
 
 
-@dataclass(frozen=True)
-class Check:
-    """One check: what reads the facts, and what judges them. Its name begins with its group.
-
-    `of_node` ones are made only where an agent runs or could.
-    """
-
-    name: str
-    gather: Callable[[Visit], Any]
-    judge: Callable[[Any], Verdicts]
-    limit: float = LIMIT
-    of_node: bool = False
-
-    @property
-    def group(self) -> str:
-        return self.name.partition(".")[0]
+def run(checks: Sequence[Check], context: DoctorContext) -> tuple[CheckResult, ...]:
+    """Results of all checks, in the order given."""
+    return tuple(map_parallel(lambda check: _run_check(check, context), checks, len(checks), "doctor"))
 
 
-@dataclass(frozen=True)
-class Result:
-    """A check that was made."""
-
-    check: str
-    verdicts: Verdicts
-
-    @property
-    def group(self) -> str:
-        return self.check.partition(".")[0]
-
-    @property
-    def status(self) -> Status:
-        return worst(self.verdicts)
-
-
-def run(checks: Iterable[Check], visit: Visit) -> tuple[Result, ...]:
-    """Make all checks at once, and return their results in the order given."""
-    checks = tuple(checks)
-    limit = max((check.limit for check in checks), default=0.0) + 0.5
-    outcomes = run_parallel([lambda check=check: _within(check, visit) for check in checks], limit, len(checks))  # type: ignore[misc]  # a check
-    return tuple(
-        Result(check.name, outcome.value if outcome.value is not None else _late(check))
-        for check, outcome in zip(checks, outcomes, strict=True)
-    )
-
-
-def _within(check: Check, visit: Visit) -> Verdicts:
-    """Make a check, and return its verdicts, or that it took too long."""
-    (outcome,) = run_parallel([lambda: _made(check, visit)], check.limit)
-    return _late(check) if outcome.value is None else outcome.value
-
-
-def _made(check: Check, visit: Visit) -> Verdicts:
+def _run_check(check: Check, context: DoctorContext) -> CheckResult:
+    timeout = check.timeout_seconds
+    if context.request.send is not None and check.send_timeout_seconds is not None:
+        timeout = check.send_timeout_seconds
     try:
-        if check.of_node and not visit.here.get():
+        verdicts = with_deadline(timeout, lambda _cancellation: _verdicts(check, context))
+    except TimeoutError:
+        verdicts = (problem("late", seconds=timeout),)
+    return CheckResult(check.name, verdicts)
+
+
+def _verdicts(check: Check, context: DoctorContext) -> Verdicts:
+    try:
+        if check.on_node and not context.cached(agent_could_run):
             return (not_checked("node.no-agent"),)
-        return check.judge(check.gather(visit))
+        return check.judge(context.cached(check.read))
     except NoConfigError:
         return (not_checked("no-config"),)
-    except Exception as error:  # one check that breaks must not take the others with it
-        return (problem("broken", why=_where(error)),)
+    except Exception as error:  # a bug in one check must not stop the others
+        return (problem("broken", why=_origin(error)),)
 
 
-def _where(error: Exception) -> str:
-    """Given what nobody expected, return what it is and where it came up. What it says may hold a secret."""
+def _origin(error: Exception) -> str:
+    """Type and origin of an unexpected error, without its message, which may contain a secret."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}, {os.path.basename(last.filename)}:{last.lineno}"
-
-
-def _late(check: Check) -> Verdicts:
-    return (problem("late", seconds=check.limit),)

@@ -1,4 +1,4 @@
-"""An API server that knows who may do what, and little else."""
+"""An API server for access reviews and a few lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOKEN = "kubernetes-token-of-somebody"
 
 
 class FakeKube:
-    """`forbidden` are rights that nobody has, as `list events`; `lists` what is answered at which path."""
+    """`forbidden` are denied rights such as `list events`; `lists` are the items of the list at each path."""
 
     def __init__(self, *forbidden: str, ahead: float = 0.0) -> None:
         self.forbidden = forbidden
@@ -52,9 +52,9 @@ current-context: here
         if path == "/apis/authentication.k8s.io/v1/selfsubjectreviews":
             return 201, {"status": {"userInfo": {"username": "system:serviceaccount:lab:gpuwarden"}}}
         if path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
-            asked = body["spec"]["resourceAttributes"]
-            resource = "/".join(filter(None, (asked["resource"], asked.get("subresource"))))
-            right = f"{asked['verb']} {'.'.join(filter(None, (resource, asked.get('group'))))}"
+            attributes = body["spec"]["resourceAttributes"]
+            resource = "/".join(filter(None, (attributes["resource"], attributes.get("subresource"))))
+            right = f"{attributes['verb']} {'.'.join(filter(None, (resource, attributes.get('group'))))}"
             self.reviewed.append(right)
             return 201, {"status": {"allowed": right not in self.forbidden}}
         return 404, {"kind": "Status", "reason": "NotFound", "message": "no"}
@@ -62,7 +62,7 @@ current-context: here
 
 @contextmanager
 def serving(kube: FakeKube) -> Iterator[FakeKube]:
-    """Serve for as long as the block lasts."""
+    """Serve inside the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -85,7 +85,7 @@ def serving(kube: FakeKube) -> Iterator[FakeKube]:
             return formatdate(time.time() + kube.ahead, usegmt=True)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is inherited
-            """The test says what went wrong."""
+            """Keep the test output clean."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads, server.block_on_close = True, False
@@ -97,4 +97,4 @@ def serving(kube: FakeKube) -> Iterator[FakeKube]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(30)

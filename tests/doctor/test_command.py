@@ -1,4 +1,4 @@
-"""The real command, as a new user runs it."""
+"""The command `gpuwarden doctor`, and its checks against fake servers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ import yaml
 
 from monitor.config.file import load
 from monitor.doctor import present
-from monitor.doctor.context import Request, Terminal, Visit
-from monitor.doctor.present import Row, print_results
-from monitor.doctor.registry import checks
-from monitor.doctor.run import run as make_checks
+from monitor.doctor.context import DoctorContext, DoctorRequest, Terminal
+from monitor.doctor.present import VerdictRow, print_results
+from monitor.doctor.registry import CHECKS
+from monitor.doctor.run import run as run_checks
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from tests.doctor.fake_kube import TOKEN, FakeKube, serving
 from tests.nvml import FakeNvml
@@ -30,88 +30,87 @@ from tests.support.command import command, quiet_environment, run, running
 from tests.support.fake_agents import FakeAgent, answers, reports, says_nothing
 from tests.support.receivers.http_server import LocalServer
 
-MOST_SECONDS = 15.0  # the promise is ten; this machine may be busy with other tests
-Found = dict[str, list[tuple[str, str, str | None]]]
+MAX_SECONDS = 60.0  # ten on an idle machine
+Outcomes = dict[str, list[tuple[str, str, str | None]]]
 KEY = "0123abcd-key-of-the-robot"
 
 
 def settings(folder: Path, **more: str) -> dict[str, str]:
-    """Return an environment in which nothing of this machine is looked at."""
+    """Environment that hides the GPUs, the kubelet and the kubeconfig of this machine."""
     absent = {"AGENT__PATHS__KUBELET": "/nonexistent/kubelet"}
     return quiet_environment(folder / "state", **(absent | more)) | {"KUBECONFIG": "/nonexistent", "LC_ALL": "C.UTF-8"}
 
 
-def written(folder: Path, **daemon: object) -> str:
+def config_file(folder: Path, **daemon: object) -> str:
     path = folder / "gpuwarden.yml"
     path.write_text(yaml.safe_dump({"daemon": daemon}))
     path.chmod(0o600)
     return str(path)
 
 
-def examined(environ: dict[str, str], *arguments: str) -> tuple[int, Found, str]:
-    """Run the command, and return its exit code, its verdicts by check, and all that it printed."""
-    began = time.monotonic()
-    done = run("doctor", "--json", "--lang", "en", *arguments, environ=environ)
-    assert time.monotonic() - began < MOST_SECONDS
-    assert "Traceback" not in done.stderr, done.stderr
-    rows = msgspec.json.decode(done.stdout, type=list[Row])
-    assert all(row.keys() == {"check", "status", "what", "do"} for row in json.loads(done.stdout))
-    return done.returncode, by_check(rows), done.stdout + done.stderr
+def run_command(environ: dict[str, str], *arguments: str) -> tuple[int, Outcomes, str]:
+    """Exit code of the command, its verdicts by check, and its whole output."""
+    started = time.monotonic()
+    completed = run("doctor", "--json", "--lang", "en", *arguments, environ=environ)
+    assert time.monotonic() - started < MAX_SECONDS
+    assert "Traceback" not in completed.stderr, completed.stderr
+    rows = msgspec.json.decode(completed.stdout, type=list[VerdictRow])
+    assert all(row.keys() == {"check", "status", "what", "do"} for row in json.loads(completed.stdout))
+    return completed.returncode, by_check(rows), completed.stdout + completed.stderr
 
 
-def looked_at(environ: dict[str, str], path: str) -> tuple[Found, str]:
-    """Make all checks in this process, which is quicker; return the verdicts by check, and all that is printed."""
+def run_in_process(environ: dict[str, str], path: str) -> tuple[Outcomes, str]:
+    """Verdicts by check and whole output, in this process, which is faster."""
     config = load(path, environ)
-    results = make_checks(
-        checks(sending=False), Visit(Request(path, config, (), Terminal("en", "utf-8"), None, environ))
-    )
+    request = DoctorRequest(path, config, (), Terminal("en", "utf-8"), None, environ)
+    results = run_checks(CHECKS, DoctorContext(request))
     printed = io.StringIO()
     print_results(results, "en", printed)
     rows = present.rows(results, "en")
     return by_check(rows), printed.getvalue() + str(rows)
 
 
-def by_check(rows: Iterable[Row]) -> Found:
-    found: Found = {}
+def by_check(rows: Iterable[VerdictRow]) -> Outcomes:
+    found: Outcomes = {}
     for row in rows:
         found.setdefault(row.check, []).append((row.status, row.what, row.do))
     return found
 
 
 @contextmanager
-def hung() -> Iterator[int]:
-    """Give the port of somebody who takes connections and never says a word."""
+def unresponsive_server() -> Iterator[int]:
+    """Port of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 def test_a_machine_with_nothing(tmp_path: Path) -> None:
-    began = time.monotonic()
-    done = run("doctor", "--lang", "en", environ=settings(tmp_path))
-    assert time.monotonic() - began < MOST_SECONDS
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\x1b" not in done.stdout  # no colours where no terminal is
+    started = time.monotonic()
+    completed = run("doctor", "--lang", "en", environ=settings(tmp_path))
+    assert time.monotonic() - started < MAX_SECONDS
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "\x1b" not in completed.stdout  # no colours without a terminal
     for words in ("Configuration", "not checked", "Nobody is told of alerts.", "→ Add a receiver"):
-        assert words in done.stdout
+        assert words in completed.stdout
 
 
 def test_in_chinese(tmp_path: Path) -> None:
-    done = run("doctor", "--lang", "zh", environ=settings(tmp_path))
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = run("doctor", "--lang", "zh", environ=settings(tmp_path))
+    assert (completed.returncode, completed.stderr) == (0, "")
     for words in ("配置", "未检查", "没有人会收到告警。", "→ 请在 daemon.alerts.receivers 中添加接收方"):
-        assert words in done.stdout
+        assert words in completed.stdout
 
 
 def test_chinese_where_the_terminal_has_none(tmp_path: Path) -> None:
-    done = run("doctor", "--lang", "zh", "--json", environ=settings(tmp_path) | {"PYTHONIOENCODING": "ascii"})
-    (row,) = [row for row in json.loads(done.stdout) if row["check"] == "language.locale"]
-    assert (done.returncode, done.stderr, row["status"]) == (0, "", "warning")
+    completed = run("doctor", "--lang", "zh", "--json", environ=settings(tmp_path) | {"PYTHONIOENCODING": "ascii"})
+    (row,) = [row for row in json.loads(completed.stdout) if row["check"] == "language.locale"]
+    assert (completed.returncode, completed.stderr, row["status"]) == (0, "", "warning")
 
 
 def test_a_broken_configuration(tmp_path: Path) -> None:
     path = tmp_path / "broken.yml"
     path.write_text("daemon:\n  listn: 1\n  cycle: never\n")
-    code, found, _ = examined(settings(tmp_path), "--config", str(path))
+    code, found, _ = run_command(settings(tmp_path), "--config", str(path))
     assert code == 2
     assert [status for status, _, _ in found["config.file"]] == ["problem", "problem"]
     assert f"{path}:2: daemon.listn" in found["config.file"][0][1]
@@ -127,7 +126,7 @@ def test_secrets_are_guarded_and_never_printed(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("the-token-of-the-daemon-itself\n")
     token.chmod(0o644)
-    with hung() as port:
+    with unresponsive_server() as port:
         receivers = [
             {"kind": "wecom", "url": f"https://127.0.0.1:{port}/cgi-bin/webhook/send?key={KEY}"},
             {"kind": "webhook", "url": f"http://user:{KEY}@127.0.0.1:1/{KEY}", "token": "token-of-a-webhook"},
@@ -135,11 +134,11 @@ def test_secrets_are_guarded_and_never_printed(tmp_path: Path) -> None:
         ]
         store = {"url": "http://127.0.0.1:1", "username": "me", "password": f"{KEY}-password"}
         silences = {"url": f"http://127.0.0.1:1/{KEY}", "token": "token-of-alertmanager"}
-        path = written(
+        path = config_file(
             tmp_path, token_file=str(token), alerts={"receivers": receivers, "alertmanager": silences}, prometheus=store
         )
         Path(path).chmod(0o644)
-        found, printed = looked_at(settings(tmp_path), path)
+        found, printed = run_in_process(settings(tmp_path), path)
     for secret in (KEY, "the-token-of-the-daemon-itself", "token-of-a-webhook", "token-of-alertmanager"):
         assert secret not in printed
     assert [status for status, _, _ in found["config.files"]] == ["warning", "warning"]
@@ -154,10 +153,10 @@ def test_secrets_are_guarded_and_never_printed(tmp_path: Path) -> None:
 
 def test_nothing_is_sent_unless_that_is_asked_for(tmp_path: Path) -> None:
     with LocalServer() as server:
-        path = written(tmp_path, alerts={"receivers": [{"kind": "webhook", "url": f"{server.base}/{KEY}"}]})
-        found, _ = looked_at(settings(tmp_path), path)
+        path = config_file(tmp_path, alerts={"receivers": [{"kind": "webhook", "url": f"{server.base}/{KEY}"}]})
+        found, _ = run_in_process(settings(tmp_path), path)
         assert (found["receivers.reached"][0][0], server.asked) == ("ok", [])
-        code, found, printed = examined(settings(tmp_path), "--config", path, "--send")
+        code, found, printed = run_command(settings(tmp_path), "--config", path, "--send")
         assert (code, len(server.asked)) == (0, 1)
         assert found["receivers.reached"][0][1] == "All 1 took a message: webhook."
         assert KEY not in printed
@@ -182,9 +181,9 @@ def test_all_rights_and_the_agents_of_a_cluster(tmp_path: Path) -> None:
             }
         ]
         kubernetes = {"enabled": "yes", "kubeconfig": kube.kubeconfig(tmp_path)}
-        path = written(tmp_path, agents={"port": agent.port})
+        path = config_file(tmp_path, agents={"port": agent.port})
         environ = settings(tmp_path, DAEMON__KUBERNETES=json.dumps(kubernetes), DAEMON__KUBERNETES__ENABLED="yes")
-        code, found, printed = examined(environ, "--config", path)
+        code, found, printed = run_command(environ, "--config", path)
     assert code == 1
     assert TOKEN not in printed
     assert "context here, as system:serviceaccount:lab:gpuwarden" in found["kubernetes.api"][0][1]
@@ -195,8 +194,8 @@ def test_all_rights_and_the_agents_of_a_cluster(tmp_path: Path) -> None:
         "The collector disk fails on 1 node: gpu1 (no such thing).",
     ]
     assert found["agents.versions"][0][0] == "warning"
-    said = [what for _, what, _ in found["clock.offsets"] if "apart" in what]
-    assert len(said) == 2  # the API server's, and the agent's
+    offsets = [what for _, what, _ in found["clock.offsets"] if "apart" in what]
+    assert len(offsets) == 2  # of the API server and the agent
 
 
 def test_each_missing_right_is_named_with_its_role(tmp_path: Path) -> None:
@@ -215,15 +214,15 @@ def test_each_missing_right_is_named_with_its_role(tmp_path: Path) -> None:
     )
     with serving(FakeKube(*forbidden)) as kube:
         kube.groups.append("kueue.x-k8s.io")
-        path = written(tmp_path, cleanup={"policies": policies}, lease=lease, kubernetes={"enabled": "yes"})
+        path = config_file(tmp_path, cleanup={"policies": policies}, lease=lease, kubernetes={"enabled": "yes"})
         environ = settings(
             tmp_path, DAEMON__KUBERNETES__ENABLED="yes", DAEMON__KUBERNETES__KUBECONFIG=kube.kubeconfig(tmp_path)
         )
-        found, _ = looked_at(environ, path)
+        found, _ = run_in_process(environ, path)
         assert "list queues.scheduling.volcano.sh" not in kube.reviewed  # the cluster has no Volcano
-        assert "patch nodes" not in kube.reviewed  # and nobody here who may cordon
-    said = {(what, (do or "").split("the role ")[1].split()[0]) for _, what, do in found["kubernetes.rights"]}
-    assert said == {
+        assert "patch nodes" not in kube.reviewed  # and no account may cordon nodes
+    missing = {(what, (do or "").split("the role ")[1].split()[0]) for _, what, do in found["kubernetes.rights"]}
+    assert missing == {
         ("This account may not list, watch events.", "gpuwarden-read"),
         ("This account may not list workloads.kueue.x-k8s.io.", "gpuwarden-read"),
         ("This account may not update leases.coordination.k8s.io.", "gpuwarden-lease"),
@@ -233,11 +232,16 @@ def test_each_missing_right_is_named_with_its_role(tmp_path: Path) -> None:
 
 
 def test_everything_hangs(tmp_path: Path) -> None:
-    with FakeAgent(says_nothing) as agent, hung() as receiver, hung() as api, hung() as page:
+    with (
+        FakeAgent(says_nothing) as agent,
+        unresponsive_server() as receiver,
+        unresponsive_server() as api,
+        unresponsive_server() as page,
+    ):
         kubeconfig = FakeKube()
         kubeconfig.port = api
         robot = f"https://127.0.0.1:{receiver}/send?key={KEY}"
-        path = written(
+        path = config_file(
             tmp_path, agents={"static": [agent.target]}, alerts={"receivers": [{"kind": "wecom", "url": robot}]}
         )
         environ = settings(
@@ -246,9 +250,9 @@ def test_everything_hangs(tmp_path: Path) -> None:
             DAEMON__KUBERNETES__ENABLED="yes",
             DAEMON__KUBERNETES__KUBECONFIG=kubeconfig.kubeconfig(tmp_path),
         )
-        cards = FakeNvml(tmp_path / "nvml", gpus=1)
-        cards.hang()
-        code, found, _ = examined(environ | cards.environment(), "--config", path)
+        nvml = FakeNvml(tmp_path / "nvml", gpus=1)
+        nvml.hang()
+        code, found, _ = run_command(environ | nvml.environment(), "--config", path)
     assert code == 1
     assert found["node.driver"] == [("problem", "This did not come to an end within 5 s.", found["node.driver"][0][2])]
     for check in ("kubernetes.api", "agents.found", "receivers.reached", "ports.listen"):
@@ -260,8 +264,10 @@ def test_everything_hangs(tmp_path: Path) -> None:
     ("answer", "words"), [(answers(b"no", 401), "do not accept our token"), (answers(b"{}"), "is no agent that we")]
 )
 def test_agents_that_do_not_like_us(tmp_path: Path, answer: object, words: str) -> None:
-    with FakeAgent(answer) as one, FakeAgent(answer) as other:  # type: ignore[arg-type]  # a behaviour
-        found, _ = looked_at(settings(tmp_path), written(tmp_path, agents={"static": [one.target, other.target]}))
+    with FakeAgent(answer) as first, FakeAgent(answer) as second:  # type: ignore[arg-type]  # a behaviour
+        found, _ = run_in_process(
+            settings(tmp_path), config_file(tmp_path, agents={"static": [first.target, second.target]})
+        )
     assert words in found["agents.found"][0][1]
 
 
@@ -271,10 +277,10 @@ def test_a_damaged_database(tmp_path: Path) -> None:
     with closing(sqlite3.connect(state / "alerts.db")) as good:
         good.execute("CREATE TABLE t (a)")
     (state / "record.db").write_bytes(b"this is no database" * 100)
-    found, _ = looked_at(settings(tmp_path), written(tmp_path))
+    found, _ = run_in_process(settings(tmp_path), config_file(tmp_path))
     ((status, what, _),) = found["state.directories"]
     assert (status, "record.db" in what) == ("problem", True)
-    assert sorted(each.name for each in state.iterdir()) == ["alerts.db", "record.db"]  # nothing was changed
+    assert sorted(file.name for file in state.iterdir()) == ["alerts.db", "record.db"]  # nothing was created
 
 
 def listens(port: int) -> bool:
@@ -286,15 +292,15 @@ def test_ports_that_are_ours(tmp_path: Path) -> None:
     port = free_port()
     environ = settings(tmp_path, AGENT__LISTEN=f"127.0.0.1:{port}")
     with running(command("agent"), environ, stdout=subprocess.DEVNULL) as agent:
-        wait_until(lambda: listens(port) or agent.poll() is not None, 20, "the agent listens")
-        found, _ = looked_at(environ, written(tmp_path))
+        wait_until(lambda: listens(port) or agent.poll() is not None, 60, "the agent listens")
+        found, _ = run_in_process(environ, config_file(tmp_path))
     assert f"127.0.0.1:{port} is gpuwarden's." in [what for _, what, _ in found["ports.listen"]]
     assert found["agents.found"][0] == ("ok", "1 agent answers.", None)
-    assert found["node.cgroups"][0][0] == "ok"  # an agent runs here, so this node is looked at
+    assert found["node.cgroups"][0][0] == "ok"  # an agent runs here, so this node is checked
 
 
 def test_the_cards_of_this_node(tmp_path: Path) -> None:
-    cards = FakeNvml(tmp_path / "nvml", gpus=8)
-    environ = settings(tmp_path) | cards.environment()
-    _, found, _ = examined(environ)
+    nvml = FakeNvml(tmp_path / "nvml", gpus=8)
+    environ = settings(tmp_path) | nvml.environment()
+    _, found, _ = run_command(environ)
     assert (found["node.driver"][0][0], "8 cards" in found["node.driver"][0][1]) == ("ok", True)

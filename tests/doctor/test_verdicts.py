@@ -10,10 +10,10 @@ from monitor.doctor.checks import (
     agents,
     clock,
     config,
+    driver,
     kubernetes,
     language,
     node,
-    nvml,
     packages,
     ports,
     receivers,
@@ -21,23 +21,24 @@ from monitor.doctor.checks import (
     sockets,
     state,
 )
-from monitor.doctor.checks.agents import AgentLook, AgentsFacts
+from monitor.doctor.checks.agents import AgentsFacts, PolledAgent
 from monitor.doctor.checks.config import NamedFile
 from monitor.doctor.checks.packages import Package, satisfies
-from monitor.doctor.checks.receivers import Reached, Sent
-from monitor.doctor.checks.rights import Answer, Need, Role
-from monitor.doctor.checks.sockets import SocketLook
-from monitor.doctor.model import MOST_NAMES, Status, Verdicts, listed, worst
+from monitor.doctor.checks.receivers import Reachability, ReceiverFacts
+from monitor.doctor.checks.rights import ChartRole, RequiredRight, RightReview
+from monitor.doctor.checks.sockets import KubeletFacts, RuntimeSocket
+from monitor.doctor.checks.state import StateDirectory
+from monitor.doctor.context import DoctorRequest, SentMessage, Terminal
+from monitor.doctor.model import MAX_NAMES, CheckResult, CheckStatus, Verdicts, joined
 from monitor.doctor.present import rows
-from monitor.doctor.registry import checks
-from monitor.doctor.run import Result
+from monitor.doctor.registry import CHECKS
 from monitor.facts.node import CollectorFact, NodeSnapshot
 from monitor.i18n import CATALOGS
 
 NOW = 1_000_000.0
 GIB = 1 << 30
-MAY = Need("list", "pods", Role.READ)
-NO_EVENTS = (Need("list", "events", Role.READ), Need("watch", "events", Role.READ))
+MAY = RequiredRight("list", "pods", ChartRole.READ)
+NO_EVENTS = (RequiredRight("list", "events", ChartRole.READ), RequiredRight("watch", "events", ChartRole.READ))
 SECRET = NamedFile("daemon.token_file", "/t", secret=True, mode=0o644)
 
 
@@ -45,30 +46,34 @@ def collector(name: str, outcome: str = "ok", succeeded_at: float = NOW, **more:
     return CollectorFact(name=name, outcome=outcome, interval_seconds=5, succeeded_at=succeeded_at, **more)
 
 
-def agent(name: str, *collectors: CollectorFact, version: str = "1.0") -> AgentLook:
-    taken = NodeSnapshot(node=name, at=NOW, agent_version=version, collectors=collectors)
-    return AgentLook(f"{name}:9835", name, snapshot=taken, offset=0.0)
+def loaded(path: str | None, *problems: str) -> DoctorRequest:
+    return DoctorRequest(path, None, problems, Terminal("en", "utf-8"))
 
 
-def silent(name: str, trouble: str) -> AgentLook:
-    return AgentLook(f"{name}:9835", name, trouble, "because")
+def agent(name: str, *collectors: CollectorFact, version: str = "1.0") -> PolledAgent:
+    snapshot = NodeSnapshot(node=name, at=NOW, agent_version=version, collectors=collectors)
+    return PolledAgent(f"{name}:9835", name, snapshot=snapshot, offset=0.0)
 
 
-def found(*looks: AgentLook, **more: Any) -> AgentsFacts:
-    return AgentsFacts(agents=looks, version="1.0", **{"gpu_nodes": ("gpu1", "gpu2"), **more})
+def silent(name: str, trouble: str) -> PolledAgent:
+    return PolledAgent(f"{name}:9835", name, trouble, "because")
+
+
+def polled(*agents: PolledAgent, **more: Any) -> AgentsFacts:
+    return AgentsFacts(agents=agents, version="1.0", **{"gpu_nodes": ("gpu1", "gpu2"), **more})
 
 
 Case = tuple[str, Callable[[Any], Verdicts], Any, list[str]]
 CASES: list[Case] = [
-    ("a file", config.judge, config.ConfigFacts("/c"), ["ok config.read"]),
-    ("no file", config.judge, config.ConfigFacts(None), ["ok config.defaults"]),
-    ("errors", config.judge, config.ConfigFacts("/c", ("/c:1: a", "/c:2: b")), ["problem config.wrong"] * 2),
+    ("a file", config.judge, loaded("/c"), ["ok config.read"]),
+    ("no file", config.judge, loaded(None), ["ok config.defaults"]),
+    ("errors", config.judge, loaded("/c", "/c:1: a", "/c:2: b"), ["problem config.wrong"] * 2),
     ("no files", config.judge_files, config.FilesFacts(), ["not-checked config.no-files"]),
     ("a file is gone", config.judge_files, config.FilesFacts((NamedFile("ca_file", "/a", False, why="gone"),)), ["problem config.no-file"]),
     ("a certificate may be read", config.judge_files, config.FilesFacts((NamedFile("ca_file", "/a", False, 0o644),)), ["ok config.files"]),
-    ("a secret may not", config.judge_files, config.FilesFacts((SECRET,)), ["warning config.open-secret"]),
-    ("but in a pod", config.judge_files, config.FilesFacts((SECRET,), in_pod=True), ["ok config.files"]),
-    ("by the group alone", config.judge_files, config.FilesFacts((NamedFile("token_file", "/t", True, 0o640),)), ["ok config.files"]),
+    ("a secret may not be read", config.judge_files, config.FilesFacts((SECRET,)), ["warning config.open-secret"]),
+    ("but it may in a pod", config.judge_files, config.FilesFacts((SECRET,), in_pod=True), ["ok config.files"]),
+    ("a secret readable by the group", config.judge_files, config.FilesFacts((NamedFile("token_file", "/t", True, 0o640),)), ["ok config.files"]),
     ("secrets in an open file", config.judge_files, config.FilesFacts(inline=("daemon.token",), config=NamedFile("--config", "/c", False, 0o644)), ["warning config.open"]),
     ("no secrets in an open file", config.judge_files, config.FilesFacts(config=NamedFile("--config", "/c", False, 0o644)), ["not-checked config.no-files"]),
     ("packages", packages.judge, packages.PackageFacts("3.11.7", ">=3.11", (Package("click", ">=8.1", "8.1.7"),)), ["ok packages.ok"]),
@@ -78,98 +83,98 @@ CASES: list[Case] = [
     ("an extra", packages.judge, packages.PackageFacts("3.12", None, (Package("apprise", ">=1", None, "apprise"),)), ["problem packages.extra"]),
     ("too new", packages.judge, packages.PackageFacts("3.12", None, (Package("apscheduler", ">=3.11,<4", "4.0"),)), ["problem packages.version"]),
     ("off", kubernetes.judge, kubernetes.KubeFacts("no"), ["not-checked kubernetes.off"]),
-    ("none, nobody minds", kubernetes.judge, kubernetes.KubeFacts("auto", no_credentials="x"), ["not-checked kubernetes.no-credentials"]),
-    ("none, and it is wanted", kubernetes.judge, kubernetes.KubeFacts("yes", no_credentials="x"), ["problem kubernetes.no-credentials"]),
+    ("no credentials, optional", kubernetes.judge, kubernetes.KubeFacts("auto", no_credentials="x"), ["not-checked kubernetes.no-credentials"]),
+    ("no credentials, required", kubernetes.judge, kubernetes.KubeFacts("yes", no_credentials="x"), ["problem kubernetes.no-credentials"]),
     ("lost", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", lost="x"), ["problem kubernetes.lost"]),
-    ("unknown to it", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", refused="x", status=401), ["problem kubernetes.unauthorized"]),
+    ("credentials rejected", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", refused="x", status=401), ["problem kubernetes.unauthorized"]),
     ("refused", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", refused="x", status=403), ["problem kubernetes.refused"]),
-    ("old", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", version="v1.19.4"), ["warning kubernetes.old"]),
+    ("old version", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", version="v1.19.4"), ["warning kubernetes.old"]),
     ("met", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", version="v1.20.2"), ["ok kubernetes.ok"]),
     ("and known", kubernetes.judge, kubernetes.KubeFacts("auto", host="h", version="v1.31.0+k3s1", user="me"), ["ok kubernetes.as"]),
-    ("nobody to ask", rights.judge, rights.RightsFacts(None), ["not-checked rights.nobody"]),
-    ("all rights", rights.judge, rights.RightsFacts((Answer(MAY, True),)), ["ok rights.ok"]),
-    ("no answer is no right", rights.judge, rights.RightsFacts((Answer(MAY, None, "x"),)), ["warning rights.unknown"]),
-    ("two verbs, one resource", rights.judge, rights.RightsFacts((Answer(MAY, True), *(Answer(each, False) for each in NO_EVENTS))), ["problem rights.missing"]),
-    ("nobody knows where", agents.judge_found, AgentsFacts(unknown="x"), ["not-checked agents.unknown"]),
-    ("not started yet", agents.judge_found, AgentsFacts((silent("here", "refused"),), own=True), ["not-checked agents.none-here"]),
-    ("all agents", agents.judge_found, found(agent("gpu1"), agent("gpu2")), ["ok agents.answer-of"]),
-    ("without Kubernetes", agents.judge_found, found(agent("gpu1"), gpu_nodes=None), ["ok agents.answer"]),
-    ("none", agents.judge_found, found(), ["problem agents.none"]),
-    ("none, no GPUs", agents.judge_found, found(gpu_nodes=()), ["warning agents.no-gpus"]),
-    ("one is missing", agents.judge_found, found(agent("gpu1")), ["problem agents.missing"]),
-    ("its pod waits", agents.judge_found, found(agent("gpu1"), waiting=("gpu2",)), ["problem agents.waiting"]),
-    ("silent, each for its cause", agents.judge_found, found(silent("gpu1", "timeout"), silent("gpu2", "token")), ["problem agents.token", "problem agents.timeout"]),
-    ("silent ones without a name are not missing too", agents.judge_found, found(AgentLook("10.0.0.1:9835", None, "timeout")), ["problem agents.timeout"]),
-    ("nobody reads", agents.judge_readings, found(silent("gpu1", "timeout")), ["not-checked agents.nobody"]),
-    ("all is read", agents.judge_readings, found(agent("gpu1", collector("gpu"), collector("xid", "absent"))), ["ok agents.read"]),
-    ("no cards where Kubernetes has some", agents.judge_readings, found(agent("gpu1", collector("gpu", "absent"))), ["problem agents.no-cards"]),
-    ("no cards where nobody has any", agents.judge_readings, found(agent("cpu1", collector("gpu", "absent"))), ["ok agents.read"]),
-    ("hung is not failing", agents.judge_readings, found(agent("gpu1", collector("disk", "failed", hung_since=NOW - 60))), ["problem agents.hung"]),
-    ("failing", agents.judge_readings, found(agent("gpu1", collector("disk", "failed", message="x"))), ["problem agents.failing"]),
-    ("old", agents.judge_readings, found(agent("gpu1", collector("disk", succeeded_at=NOW - 31))), ["problem agents.stale"]),
-    ("a bit old", agents.judge_readings, found(agent("gpu1", collector("disk", succeeded_at=NOW - 29))), ["ok agents.read"]),
-    ("one version", agents.judge_versions, found(agent("gpu1")), ["ok agents.same-version"]),
-    ("two versions", agents.judge_versions, found(agent("gpu1"), agent("gpu2", version="0.9")), ["warning agents.version"]),
-    ("no version", agents.judge_versions, found(), ["not-checked agents.nobody"]),
-    ("cards", nvml.judge, nvml.NvmlFacts(driver="550", cards=8, on_bus=8), ["ok nvml.ok"]),
-    ("no cards", nvml.judge, nvml.NvmlFacts(missing="x", on_bus=0), ["ok nvml.no-cards"]),
-    ("cards without a driver", nvml.judge, nvml.NvmlFacts(missing="x", on_bus=8), ["problem nvml.missing"]),
-    ("a broken driver", nvml.judge, nvml.NvmlFacts(broken="x"), ["problem nvml.broken"]),
-    ("cards in trouble", nvml.judge, nvml.NvmlFacts(cards=6, refused=(1,), lost=(2,), on_bus=8), ["problem nvml.refused", "problem nvml.lost"]),
-    ("a card too few", nvml.judge, nvml.NvmlFacts(cards=7, on_bus=8), ["warning nvml.fewer"]),
-    ("a runtime", sockets.judge_runtimes, sockets.RuntimeFacts((SocketLook("/a", "ok"), SocketLook("/b", "absent"))), ["ok runtimes.ok"]),
-    ("no runtime", sockets.judge_runtimes, sockets.RuntimeFacts((SocketLook("/a", "absent"),)), ["warning runtimes.none"]),
-    ("no socket", sockets.judge_runtimes, sockets.RuntimeFacts(()), ["not-checked runtimes.not-configured"]),
-    ("closed and dead", sockets.judge_runtimes, sockets.RuntimeFacts((SocketLook("/a", "denied"), SocketLook("/b", "dead"))), ["problem runtimes.denied", "problem runtimes.dead"]),
-    ("a kubelet", sockets.judge_kubelet, sockets.KubeletFacts("/s", True, True, True, 0), ["ok kubelet.ok"]),
-    ("no kubelet", sockets.judge_kubelet, sockets.KubeletFacts("/s"), ["not-checked kubelet.none"]),
-    ("a silent one", sockets.judge_kubelet, sockets.KubeletFacts("/s", True, True, True, None, "x"), ["problem kubelet.silent"]),
-    ("only its file", sockets.judge_kubelet, sockets.KubeletFacts("/s", True, has_checkpoint=True), ["warning kubelet.checkpoint"]),
-    ("not even that", sockets.judge_kubelet, sockets.KubeletFacts("/s", True), ["problem kubelet.no-socket"]),
+    ("nobody to ask", rights.judge, None, ["not-checked rights.nobody"]),
+    ("all rights", rights.judge, (RightReview(MAY, True),), ["ok rights.ok"]),
+    ("no answer", rights.judge, (RightReview(MAY, None, "x"),), ["warning rights.unknown"]),
+    ("two verbs, one resource", rights.judge, (RightReview(MAY, True), *(RightReview(each, False) for each in NO_EVENTS)), ["problem rights.missing"]),
+    ("addresses unknown", agents.judge_found, AgentsFacts(unknown="x"), ["not-checked agents.unknown"]),
+    ("not started yet", agents.judge_found, AgentsFacts((silent("here", "refused"),), local=True), ["not-checked agents.none-here"]),
+    ("all agents", agents.judge_found, polled(agent("gpu1"), agent("gpu2")), ["ok agents.answer-of"]),
+    ("without Kubernetes", agents.judge_found, polled(agent("gpu1"), gpu_nodes=None), ["ok agents.answer"]),
+    ("none", agents.judge_found, polled(), ["problem agents.none"]),
+    ("none, no GPUs", agents.judge_found, polled(gpu_nodes=()), ["warning agents.no-gpus"]),
+    ("one is missing", agents.judge_found, polled(agent("gpu1")), ["problem agents.missing"]),
+    ("its pod is not running", agents.judge_found, polled(agent("gpu1"), waiting=("gpu2",)), ["problem agents.waiting"]),
+    ("silent agents by cause", agents.judge_found, polled(silent("gpu1", "timeout"), silent("gpu2", "token")), ["problem agents.token", "problem agents.timeout"]),
+    ("a silent agent of an unknown node does not count as missing", agents.judge_found, polled(PolledAgent("10.0.0.1:9835", None, "timeout")), ["problem agents.timeout"]),
+    ("no agent answers", agents.judge_readings, polled(silent("gpu1", "timeout")), ["not-checked agents.nobody"]),
+    ("all is read", agents.judge_readings, polled(agent("gpu1", collector("gpu"), collector("xid", "absent"))), ["ok agents.read"]),
+    ("no driver on a GPU node", agents.judge_readings, polled(agent("gpu1", collector("gpu", "absent"))), ["problem agents.no-cards"]),
+    ("no driver on a CPU node", agents.judge_readings, polled(agent("cpu1", collector("gpu", "absent"))), ["ok agents.read"]),
+    ("hung is not failing", agents.judge_readings, polled(agent("gpu1", collector("disk", "failed", hung_since=NOW - 60))), ["problem agents.hung"]),
+    ("failing", agents.judge_readings, polled(agent("gpu1", collector("disk", "failed", message="x"))), ["problem agents.failing"]),
+    ("stale", agents.judge_readings, polled(agent("gpu1", collector("disk", succeeded_at=NOW - 31))), ["problem agents.stale"]),
+    ("not old enough", agents.judge_readings, polled(agent("gpu1", collector("disk", succeeded_at=NOW - 29))), ["ok agents.read"]),
+    ("one version", agents.judge_versions, polled(agent("gpu1")), ["ok agents.same-version"]),
+    ("two versions", agents.judge_versions, polled(agent("gpu1"), agent("gpu2", version="0.9")), ["warning agents.version"]),
+    ("no version", agents.judge_versions, polled(), ["not-checked agents.nobody"]),
+    ("GPUs", driver.judge, driver.DriverFacts(version="550", gpus=8, on_bus=8), ["ok nvml.ok"]),
+    ("no GPUs", driver.judge, driver.DriverFacts(missing="x", on_bus=0), ["ok nvml.no-cards"]),
+    ("GPUs without a driver", driver.judge, driver.DriverFacts(missing="x", on_bus=8), ["problem nvml.missing"]),
+    ("a broken driver", driver.judge, driver.DriverFacts(broken="x"), ["problem nvml.broken"]),
+    ("GPUs refused and lost", driver.judge, driver.DriverFacts(gpus=6, refused=(1,), lost=(2,), on_bus=8), ["problem nvml.refused", "problem nvml.lost"]),
+    ("fewer GPUs than on the bus", driver.judge, driver.DriverFacts(gpus=7, on_bus=8), ["warning nvml.fewer"]),
+    ("a runtime", sockets.judge_runtimes, (RuntimeSocket("/a", "ok"), RuntimeSocket("/b", "absent")), ["ok runtimes.ok"]),
+    ("no runtime", sockets.judge_runtimes, (RuntimeSocket("/a", "absent"),), ["warning runtimes.none"]),
+    ("no socket", sockets.judge_runtimes, (), ["not-checked runtimes.not-configured"]),
+    ("denied and dead", sockets.judge_runtimes, (RuntimeSocket("/a", "denied"), RuntimeSocket("/b", "dead")), ["problem runtimes.denied", "problem runtimes.dead"]),
+    ("a kubelet", sockets.judge_kubelet, KubeletFacts("/s", True, True, True, 0), ["ok kubelet.ok"]),
+    ("no kubelet", sockets.judge_kubelet, KubeletFacts("/s"), ["not-checked kubelet.none"]),
+    ("a silent one", sockets.judge_kubelet, KubeletFacts("/s", True, True, True, None, "x"), ["problem kubelet.silent"]),
+    ("only its file", sockets.judge_kubelet, KubeletFacts("/s", True, has_checkpoint=True), ["warning kubelet.checkpoint"]),
+    ("not even that", sockets.judge_kubelet, KubeletFacts("/s", True), ["problem kubelet.no-socket"]),
     ("all processes", node.judge_processes, node.ProcessFacts("/proc", True, False, True), ["ok processes.ok"]),
     ("without hostPID", node.judge_processes, node.ProcessFacts("/proc", False, False, True), ["problem processes.own-only"]),
-    ("in an odd machine", node.judge_processes, node.ProcessFacts("/proc", False, False, False), ["warning processes.own-only"]),
+    ("not in a container", node.judge_processes, node.ProcessFacts("/proc", False, False, False), ["warning processes.own-only"]),
     ("hidepid", node.judge_processes, node.ProcessFacts("/proc", True, True, False), ["problem processes.hidden"]),
     ("a log", node.judge_kernel_log, node.KernelLogFacts("/dev/kmsg"), ["ok kernel-log.ok"]),
-    ("a closed log", node.judge_kernel_log, node.KernelLogFacts("/dev/kmsg", "x", True), ["warning kernel-log.denied"]),
+    ("a log without permission", node.judge_kernel_log, node.KernelLogFacts("/dev/kmsg", "x", True), ["warning kernel-log.denied"]),
     ("no log", node.judge_kernel_log, node.KernelLogFacts("/dev/kmsg", "x"), ["warning kernel-log.error"]),
-    ("able", node.judge_capabilities, node.CapabilityFacts(()), ["ok capabilities.ok"]),
-    ("not able", node.judge_capabilities, node.CapabilityFacts(("SYSLOG",)), ["warning capabilities.missing"]),
-    ("groups", node.judge_cgroup, node.CgroupFacts(2, "/sys"), ["ok cgroup.ok"]),
-    ("no groups", node.judge_cgroup, node.CgroupFacts(None, "/sys"), ["problem cgroup.none"]),
-    ("nobody is told", receivers.judge, receivers.ReceiverFacts(), ["warning receivers.none"]),
-    ("reached", receivers.judge, receivers.ReceiverFacts((Reached("wecom", "h"),)), ["ok receivers.ok"]),
-    ("told", receivers.judge, receivers.ReceiverFacts((Reached("wecom", "h"),), (Sent("wecom", True, "ok"),)), ["ok receivers.sent"]),
-    ("not told", receivers.judge, receivers.ReceiverFacts((Reached("wecom", "h"),), (Sent("wecom", False, "x"),)), ["problem receivers.not-sent"]),
-    ("nothing sent", receivers.judge, receivers.ReceiverFacts((Reached("wecom", "h"),), not_sent="x"), ["problem receivers.nobody-sent"]),
-    ("nowhere to look", receivers.judge, receivers.ReceiverFacts((Reached("apprise", "?", unseen=True),)), ["not-checked receivers.unseen"]),
-    *((each, receivers.judge, receivers.ReceiverFacts((Reached("wecom", "h", each),)), [f"problem receivers.{each}"]) for each in receivers.TROUBLES),
-    ("no services", receivers.judge_services, receivers.ServiceFacts(), ["not-checked services.none"]),
-    ("services", receivers.judge_services, receivers.ServiceFacts((Reached("Alertmanager", "h"),)), ["ok services.ok"]),
-    ("not ready, not there", receivers.judge_services, receivers.ServiceFacts((Reached("a", "h", "answer"), Reached("b", "h", "dns"))), ["problem services.answer", "problem services.lost"]),
-    ("nobody is scraped", receivers.judge_services, receivers.ServiceFacts((Reached("Prometheus", "h", "no-agents"),)), ["problem services.no-agents"]),
-    ("state", state.judge, (state.StateFacts("/s", True, free=9 * GIB),), ["ok state.ok"]),
-    ("not made yet", state.judge, (state.StateFacts("/s", False, free=9 * GIB),), ["ok state.not-yet"]),
-    ("closed", state.judge, (state.StateFacts("/s", True, "x"),), ["problem state.not-writable"]),
-    ("little room", state.judge, (state.StateFacts("/s", True, free=GIB // 2),), ["warning state.full"]),
-    ("no room", state.judge, (state.StateFacts("/s", True, free=0),), ["problem state.full"]),
-    ("room is not known", state.judge, (state.StateFacts("/s", True),), ["ok state.ok"]),
-    ("no inodes", state.judge, (state.StateFacts("/s", True, free=9 * GIB, free_inodes=0),), ["problem state.no-inodes"]),
-    ("no log", state.judge, (state.StateFacts("/s", True, no_log="x", filesystem="nfs4"),), ["problem state.no-log"]),
-    ("on a NAS", state.judge, (state.StateFacts("/s", True, filesystem="nfs4"),), ["warning state.shared"]),
-    ("damaged, of two", state.judge, (state.StateFacts("/s", True, damaged=(state.Damage("/s/a.db", "x"),)), state.StateFacts("/t", True)), ["problem state.damaged", "ok state.ok"]),
-    *((each, ports.judge, (ports.PortLook("daemon.listen", "h:1", each),), [f"{'ok' if each in ('free', 'ours') else 'problem'} ports.{each}"]) for each in ("free", "ours", "taken", "denied", "no-address", "error")),
-    ("right", clock.judge, clock.ClockFacts(True, 0.4, (("gpu1", -0.5),)), ["ok clock.ok"]),
-    ("nobody says", clock.judge, clock.ClockFacts(None), ["not-checked clock.unknown"]),
-    ("not kept right", clock.judge, clock.ClockFacts(False), ["warning clock.not-synchronised"]),
-    ("a bit off", clock.judge, clock.ClockFacts(True, -4.0, (("gpu1", 4.0), ("gpu2", 0.0))), ["warning clock.api", "warning clock.agents"]),
+    ("all capabilities", node.judge_capabilities, (), ["ok capabilities.ok"]),
+    ("a capability missing", node.judge_capabilities, ("SYSLOG",), ["warning capabilities.missing"]),
+    ("cgroup v2", node.judge_cgroup, node.CgroupFacts(2, "/sys"), ["ok cgroup.ok"]),
+    ("no cgroups", node.judge_cgroup, node.CgroupFacts(None, "/sys"), ["problem cgroup.none"]),
+    ("no receivers", receivers.judge, ReceiverFacts(), ["warning receivers.none"]),
+    ("reached", receivers.judge, ReceiverFacts((Reachability("wecom", "h"),)), ["ok receivers.ok"]),
+    ("test message accepted", receivers.judge, ReceiverFacts((Reachability("wecom", "h"),), (SentMessage("wecom", True, "ok"),)), ["ok receivers.sent"]),
+    ("test message rejected", receivers.judge, ReceiverFacts((Reachability("wecom", "h"),), (SentMessage("wecom", False, "x"),)), ["problem receivers.not-sent"]),
+    ("sending failed", receivers.judge, ReceiverFacts((Reachability("wecom", "h"),), not_sent="x"), ["problem receivers.nobody-sent"]),
+    ("address unknown", receivers.judge, ReceiverFacts((Reachability("apprise", "?", unseen=True),)), ["not-checked receivers.unseen"]),
+    *((each, receivers.judge, ReceiverFacts((Reachability("wecom", "h", each),)), [f"problem receivers.{each}"]) for each in receivers.TROUBLES),
+    ("no services", receivers.judge_services, (), ["not-checked services.none"]),
+    ("services", receivers.judge_services, (Reachability("Alertmanager", "h"),), ["ok services.ok"]),
+    ("not ready, not reachable", receivers.judge_services, (Reachability("a", "h", "answer"), Reachability("b", "h", "dns")), ["problem services.answer", "problem services.lost"]),
+    ("no agent scraped", receivers.judge_services, (Reachability("Prometheus", "h", "no-agents"),), ["problem services.no-agents"]),
+    ("state", state.judge, (StateDirectory("/s", True, free=9 * GIB),), ["ok state.ok"]),
+    ("not created yet", state.judge, (StateDirectory("/s", False, free=9 * GIB),), ["ok state.not-yet"]),
+    ("not writable", state.judge, (StateDirectory("/s", True, "x"),), ["problem state.not-writable"]),
+    ("low on space", state.judge, (StateDirectory("/s", True, free=GIB // 2),), ["warning state.full"]),
+    ("out of space", state.judge, (StateDirectory("/s", True, free=0),), ["problem state.full"]),
+    ("space unknown", state.judge, (StateDirectory("/s", True),), ["ok state.ok"]),
+    ("no inodes", state.judge, (StateDirectory("/s", True, free=9 * GIB, free_inodes=0),), ["problem state.no-inodes"]),
+    ("no log", state.judge, (StateDirectory("/s", True, no_log="x", filesystem="nfs4"),), ["problem state.no-log"]),
+    ("on NFS", state.judge, (StateDirectory("/s", True, filesystem="nfs4"),), ["warning state.shared"]),
+    ("one of two damaged", state.judge, (StateDirectory("/s", True, damaged=(("/s/a.db", "x"),)), StateDirectory("/t", True)), ["problem state.damaged", "ok state.ok"]),
+    *((each, ports.judge, (ports.PortFacts("daemon.listen", "h:1", each),), [f"{'ok' if each in ('free', 'ours') else 'problem'} ports.{each}"]) for each in ("free", "ours", "taken", "denied", "no-address", "error")),
+    ("synchronised", clock.judge, clock.ClockFacts(True, 0.4, (("gpu1", -0.5),)), ["ok clock.ok"]),
+    ("synchronisation unknown", clock.judge, clock.ClockFacts(None), ["not-checked clock.unknown"]),
+    ("not synchronised", clock.judge, clock.ClockFacts(False), ["warning clock.not-synchronised"]),
+    ("slightly off", clock.judge, clock.ClockFacts(True, -4.0, (("gpu1", 4.0), ("gpu2", 0.0))), ["warning clock.api", "warning clock.agents"]),
     ("far off", clock.judge, clock.ClockFacts(True, 61.0, (("gpu1", -61.0),)), ["problem clock.api", "problem clock.agents"]),
     ("a zone", language.judge_zone, language.ZoneFacts("UTC", True), ["ok zone.ok"]),
     ("no zones", language.judge_zone, language.ZoneFacts("Asia/Shanghai", False), ["problem zone.unknown"]),
-    ("an odd TZ", language.judge_zone, language.ZoneFacts("UTC", True, "Mars/Base"), ["warning zone.given"]),
+    ("an unknown TZ", language.judge_zone, language.ZoneFacts("UTC", True, "Mars/Base"), ["warning zone.given"]),
     ("Chinese", language.judge_locale, language.LocaleFacts("utf-8", True, True), ["ok locale.ok"]),
     ("no Chinese", language.judge_locale, language.LocaleFacts("ascii", False, True), ["warning locale.no-chinese"]),
-    ("nobody wants it", language.judge_locale, language.LocaleFacts("ascii", False, False), ["ok locale.not-wanted"]),
+    ("Chinese not wanted", language.judge_locale, language.LocaleFacts("ascii", False, False), ["ok locale.not-wanted"]),
 ]  # fmt: skip
 
 
@@ -178,26 +183,26 @@ def test_verdicts(name: str, judge: Callable[[Any], Verdicts], facts: Any, expec
     verdicts = judge(facts)
     assert [f"{verdict.status} {verdict.key}" for verdict in verdicts] == expect
     for lang in ("en", "zh"):
-        for row in rows([Result("config.file", verdicts)], lang):
+        for row in rows([CheckResult("config.file", verdicts)], lang):
             assert row.what
             assert "{" not in row.what
             assert bool(row.do) == (row.status in ("warning", "problem"))
 
 
 def test_a_missing_right_is_named_with_its_role() -> None:
-    verdicts = rights.judge(rights.RightsFacts(tuple(Answer(each, False) for each in NO_EVENTS)))
-    (row,) = rows([Result("kubernetes.rights", verdicts)], "en")
+    verdicts = rights.judge(tuple(RightReview(each, False) for each in NO_EVENTS))
+    (row,) = rows([CheckResult("kubernetes.rights", verdicts)], "en")
     assert row.what == "This account may not list, watch events."
     assert "gpuwarden-read" in (row.do or "")
 
 
 def test_a_right_is_asked_for_as_rbac_knows_it() -> None:
-    assert Need("create", "pods/eviction", Role.CLEANUP).attributes == {
+    assert RequiredRight("create", "pods/eviction", ChartRole.CLEANUP).attributes == {
         "verb": "create",
         "resource": "pods",
         "subresource": "eviction",
     }
-    assert Need("list", "queues.scheduling.volcano.sh", Role.READ).attributes == {
+    assert RequiredRight("list", "queues.scheduling.volcano.sh", ChartRole.READ).attributes == {
         "verb": "list",
         "resource": "queues",
         "group": "scheduling.volcano.sh",
@@ -224,23 +229,34 @@ def test_versions(version: str, wanted: str, expect: bool) -> None:
 
 
 def test_many_names_are_cut_short() -> None:
-    names = [f"gpu{number}" for number in range(MOST_NAMES + 3)]
-    assert listed(names[:2]) == "gpu0, gpu1"
-    assert listed(names).endswith("gpu4, … (+3)")
+    names = [f"gpu{number}" for number in range(MAX_NAMES + 3)]
+    assert joined(names[:2]) == "gpu0, gpu1"
+    assert joined(names).endswith("gpu4, … (+3)")
 
 
 def test_the_worst_counts() -> None:
-    assert worst(()) is Status.OK
-    assert worst(state.judge((state.StateFacts("/s", True), state.StateFacts("/t", True, "x")))) is Status.PROBLEM
+    verdicts = state.judge((StateDirectory("/s", True), StateDirectory("/t", True, "x")))
+    assert CheckResult("state.directories", ()).status is CheckStatus.OK
+    assert CheckResult("state.directories", verdicts).status is CheckStatus.PROBLEM
 
 
 def test_every_check_has_a_name_and_every_verdict_has_a_case() -> None:
-    names = [check.name for check in checks(sending=False)]
+    names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
     wanted = {f"doctor.check.{name}" for name in names} | {f"doctor.group.{name.split('.')[0]}" for name in names}
     assert {key for key in CATALOGS["en"] if key.startswith(("doctor.check.", "doctor.group."))} == wanted
     judged = {verdict.key for _, judge, facts, _ in CASES for verdict in judge(facts)}
     known = {key.removeprefix("doctor.") for key in CATALOGS["en"] if key.startswith("doctor.")}
-    kept = {key for key in known if not key.endswith(".do") and key.split(".")[0] not in ("status", "group", "check")}
+    sentences = {
+        key for key in known if not key.endswith(".do") and key.split(".")[0] not in ("status", "group", "check")
+    }
     by_troubles = {f"agents.{trouble}" for trouble in agents.TROUBLES}
-    assert kept - judged - by_troubles == {"fine", "summary", "below", "late", "broken", "no-config", "node.no-agent"}
+    assert sentences - judged - by_troubles == {
+        "fine",
+        "summary",
+        "below",
+        "late",
+        "broken",
+        "no-config",
+        "node.no-agent",
+    }

@@ -1,1 +1,1 @@
-"""The verdicts, one file a check. Pure: facts in, verdicts out; no files, no network, no clock."""
+"""The checks, one file per group: facts, judges of facts, readers and `CHECKS`."""

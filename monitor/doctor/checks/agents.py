@@ -1,22 +1,51 @@
-"""The agents: found, answering, reading, and of our version."""
+"""The agents: deployed, answering, collecting, and of our version."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import socket
+import ssl
+import time
+from dataclasses import dataclass, replace
+from functools import partial
 
-from monitor.doctor.model import Verdict, Verdicts, listed, not_checked, ok, problem, warning
+import msgspec
+
+import monitor
+from monitor.base.threads import run_parallel
+from monitor.cluster.agents.client import AgentError, SnapshotClient
+from monitor.config.types import Listen
+from monitor.doctor.checks import kubernetes
+from monitor.doctor.context import DoctorContext
+from monitor.doctor.model import (
+    CLUSTER_TIMEOUT_SECONDS,
+    Check,
+    CheckVerdict,
+    Verdicts,
+    joined,
+    not_checked,
+    ok,
+    problem,
+    warning,
+)
 from monitor.facts.node import CollectorFact, NodeSnapshot
+from monitor.kube.decode.stream import MalformedResponseError, decode_pod_list
 
-STALE_INTERVALS = 3
-STALE_LEAST = 30.0
-# Why an agent gave no snapshot, in the order in which it is said.
+POLL_SECONDS = 2.5
+ALL_POLLS_SECONDS = 3.0
+POLL_WORKERS = 64
+LIST_SECONDS = 2.5
+STALE_INTERVAL_COUNT = 3
+MIN_STALE_SECONDS = 30.0
+# Why an agent returned no snapshot, in display order.
 TROUBLES = ("token", "tls", "refused", "timeout", "dns", "no-snapshot", "error")
+# What can be wrong with a collector, in display order.
+FAULTS = ("hung", "failing", "stale")
+REFUSALS = ("answered 401", "answered 403")
 
 
 @dataclass(frozen=True)
-class AgentLook:
-    """An agent that was asked. `trouble` is one of TROUBLES; `offset` how far its clock is ahead of ours."""
+class PolledAgent:
+    """An agent's reply. `trouble` is one of TROUBLES; `offset` is how far its clock is ahead of ours."""
 
     target: str
     node: str | None = None
@@ -32,14 +61,14 @@ class AgentLook:
 
 @dataclass(frozen=True)
 class AgentsFacts:
-    """All agents. `own` if they are just the one of this machine, which nobody may have started yet.
+    """All agents. `local`: only the one of this machine is expected, and it may not have been started yet.
 
-    `unknown` says why they could not even be looked for. `waiting` are agents' pods that do not run, by node.
-    `gpu_nodes` are those that have GPUs in Kubernetes; None without Kubernetes.
+    `unknown` says why their addresses are unknown. `waiting` are the nodes of agent pods that are not running.
+    `gpu_nodes` are the nodes with GPUs in Kubernetes; None without Kubernetes.
     """
 
-    agents: tuple[AgentLook, ...] = ()
-    own: bool = False
+    agents: tuple[PolledAgent, ...] = ()
+    local: bool = False
     label: str | None = None
     unknown: str | None = None
     waiting: tuple[str, ...] = ()
@@ -48,101 +77,207 @@ class AgentsFacts:
 
 
 def judge_found(facts: AgentsFacts) -> Verdicts:
-    """Given the agents, return which are missing, and which do not answer, and why."""
+    """Agents that are missing, and agents that do not answer."""
     if facts.unknown is not None:
         return (not_checked("agents.unknown", why=facts.unknown),)
-    if facts.own and facts.agents and facts.agents[0].trouble == "refused":
+    if facts.local and facts.agents and facts.agents[0].trouble == "refused":
         return (not_checked("agents.none-here", target=facts.agents[0].target),)
-    wrong = _missing(facts)
+    verdicts = _missing(facts)
     for trouble in TROUBLES:
         silent = [agent for agent in facts.agents if agent.trouble == trouble]
         if silent:
-            names, why = listed([agent.name for agent in silent]), silent[0].why or "?"
-            wrong.append(problem(f"agents.{trouble}", count=len(silent), names=names, why=why))
-    if wrong:
-        return tuple(wrong)
+            names, why = joined([agent.name for agent in silent]), silent[0].why or "?"
+            verdicts.append(problem(f"agents.{trouble}", count=len(silent), names=names, why=why))
+    if verdicts:
+        return tuple(verdicts)
     if facts.gpu_nodes is None:
         return (ok("agents.answer", count=len(facts.agents)),)
     return (ok("agents.answer-of", count=len(facts.agents), nodes=len(facts.gpu_nodes)),)
 
 
-def _missing(facts: AgentsFacts) -> list[Verdict]:
-    found = {agent.name for agent in facts.agents}
+def _missing(facts: AgentsFacts) -> list[CheckVerdict]:
     if not facts.agents and not facts.waiting:
         if facts.gpu_nodes == ():
             return [warning("agents.no-gpus")]
         return [problem("agents.none", label=facts.label or "?")]
-    wrong = []
+    verdicts = []
     if facts.waiting:
-        wrong.append(problem("agents.waiting", count=len(facts.waiting), names=listed(facts.waiting)))
-    without = [node for node in facts.gpu_nodes or () if node not in found and node not in facts.waiting]
+        verdicts.append(problem("agents.waiting", count=len(facts.waiting), names=joined(facts.waiting)))
+    gpu_nodes = facts.gpu_nodes or ()
+    covered = {*facts.waiting, *(agent.name for agent in facts.agents)}
+    without = [node for node in gpu_nodes if node not in covered]
     nameless = any(agent.trouble is not None and agent.node is None for agent in facts.agents)
-    if without and not nameless:  # else one that does not answer may well be on such a node
-        nodes = len(facts.gpu_nodes or ())
-        wrong.append(problem("agents.missing", count=len(without), nodes=nodes, names=listed(without)))
-    return wrong
+    if without and not nameless:  # an agent that does not answer may run on one of these nodes
+        verdicts.append(problem("agents.missing", count=len(without), nodes=len(gpu_nodes), names=joined(without)))
+    return verdicts
 
 
 def judge_readings(facts: AgentsFacts) -> Verdicts:
-    """Given the agents, return what they cannot read, and what is old."""
-    answering = [(agent, agent.snapshot) for agent in facts.agents if agent.snapshot is not None]
+    """GPU nodes without a driver, and collectors that hang, fail or have stale data."""
+    answering = [(agent.name, agent.snapshot) for agent in facts.agents if agent.snapshot is not None]
     if not answering:
         return (not_checked("agents.nobody"),)
-    wrong = []
-    blind = [agent.name for agent, snapshot in answering if agent.name in (facts.gpu_nodes or ()) and _blind(snapshot)]
-    if blind:
-        wrong.append(problem("agents.no-cards", count=len(blind), names=listed(blind)))
-    for key, is_so in (("agents.hung", _hung), ("agents.failing", _failing), ("agents.stale", _stale)):
-        wrong += _by_collector(key, is_so, answering)
-    return tuple(wrong) or (ok("agents.read", count=len(answering)),)
-
-
-def _by_collector(
-    key: str,
-    is_so: Callable[[CollectorFact, NodeSnapshot], bool],
-    answering: Iterable[tuple[AgentLook, NodeSnapshot]],
-) -> list[Verdict]:
-    """Return a verdict for each collector of which this is so, and on which nodes."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for agent, snapshot in answering:
-        for fact in snapshot.collectors:
-            if is_so(fact, snapshot):
-                found.setdefault(fact.name, []).append((agent.name, fact.message or "?"))
-    return [
-        problem(key, collector=name, count=len(where), names=listed([node for node, _ in where]), why=where[0][1])
-        for name, where in found.items()
+    verdicts = []
+    blind = [
+        name
+        for name, snapshot in answering
+        if name in (facts.gpu_nodes or ())
+        and any(fact.name == "gpu" and fact.outcome == "absent" for fact in snapshot.collectors)
     ]
+    if blind:
+        verdicts.append(problem("agents.no-cards", count=len(blind), names=joined(blind)))
+    affected: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for name, snapshot in answering:
+        for fact in snapshot.collectors:
+            if (fault := _fault(fact, snapshot)) is not None:
+                affected.setdefault((fault, fact.name), []).append((name, fact.message or "?"))
+    for fault, collector in sorted(affected, key=lambda key: FAULTS.index(key[0])):
+        nodes = affected[fault, collector]
+        names, why = joined([name for name, _ in nodes]), nodes[0][1]
+        verdicts.append(problem(f"agents.{fault}", collector=collector, count=len(nodes), names=names, why=why))
+    return tuple(verdicts) or (ok("agents.read", count=len(answering)),)
 
 
-def _blind(snapshot: NodeSnapshot) -> bool:
-    return any(fact.name == "gpu" and fact.outcome == "absent" for fact in snapshot.collectors)
-
-
-def _hung(fact: CollectorFact, _snapshot: NodeSnapshot) -> bool:
-    return fact.hung_since is not None
-
-
-def _failing(fact: CollectorFact, _snapshot: NodeSnapshot) -> bool:
-    return fact.hung_since is None and fact.outcome == "failed"
-
-
-def _stale(fact: CollectorFact, snapshot: NodeSnapshot) -> bool:
-    """Both times are of the agent's own clock: that may be wrong without anything being old."""
-    if fact.outcome != "ok" or fact.hung_since is not None or fact.succeeded_at is None:
-        return False
-    return snapshot.at - fact.succeeded_at > max(STALE_LEAST, STALE_INTERVALS * fact.interval_seconds)
+def _fault(fact: CollectorFact, snapshot: NodeSnapshot) -> str | None:
+    """What is wrong with a collector: one of FAULTS."""
+    if fact.hung_since is not None:
+        return "hung"
+    if fact.outcome == "failed":
+        return "failing"
+    if fact.outcome != "ok" or fact.succeeded_at is None:
+        return None
+    # Both times are from the agent's clock, so a wrong clock does not make data stale.
+    age = snapshot.at - fact.succeeded_at
+    return "stale" if age > max(MIN_STALE_SECONDS, STALE_INTERVAL_COUNT * fact.interval_seconds) else None
 
 
 def judge_versions(facts: AgentsFacts) -> Verdicts:
-    """Given the agents, return which are of another version than we are."""
+    """Agents whose version differs from ours."""
     versions: dict[str, list[str]] = {}
     for agent in facts.agents:
         if agent.snapshot is not None:
             versions.setdefault(agent.snapshot.agent_version, []).append(agent.name)
     if not versions:
         return (not_checked("agents.nobody"),)
-    others = {version: names for version, names in versions.items() if version != facts.version}
     return tuple(
-        warning("agents.version", version=version, own=facts.version, count=len(names), names=listed(names))
-        for version, names in sorted(others.items())
+        warning("agents.version", version=version, own=facts.version, count=len(names), names=joined(names))
+        for version, names in sorted(versions.items())
+        if version != facts.version
     ) or (ok("agents.same-version", version=facts.version),)
+
+
+class _DiscoveryError(Exception):
+    """The addresses of the agents cannot be determined."""
+
+
+def read(context: DoctorContext) -> AgentsFacts:
+    """Discover the agents as the daemon does, and poll all of them in parallel."""
+    try:
+        facts, targets = _discover(context)
+        poll = context.config.daemon.agents.settings()
+        client = SnapshotClient(POLL_SECONDS, poll.token or context.config.agent.read_token(), poll.tls)
+    except (_DiscoveryError, ValueError) as error:
+        return AgentsFacts(unknown=str(error))
+    polls = [partial(_poll, client, target, node) for target, node in targets.items()]
+    outcomes = run_parallel(polls, ALL_POLLS_SECONDS, POLL_WORKERS)
+    client.close()
+    agents = (
+        outcome.value or PolledAgent(target, node, "timeout", f"no answer within {ALL_POLLS_SECONDS:g} s")
+        for (target, node), outcome in zip(targets.items(), outcomes, strict=True)
+    )
+    return replace(facts, agents=tuple(agents))
+
+
+def _discover(context: DoctorContext) -> tuple[AgentsFacts, dict[str, str | None]]:
+    """Facts known before polling, and the node, if known, of each address to poll. Raise _DiscoveryError."""
+    settings, cluster = context.config.daemon.agents, context.cached(kubernetes.read)
+    facts = AgentsFacts(label=settings.label, version=monitor.__version__)
+    static: dict[str, str | None] = {str(address): None for address in settings.static}
+    if cluster.api is None:
+        if static:
+            return facts, static
+        if cluster.lost or cluster.refused:
+            raise _DiscoveryError("the API server, which knows their pods, does not answer")
+        return replace(facts, local=True), {str(context.config.agent.listen): None}
+    facts = replace(facts, gpu_nodes=_gpu_nodes(context))
+    if static:
+        return facts, static
+    targets, waiting = _pods(context)
+    return replace(facts, waiting=waiting), targets
+
+
+def _gpu_nodes(context: DoctorContext) -> tuple[str, ...] | None:
+    """Nodes with GPUs; None if nodes cannot be listed, which the check of rights reports."""
+    from monitor.kube.resources import NODES
+
+    resource = context.config.daemon.gpu_resource
+    try:
+        nodes = NODES.kind.page(_list(context, "/api/v1/nodes", {})).items
+    except (_DiscoveryError, MalformedResponseError):
+        return None
+    return tuple(sorted(node.name for node in nodes if node.capacity.get(resource, 0) > 0))
+
+
+def _pods(context: DoctorContext) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """Addresses and nodes of the running agent pods, and the nodes of those that are not running."""
+    settings = context.config.daemon.agents
+    try:
+        pods = decode_pod_list(_list(context, "/api/v1/pods", {"labelSelector": settings.label})).items
+    except MalformedResponseError as error:
+        raise _DiscoveryError(str(error)) from error
+    targets: dict[str, str | None] = {}
+    waiting = []
+    for pod in pods:
+        if settings.namespace not in (None, pod.namespace):
+            continue
+        if pod.phase == "Running" and pod.pod_ip:
+            targets[str(Listen(host=pod.pod_ip, port=settings.port))] = pod.node
+        else:
+            waiting.append(pod.node or pod.name)
+    return targets, tuple(sorted(waiting))
+
+
+def _list(context: DoctorContext, path: str, query: dict[str, str]) -> bytes:
+    """A list from the API server's cache, which is recent enough. Raise _DiscoveryError."""
+    from monitor.kube.client import ApiConnectionError, ApiError
+
+    api = context.cached(kubernetes.read).api
+    assert api is not None
+    try:
+        return api.get(path, {"resourceVersion": "0", **query}, kubernetes.JSON, LIST_SECONDS)
+    except (ApiError, ApiConnectionError) as error:
+        raise _DiscoveryError(f"{path.rpartition('/')[2]} cannot be listed: {error}") from error
+
+
+def _poll(client: SnapshotClient, target: str, node: str | None) -> PolledAgent:
+    before = time.time()
+    try:
+        body = client(target)
+        midpoint = (before + time.time()) / 2
+        snapshot = msgspec.json.decode(body, type=NodeSnapshot)
+    except AgentError as error:
+        return PolledAgent(target, node, _trouble(error), str(error))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return PolledAgent(target, node, "no-snapshot", "the reply is not a snapshot")
+    return PolledAgent(target, node, snapshot=snapshot, offset=snapshot.at - midpoint)
+
+
+def _trouble(error: AgentError) -> str:
+    """Why a poll failed: one of TROUBLES."""
+    if str(error).startswith(REFUSALS):
+        return "token"
+    causes = {
+        ssl.SSLError: "tls",
+        socket.gaierror: "dns",
+        ConnectionRefusedError: "refused",
+        TimeoutError: "timeout",
+        OSError: "error",
+    }
+    return next((trouble for cause, trouble in causes.items() if isinstance(error.__cause__, cause)), "no-snapshot")
+
+
+CHECKS = (
+    Check("agents.found", read, judge_found, CLUSTER_TIMEOUT_SECONDS),
+    Check("agents.readings", read, judge_readings, CLUSTER_TIMEOUT_SECONDS),
+    Check("agents.versions", read, judge_versions, CLUSTER_TIMEOUT_SECONDS),
+)

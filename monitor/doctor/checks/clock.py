@@ -1,18 +1,27 @@
-"""Clocks: whether ours is kept right, and the others agree with it."""
+"""The clock of this machine, and its offsets from the API server and the agents."""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import struct
 from dataclasses import dataclass
 
-from monitor.doctor.model import Verdicts, listed, not_checked, ok, problem, warning
+from monitor.doctor.checks import agents, kubernetes
+from monitor.doctor.context import DoctorContext, NoConfigError
+from monitor.doctor.model import CLUSTER_TIMEOUT_SECONDS, Check, Verdicts, joined, not_checked, ok, problem, warning
 
-OFF = 3.0  # seconds; dates in HTTP have no fractions, and an answer takes a while
-FAR_OFF = 60.0
+WARNING_SECONDS = 3.0  # HTTP dates have no fractions, and a reply takes time
+PROBLEM_SECONDS = 60.0
+TIMESYNC = "/run/systemd/timesync/synchronized"
+_TIMEX_BYTES = 512  # more than any kernel's struct timex
+_STATUS = struct.Struct("@5li")  # modes (padded), offset, freq, maxerror, esterror, status
+_STA_UNSYNC_CODE = 0x40
 
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """`synchronised` None if nobody knows. Offsets are how far the others are ahead of us."""
+    """Whether our clock is synchronised, None if unknown, and how far the other clocks are ahead of ours."""
 
     synchronised: bool | None
     api: float | None = None
@@ -20,21 +29,45 @@ class ClockFacts:
 
 
 def judge(facts: ClockFacts) -> Verdicts:
-    """Given the clocks, return which are wrong."""
-    wrong = []
+    """Clocks that are wrong."""
+    verdicts = []
     if facts.synchronised is False:
-        wrong.append(warning("clock.not-synchronised"))
-    if facts.api is not None and abs(facts.api) > OFF:
-        say = problem if abs(facts.api) > FAR_OFF else warning
-        wrong.append(say("clock.api", seconds=round(abs(facts.api), 1)))
-    off = [(node, offset) for node, offset in facts.agents if abs(offset) > OFF]
-    if off:
-        most = max(abs(offset) for _, offset in off)
-        say = problem if most > FAR_OFF else warning
-        names = listed([node for node, _ in off])
-        wrong.append(say("clock.agents", count=len(off), names=names, seconds=round(most, 1)))
+        verdicts.append(warning("clock.not-synchronised"))
+    if facts.api is not None and (seconds := abs(facts.api)) > WARNING_SECONDS:
+        verdict = problem if seconds > PROBLEM_SECONDS else warning
+        verdicts.append(verdict("clock.api", seconds=round(seconds, 1)))
+    wrong = [(node, abs(offset)) for node, offset in facts.agents if abs(offset) > WARNING_SECONDS]
     if wrong:
-        return tuple(wrong)
-    if facts.synchronised is None and facts.api is None and not facts.agents:
-        return (not_checked("clock.unknown"),)
-    return (ok("clock.ok"),)
+        seconds = max(offset for _, offset in wrong)
+        names = joined([node for node, _ in wrong])
+        verdict = problem if seconds > PROBLEM_SECONDS else warning
+        verdicts.append(verdict("clock.agents", count=len(wrong), names=names, seconds=round(seconds, 1)))
+    if verdicts:
+        return tuple(verdicts)
+    known = facts.synchronised is not None or facts.api is not None or facts.agents
+    return (ok("clock.ok") if known else not_checked("clock.unknown"),)
+
+
+def read(context: DoctorContext) -> ClockFacts:
+    """Ask the kernel whether its clock is synchronised, and compare it with the other clocks."""
+    synchronised = True if os.path.exists(TIMESYNC) else _kernel_synchronised()
+    try:
+        api, polled = context.cached(kubernetes.read).offset, context.cached(agents.read).agents
+    except NoConfigError:
+        return ClockFacts(synchronised)
+    return ClockFacts(
+        synchronised, api, tuple((agent.name, agent.offset) for agent in polled if agent.offset is not None)
+    )
+
+
+def _kernel_synchronised() -> bool | None:
+    """Whether the kernel considers its clock synchronised; None if it cannot be asked."""
+    buffer = ctypes.create_string_buffer(_TIMEX_BYTES)
+    try:
+        state = ctypes.CDLL(None, use_errno=True).adjtimex(buffer)  # modes 0: read only
+    except (AttributeError, OSError):
+        return None
+    return None if state < 0 else not _STATUS.unpack_from(buffer)[-1] & _STA_UNSYNC_CODE
+
+
+CHECKS = (Check("clock.offsets", read, judge, CLUSTER_TIMEOUT_SECONDS),)

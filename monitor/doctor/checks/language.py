@@ -1,15 +1,19 @@
-"""Time zones and languages: whether times can be told, and Chinese be written."""
+"""Time zone data, and Chinese output of the terminal."""
 
 from __future__ import annotations
 
+import zoneinfo
 from dataclasses import dataclass
 
-from monitor.doctor.model import Verdicts, ok, problem, warning
+from monitor.doctor.context import DoctorContext
+from monitor.doctor.model import Check, Verdicts, ok, problem, warning
+
+CHINESE = "显卡"
 
 
 @dataclass(frozen=True)
 class ZoneFacts:
-    """`zone` is the one that is used, `loads` whether it is known; `given` what TZ asks for, if that is unknown."""
+    """The configured time zone, whether it is known, and the value of TZ if that is unknown."""
 
     zone: str
     loads: bool
@@ -18,7 +22,7 @@ class ZoneFacts:
 
 @dataclass(frozen=True)
 class LocaleFacts:
-    """How the terminal writes. `chinese` is whether it can write Chinese, `wanted` whether anybody wants it to."""
+    """The terminal's encoding, whether it can represent Chinese, and whether Chinese output is configured."""
 
     encoding: str
     chinese: bool
@@ -26,7 +30,7 @@ class LocaleFacts:
 
 
 def judge_zone(facts: ZoneFacts) -> Verdicts:
-    """Given the time zone, return whether times can be told in it."""
+    """Whether times can be shown in the configured time zone."""
     if not facts.loads:
         return (problem("zone.unknown", zone=facts.zone),)
     if facts.given is not None:
@@ -35,9 +39,39 @@ def judge_zone(facts: ZoneFacts) -> Verdicts:
 
 
 def judge_locale(facts: LocaleFacts) -> Verdicts:
-    """Given how the terminal writes, return whether Chinese can be read in it."""
+    """Whether the terminal shows Chinese, if that is wanted."""
     if facts.chinese:
         return (ok("locale.ok", encoding=facts.encoding),)
     if facts.wanted:
         return (warning("locale.no-chinese", encoding=facts.encoding),)
     return (ok("locale.not-wanted", encoding=facts.encoding),)
+
+
+def read_zone(context: DoctorContext) -> ZoneFacts:
+    """Look up the configured time zone and TZ."""
+    zone = context.config.daemon.alerts.timezone
+    given = context.request.environ.get("TZ", "").removeprefix(":")
+    return ZoneFacts(zone, _loads(zone), given if given and not given.startswith("/") and not _loads(given) else None)
+
+
+def _loads(name: str) -> bool:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def read_locale(context: DoctorContext) -> LocaleFacts:
+    """Encode Chinese text as the terminal would."""
+    terminal, config = context.request.terminal, context.request.config
+    try:
+        CHINESE.encode(terminal.encoding)
+        chinese = True
+    except (UnicodeError, LookupError):
+        chinese = False
+    wanted = terminal.lang == "zh" or (config is not None and config.daemon.alerts.language == "zh")
+    return LocaleFacts(terminal.encoding, chinese, wanted)
+
+
+CHECKS = (Check("language.zone", read_zone, judge_zone), Check("language.locale", read_locale, judge_locale))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from typing import Literal
 
-from monitor.doctor.model import Verdicts, listed, not_checked, ok, problem, warning
+from monitor.doctor.context import DoctorContext
+from monitor.doctor.model import Check, Verdicts, joined, not_checked, ok, problem, warning
+
+SOCKET_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class SocketLook:
-    """A socket. `denied`: this user may not use it; `dead`: nobody listens, or nobody answers."""
+class RuntimeSocket:
+    """The socket of a container runtime. `denied`: no permission; `dead`: no listener or no answer."""
 
     path: str
     state: Literal["ok", "absent", "denied", "dead"]
@@ -18,15 +23,8 @@ class SocketLook:
 
 
 @dataclass(frozen=True)
-class RuntimeFacts:
-    """The sockets of the runtimes that are configured."""
-
-    sockets: tuple[SocketLook, ...]
-
-
-@dataclass(frozen=True)
 class KubeletFacts:
-    """The kubelet of this node. `devices` is how many it says are in use; None if it could not be asked, and why."""
+    """The kubelet of this node. `devices` is the number of devices in use; None, with `why`, if it does not answer."""
 
     socket: str
     present: bool = False
@@ -36,18 +34,21 @@ class KubeletFacts:
     why: str = ""
 
 
-def judge_runtimes(facts: RuntimeFacts) -> Verdicts:
-    """Given the sockets, return which cannot be used."""
-    there = [socket for socket in facts.sockets if socket.state != "absent"]
-    if not there:
-        paths = listed([socket.path for socket in facts.sockets])
+def judge_runtimes(sockets: tuple[RuntimeSocket, ...]) -> Verdicts:
+    """Sockets that cannot be used."""
+    present = [socket for socket in sockets if socket.state != "absent"]
+    if not present:
+        paths = joined([socket.path for socket in sockets])
         return (warning("runtimes.none", paths=paths),) if paths else (not_checked("runtimes.not-configured"),)
-    wrong = [problem(f"runtimes.{each.state}", path=each.path, why=each.why) for each in there if each.state != "ok"]
-    return tuple(wrong) or (ok("runtimes.ok", paths=listed([socket.path for socket in there])),)
+    return tuple(
+        problem(f"runtimes.{socket.state}", path=socket.path, why=socket.why)
+        for socket in present
+        if socket.state != "ok"
+    ) or (ok("runtimes.ok", paths=joined([socket.path for socket in present])),)
 
 
 def judge_kubelet(facts: KubeletFacts) -> Verdicts:
-    """Given the kubelet, return whether it says which pod has which card."""
+    """Whether the kubelet reports which pod has which GPU."""
     if not facts.present:
         return (not_checked("kubelet.none"),)
     if facts.devices is not None:
@@ -57,3 +58,54 @@ def judge_kubelet(facts: KubeletFacts) -> Verdicts:
     if facts.has_checkpoint:
         return (warning("kubelet.checkpoint", socket=facts.socket),)
     return (problem("kubelet.no-socket", socket=facts.socket),)
+
+
+def read_runtimes(context: DoctorContext) -> tuple[RuntimeSocket, ...]:
+    """Connect to the socket of each configured runtime."""
+    paths = context.config.agent.paths
+    return tuple(_connect(path) for path in (paths.docker_socket, *paths.cri_sockets))
+
+
+def _connect(path: str) -> RuntimeSocket:
+    from monitor.agent.runtime import EngineError, NotServedError
+    from monitor.agent.runtime.dial import dial
+
+    try:
+        dial(path, SOCKET_SECONDS).close()
+    except NotServedError:
+        return RuntimeSocket(path, "absent")
+    except EngineError as error:
+        denied = isinstance(error.__cause__, PermissionError)
+        return RuntimeSocket(path, "denied" if denied else "dead", str(error).removeprefix(f"{path}: "))
+    return RuntimeSocket(path, "ok")
+
+
+def read_kubelet(context: DoctorContext) -> KubeletFacts:
+    """Ask the kubelet which devices are in use."""
+    root = context.config.agent.paths.kubelet
+    path = os.path.join(root, "pod-resources/kubelet.sock")
+    has_checkpoint = os.path.exists(os.path.join(root, "device-plugins/kubelet_internal_checkpoint"))
+    if not is_socket(path):
+        return KubeletFacts(path, present=os.path.isdir(root), has_checkpoint=has_checkpoint)
+    from monitor.agent.kubelet.pod_resources import PodResourcesError, list_allocations  # grpc: 16 MiB
+
+    devices, why = None, ""
+    try:
+        devices = len(list_allocations(path, SOCKET_SECONDS))
+    except PodResourcesError as error:
+        why = str(error)
+    return KubeletFacts(path, True, True, has_checkpoint, devices, why)
+
+
+def is_socket(path: str) -> bool:
+    """Whether `path` is a Unix socket."""
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+CHECKS = (
+    Check("node.runtimes", read_runtimes, judge_runtimes, on_node=True),
+    Check("node.kubelet", read_kubelet, judge_kubelet, on_node=True),
+)

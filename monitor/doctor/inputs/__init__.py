@@ -1,1 +1,0 @@
-"""The facts that the checks judge, read where they are. Nothing here decides, changes anything, or waits for ever."""

@@ -12,14 +12,14 @@ from monitor.base.units import format_duration, utc_timestamp
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 from monitor.i18n.notes import sentence
-from monitor.present.findings import SUBJECT
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.findings import SUBJECT_LABELS
+from monitor.present.node import Rows, TextTable, make_table
 
 SHOWN = 200
 ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
 
-class SaidAlert(Fact, frozen=True, kw_only=True):
+class AlertView(Fact, frozen=True, kw_only=True):
     """An alert in one language. `told` are the receivers that know of it; the rest says why others do not."""
 
     fingerprint: str
@@ -43,7 +43,7 @@ class SaidAlert(Fact, frozen=True, kw_only=True):
     told: tuple[str, ...] = ()
 
 
-class SaidEvent(Fact, frozen=True, kw_only=True):
+class AlertEventView(Fact, frozen=True, kw_only=True):
     """Something that happened to an alert, in one language."""
 
     at: float
@@ -55,7 +55,7 @@ class SaidEvent(Fact, frozen=True, kw_only=True):
     headline: str
 
 
-class Tried(Fact, frozen=True, kw_only=True):
+class ReceiverTestResult(Fact, frozen=True, kw_only=True):
     """What became of a test message. `answer` is the receiver's own, or why there is none."""
 
     receiver: str
@@ -64,15 +64,15 @@ class Tried(Fact, frozen=True, kw_only=True):
     answer: str
 
 
-def say_alerts(shown: Iterable[Shown], lang: str) -> tuple[SaidAlert, ...]:
+def alert_views(shown: Iterable[Shown], lang: str) -> tuple[AlertView, ...]:
     """Given alerts, return them in words: what fires first, causes before symptoms, the worst and oldest first."""
     return tuple(_said(each, lang) for each in sorted(shown, key=_order))
 
 
-def say_events(events: Iterable[Event], lang: str) -> tuple[SaidEvent, ...]:
+def alert_event_views(events: Iterable[Event], lang: str) -> tuple[AlertEventView, ...]:
     """Given what happened, return it in words, in the same order."""
     return tuple(
-        SaidEvent(
+        AlertEventView(
             at=event.at,
             what=event.what.value,
             fingerprint=event.alert.fingerprint,
@@ -85,7 +85,7 @@ def say_events(events: Iterable[Event], lang: str) -> tuple[SaidEvent, ...]:
     )
 
 
-def urgent(alerts: Iterable[SaidAlert]) -> bool:
+def has_urgent(alerts: Iterable[AlertView]) -> bool:
     """Return whether something fires that somebody should look at and nobody has silenced."""
     return any(
         alert.phase is Phase.FIRING and alert.severity is not Severity.INFO and alert.silenced_by is None
@@ -93,7 +93,7 @@ def urgent(alerts: Iterable[SaidAlert]) -> bool:
     )
 
 
-def alerts_table(alerts: Sequence[SaidAlert], now: float, everything: bool = False) -> Table:
+def alerts_table(alerts: Sequence[AlertView], now: float, everything: bool = False) -> TextTable:
     """Given alerts in words, return their table: those that fire, or all with `everything`."""
     shown = [each for each in alerts if everything or (each.phase is Phase.FIRING and each.explained_by is None)]
     rows: Rows = [
@@ -113,7 +113,7 @@ def alerts_table(alerts: Sequence[SaidAlert], now: float, everything: bool = Fal
     return make_table(title, "phase | severity | rule | subject | what | for | told | id", rows, "nothing fires")
 
 
-def alert_table(alert: SaidAlert, now: float) -> Table:
+def alert_table(alert: AlertView, now: float) -> TextTable:
     """Given an alert in words, return all about it: what to do, and how to silence it."""
     until = alert.resolved_at or now
     matchers = " ".join(
@@ -132,7 +132,7 @@ def alert_table(alert: SaidAlert, now: float) -> Table:
     return make_table(f"Alert {alert.fingerprint}", "about | text", rows)
 
 
-def silences_table(silences: Sequence[Silence], now: float) -> Table:
+def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
     """Given silences, return their table."""
     rows: Rows = [
         (
@@ -147,7 +147,7 @@ def silences_table(silences: Sequence[Silence], now: float) -> Table:
     return make_table("Silences", "id | of what | for | by | why", rows, "nothing is silenced")
 
 
-def history_table(events: Sequence[SaidEvent]) -> Table:
+def history_table(events: Sequence[AlertEventView]) -> TextTable:
     """Given what happened, return its table."""
     rows: Rows = [
         (moment(each.at), each.what, each.severity.value, each.rule, subject(each.labels), each.headline)
@@ -156,7 +156,7 @@ def history_table(events: Sequence[SaidEvent]) -> Table:
     return make_table("History", "at (UTC) | what | severity | rule | subject | how", rows, "nothing has happened")
 
 
-def deliveries_table(deliveries: Sequence[Delivery]) -> Table:
+def deliveries_table(deliveries: Sequence[Delivery]) -> TextTable:
     """Given what became of messages, return its table."""
     rows: Rows = [
         (
@@ -175,7 +175,7 @@ def deliveries_table(deliveries: Sequence[Delivery]) -> Table:
     return make_table("Messages", columns, rows, "nothing was sent")
 
 
-def tried_table(tried: Sequence[Tried]) -> Table:
+def receiver_tests_table(tried: Sequence[ReceiverTestResult]) -> TextTable:
     """Given what became of test messages, return its table."""
     rows: Rows = [(each.receiver, each.kind, "accepted" if each.ok else "failed", each.answer) for each in tried]
     return make_table("Test messages", "receiver | kind | result | answer", rows, "there is no receiver")
@@ -183,7 +183,7 @@ def tried_table(tried: Sequence[Tried]) -> Table:
 
 def subject(labels: dict[str, str]) -> str:
     """Given labels, return what something is about, the most telling first."""
-    return ", ".join(f"{name} {labels[name]}" for name in SUBJECT if name in labels)
+    return ", ".join(f"{name} {labels[name]}" for name in SUBJECT_LABELS if name in labels)
 
 
 def moment(at: float) -> str:
@@ -191,7 +191,7 @@ def moment(at: float) -> str:
     return utc_timestamp(at)
 
 
-def _told(alert: SaidAlert) -> str:
+def _told(alert: AlertView) -> str:
     if alert.silenced_by is not None:
         return f"silenced by {alert.silenced_by}"
     if alert.in_maintenance:
@@ -207,9 +207,9 @@ def _order(shown: Shown) -> tuple[int, bool, int, float, str]:
     return ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
 
 
-def _said(shown: Shown, lang: str) -> SaidAlert:
+def _said(shown: Shown, lang: str) -> AlertView:
     alert, finding = shown.alert, shown.alert.finding
-    return SaidAlert(
+    return AlertView(
         fingerprint=alert.fingerprint,
         rule=finding.rule,
         severity=finding.severity,

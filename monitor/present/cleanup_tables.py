@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from monitor.base.units import format_duration, format_size, utc_timestamp
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.shown import ShownPlan, ShownRun
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.node import Rows, TextTable, make_table
 
 SHOWN = 200
 
 
-def plan_tables(plans: Iterable[ShownPlan]) -> list[Table]:
+def plan_tables(plans: Iterable[ShownPlan]) -> list[TextTable]:
     """Given plans, return one table for each: what would go, and below it what stays."""
     tables = [_plan_table(plan) for plan in plans]
     return tables or [make_table("CLEANUP", "WHAT", [], "no policy is configured; add one to daemon.cleanup.policies")]
 
 
-def _plan_table(plan: ShownPlan) -> Table:
+def _plan_table(plan: ShownPlan) -> TextTable:
     where = f" on {plan.node}" if plan.node else ""
     need = f", {format_size(plan.needed_bytes)} needed" if plan.needed_bytes is not None else ""
     kept = ", ".join(f"{count} {protection}" for protection, count in plan.kept_counts.items())
@@ -39,7 +39,7 @@ def _plan_table(plan: ShownPlan) -> Table:
     return make_table(title, "WHAT|OWNER|FREES|RISK|WHEN|WHY", rows, plan.refused or "nothing to do")
 
 
-def history_table(runs: Iterable[ShownRun]) -> Table:
+def history_table(runs: Iterable[ShownRun]) -> TextTable:
     """Given runs, return them, the latest first, each with what became of its items."""
     rows: Rows = []
     for shown in runs:
@@ -61,7 +61,7 @@ def history_table(runs: Iterable[ShownRun]) -> Table:
     return make_table("CLEANUP RUNS", columns, rows, "nothing was run yet")
 
 
-def items_table(shown: ShownRun) -> Table:
+def items_table(shown: ShownRun) -> TextTable:
     """Given a run, return what became of each item."""
     rows: Rows = [
         (

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.text import Evidence
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.node import Rows, TextTable, make_table
 
 FINE = (GpuState.FREE, GpuState.BUSY)
 # What needs somebody's attention comes first; a silent node's cards come last, or they would hide all others.
@@ -29,18 +29,18 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def troubled(view: ClusterView) -> bool:
+def needs_attention(view: ClusterView) -> bool:
     """Return whether a card or a source needs somebody's attention."""
     return any(gpu.state not in FINE for gpu in view.gpus) or any(not source.ok for source in view.sources)
 
 
-def tables(view: ClusterView) -> tuple[Table, ...]:
+def tables(view: ClusterView) -> tuple[TextTable, ...]:
     """Given a view, return what to show of it."""
     sometimes = (_missing(view), _attention(view), _pending(view), _free(view), _queues(view), _users(view))
     return (_nodes(view), *(table for table in sometimes if table.rows))
 
 
-def _table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
+def _table(title: str, columns: str, rows: Rows, note: str = "") -> TextTable:
     """Return a table of as many rows as somebody may read, whose title says if there are more."""
     more = f" (the first {SHOWN} of {len(rows)})" if len(rows) > SHOWN else ""
     return make_table(title + more, columns, rows[:SHOWN], note)
@@ -51,12 +51,12 @@ def _for(view: ClusterView, since: float | None) -> str:
     return "" if since is None else format_duration(max(0.0, view.at - since))
 
 
-def _missing(view: ClusterView) -> Table:
+def _missing(view: ClusterView) -> TextTable:
     rows: Rows = [(each.name, each.why or "", _for(view, each.since)) for each in view.sources if not each.ok]
     return _table("Not seen", "what | why | for", rows)
 
 
-def _nodes(view: ClusterView) -> Table:
+def _nodes(view: ClusterView) -> TextTable:
     cards: dict[str, list[GpuView]] = {}
     for gpu in view.gpus:
         cards.setdefault(gpu.node, []).append(gpu)
@@ -92,7 +92,7 @@ def _node_state(node: NodeView, view: ClusterView) -> str:
     return ", ".join(words) or "ok"
 
 
-def _attention(view: ClusterView) -> Table:
+def _attention(view: ClusterView) -> TextTable:
     """Cards that are neither free nor simply at work."""
     odd = [gpu for gpu in view.gpus if gpu.state not in FINE]
     odd.sort(key=lambda gpu: (URGENCY.index(gpu.state), gpu.node, gpu.index))
@@ -129,7 +129,7 @@ def _value(key: str, value: str | float, view: ClusterView) -> str:
     return format_ratio(value) if key == "ratio" else str(value)
 
 
-def _pending(view: ClusterView) -> Table:
+def _pending(view: ClusterView) -> TextTable:
     waiting = [pod for pod in view.pods if pod.node is None and pod.phase == "Pending"]
     waiting.sort(key=lambda pod: pod.created_at or 0.0)
     rows: Rows = [
@@ -146,7 +146,7 @@ def _pending(view: ClusterView) -> Table:
     return _table("Waiting", "pod | user | queue | GPUs | for | why", rows)
 
 
-def _free(view: ClusterView) -> Table:
+def _free(view: ClusterView) -> TextTable:
     rows: Rows = [
         (each.model, str(each.total), str(each.free), str(each.largest_on_one_node), _where(each.on))
         for each in view.free
@@ -161,7 +161,7 @@ def _where(free_on: Mapping[str, int]) -> str:
     return ", ".join(f"{node}: {free}" for node, free in most[:NODES_SHOWN]) + more
 
 
-def _queues(view: ClusterView) -> Table:
+def _queues(view: ClusterView) -> TextTable:
     rows: Rows = [
         (q.name, q.state or "", f"{q.used:g}", f"{q.waiting:g}", None if q.free is None else f"{q.free:g}")
         for q in view.queues
@@ -169,7 +169,7 @@ def _queues(view: ClusterView) -> Table:
     return _table("Queues", "queue | state | GPUs used | GPUs waiting | free", rows)
 
 
-def _users(view: ClusterView) -> Table:
+def _users(view: ClusterView) -> TextTable:
     busiest = sorted(view.users.items(), key=lambda entry: (-entry[1].gpus, entry[0]))
     rows: Rows = [
         (

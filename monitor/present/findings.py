@@ -9,16 +9,16 @@ import msgspec
 from monitor.base.units import format_duration
 from monitor.facts.findings import Finding, Severity
 from monitor.i18n.notes import sentence
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.node import Rows, TextTable, make_table
 
 SHOWN = 200
 WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
 # What a finding is about, the most telling first; the owner is in the sentence.
-SUBJECT = ("node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "queue", "job", "user")
-NOT_KNOWN = "no daemon answers, or it has not looked yet; findings need one that watches: gpuwarden daemon"
+SUBJECT_LABELS = ("node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "queue", "job", "user")
+NOT_EVALUATED = "no daemon answers, or it has not looked yet; findings need one that watches: gpuwarden daemon"
 
 
-class SaidFinding(msgspec.Struct, frozen=True, kw_only=True):
+class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     """A finding in one language. `explained_by` is the key of the finding of which it is only a symptom."""
 
     key: str
@@ -35,11 +35,11 @@ class SaidFinding(msgspec.Struct, frozen=True, kw_only=True):
     raw: str | None = None
 
 
-def say_findings(findings: Iterable[Finding], lang: str) -> tuple[SaidFinding, ...]:
+def finding_views(findings: Iterable[Finding], lang: str) -> tuple[FindingView, ...]:
     """Given findings, return them in words: causes before symptoms, the worst first, the oldest first."""
     ordered = sorted(findings, key=_urgency)
     return tuple(
-        SaidFinding(
+        FindingView(
             key=finding.key,
             rule=finding.rule,
             severity=finding.severity,
@@ -62,11 +62,11 @@ def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
     return finding.explained_by is not None, WORST_FIRST.index(finding.severity), since, finding.key
 
 
-def table(findings: Sequence[SaidFinding] | None, now: float, everything: bool = False) -> Table:
+def findings_table(findings: Sequence[FindingView] | None, now: float, everything: bool = False) -> TextTable:
     """Given findings in words, or None if they are not known, return their table. Symptoms only with `everything`."""
     columns = "severity | rule | subject | what | for"
     if findings is None:
-        return make_table("Findings", columns, [], NOT_KNOWN)
+        return make_table("Findings", columns, [], NOT_EVALUATED)
     shown = [finding for finding in findings if everything or finding.explained_by is None]
     rows: Rows = [
         (
@@ -88,10 +88,10 @@ def _title(all_of_them: int, shown: int) -> str:
     return f"Findings ({', '.join(words)})" if words else "Findings"
 
 
-def _subject(finding: SaidFinding) -> str:
-    return ", ".join(f"{name} {finding.labels[name]}" for name in SUBJECT if name in finding.labels)
+def _subject(finding: FindingView) -> str:
+    return ", ".join(f"{name} {finding.labels[name]}" for name in SUBJECT_LABELS if name in finding.labels)
 
 
-def urgent(findings: Iterable[SaidFinding] | None) -> bool:
+def has_urgent(findings: Iterable[FindingView] | None) -> bool:
     """Return whether something is found that somebody should look at."""
     return any(finding.severity is not Severity.INFO for finding in findings or ())

@@ -16,14 +16,14 @@ Rows = list[tuple[str | None, ...]]
 UNKNOWN = "?"
 LARGEST = 5
 # Columns of figures: shown flush right.
-NUMBERS = frozenset(
+NUMERIC_COLUMNS = frozenset(
     {"containers", "count", "every", "for", "free", "images", "inodes %", "processes", "size", "temp", "took", "used"}
     | {"used %", "util", "GPUs", "GPUs used", "GPUs waiting", "GPU memory", "CPU cores", "memory", "shm", "disk"}
 )
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Rows under a title. Without rows, `note` says why there are none."""
 
     title: str
@@ -46,22 +46,22 @@ def headline(snapshot: NodeSnapshot) -> str:
     return printable(", ".join(parts))
 
 
-def troubled(snapshot: NodeSnapshot) -> tuple[str, ...]:
+def failed_collectors(snapshot: NodeSnapshot) -> tuple[str, ...]:
     """Return the collectors that failed or hang."""
     return tuple(fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed")
 
 
-def tables(snapshot: NodeSnapshot) -> tuple[Table, ...]:
+def tables(snapshot: NodeSnapshot) -> tuple[TextTable, ...]:
     """Given a snapshot, return what to show of it. What was not configured or never happened is left out."""
     always = (_gpus(snapshot), _disks(snapshot), _shm(snapshot), _caches(snapshot))
     sometimes = (_images(snapshot), _xids(snapshot), _mounts(snapshot), _probes(snapshot))
     return (*always, *(table for table in sometimes if table.rows), _collectors(snapshot))
 
 
-def make_table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
+def make_table(title: str, columns: str, rows: Rows, note: str = "") -> TextTable:
     """Return a table of printable text; None is shown as not known."""
     shown = tuple(tuple(UNKNOWN if cell is None else printable(cell) for cell in row) for row in rows)
-    return Table(title, tuple(name.strip() for name in columns.split("|")), shown, printable(note))
+    return TextTable(title, tuple(name.strip() for name in columns.split("|")), shown, printable(note))
 
 
 def _note(snapshot: NodeSnapshot, collector: str, empty: str) -> str:
@@ -96,7 +96,7 @@ def _watts(watts: float | None) -> str | None:
     return None if watts is None else f"{watts:.0f} W"
 
 
-def _collectors(snapshot: NodeSnapshot) -> Table:
+def _collectors(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             fact.name,
@@ -110,7 +110,7 @@ def _collectors(snapshot: NodeSnapshot) -> Table:
     return make_table("Collectors", "name | state | every | took | message", rows, "none is enabled")
 
 
-def _gpus(snapshot: NodeSnapshot) -> Table:
+def _gpus(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             str(gpu.index),
@@ -153,7 +153,7 @@ def _gpu_state(gpu: GpuFact) -> str:
     return ", ".join(words) or "ok"
 
 
-def _disks(snapshot: NodeSnapshot) -> Table:
+def _disks(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             disk.mount,
@@ -185,7 +185,7 @@ def _disk_state(disk: DiskFact, now: float) -> str:
     return disk.error or ("read-only" if disk.read_only else "ok")
 
 
-def _shm(snapshot: NodeSnapshot) -> Table:
+def _shm(snapshot: NodeSnapshot) -> TextTable:
     names = {
         container.id: f"{container.namespace}/{container.pod_name}/{container.container}"
         if container.pod_name
@@ -208,7 +208,7 @@ def _shm(snapshot: NodeSnapshot) -> Table:
     return make_table("Shared memory (/dev/shm)", "of | size | used | used %", rows, _note(snapshot, "shm", "none"))
 
 
-def _caches(snapshot: NodeSnapshot) -> Table:
+def _caches(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (cache.runtime, cache.version, cache.root, str(len(cache.images)), _size(cache.total_bytes))
         for cache in snapshot.images or ()
@@ -217,7 +217,7 @@ def _caches(snapshot: NodeSnapshot) -> Table:
     return make_table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime"))
 
 
-def _images(snapshot: NodeSnapshot) -> Table:
+def _images(snapshot: NodeSnapshot) -> TextTable:
     images = [image for cache in snapshot.images or () for image in cache.images]
     images.sort(key=lambda image: -(image.size_bytes or 0))
     rows: Rows = [
@@ -230,7 +230,7 @@ def _image_name(image: ImageFact) -> str:
     return ", ".join(image.names) or f"<none> {image.id.removeprefix('sha256:')[:12]}"
 
 
-def _xids(snapshot: NodeSnapshot) -> Table:
+def _xids(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             str(xid.code),
@@ -243,7 +243,7 @@ def _xids(snapshot: NodeSnapshot) -> Table:
     return make_table("GPU errors (XID)", "code | gpu | count | last", rows)
 
 
-def _mounts(snapshot: NodeSnapshot) -> Table:
+def _mounts(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (mount.path, mount.state, format_duration(max(0.0, snapshot.at - mount.since)), mount.error or "")
         for mount in snapshot.mounts or ()
@@ -251,7 +251,7 @@ def _mounts(snapshot: NodeSnapshot) -> Table:
     return make_table("Expected mounts", "path | state | for | message", rows)
 
 
-def _probes(snapshot: NodeSnapshot) -> Table:
+def _probes(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             probe.target,

@@ -17,43 +17,43 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
-from monitor.queries.alerts import NewSilence
+from monitor.present.alerts import AlertView, AlertEventView, ReceiverTestResult
+from monitor.queries.alerts import SilenceRequest
 from monitor.web.authorization import check_access, name_of
 from monitor.web.forms import read_body
-from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
+from monitor.web.responses import respond, decode_body, json_response, language_of, limit_of
 
-MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
+MAX_BODY_BYTES = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
 DAY = "24h"
-ROWS = 500
-MOST_ROWS = 10_000
+DEFAULT_ROWS = 500
+MAX_ROWS = 10_000
 
 T = TypeVar("T")
 
 
-class AlertsAsked(Protocol):
+class AlertsBackend(Protocol):
     """What can be asked of alerts, and changed about them."""
 
-    def alerts(self, lang: str) -> tuple[SaidAlert, ...]: ...
+    def alerts(self, lang: str) -> tuple[AlertView, ...]: ...
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]: ...
+    def history(self, since: float, limit: int, lang: str) -> tuple[AlertEventView, ...]: ...
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]: ...
 
     def silences(self) -> tuple[Silence, ...]: ...
 
-    def silence(self, wanted: NewSilence) -> Silence:
+    def silence(self, wanted: SilenceRequest) -> Silence:
         """Add a silence. Raise ValueError."""
         ...
 
     def unsilence(self, own: str) -> bool: ...
 
-    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+    def test(self, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
         """Send a test message. Raise ValueError."""
         ...
 
@@ -63,23 +63,23 @@ class AlertsAsked(Protocol):
 
 
 @dataclass(frozen=True)
-class Tokens:
+class ApiTokens:
     """Who may change something, and who may call as an Alertmanager; None: no token is configured."""
 
     daemon: str | None = field(default=None, repr=False)
     callback: str | None = field(default=None, repr=False)
 
 
-class WantedTest(Fact, frozen=True, kw_only=True):
+class SendTestRequest(Fact, frozen=True, kw_only=True):
     """To whom a test message goes, and about what; None: to everybody, about anything."""
 
     receiver: str | None = None
     rule: str | None = None
 
 
-def alert_routes(asked: AlertsAsked, tokens: Tokens) -> list[Route]:
+def alert_routes(asked: AlertsBackend, tokens: ApiTokens) -> list[Route]:
     """Given whom to ask, return the routes."""
-    views = _Views(asked, tokens)
+    views = _AlertRoutes(asked, tokens)
     return [
         Route("/v1/alerts", views.alerts),
         Route("/v1/alerts/history", views.history),
@@ -92,32 +92,32 @@ def alert_routes(asked: AlertsAsked, tokens: Tokens) -> list[Route]:
     ]
 
 
-class _Views:
+class _AlertRoutes:
     """The endpoints. Those that read a body wait for it on the loop, and answer on worker threads."""
 
-    def __init__(self, asked: AlertsAsked, tokens: Tokens) -> None:
+    def __init__(self, asked: AlertsBackend, tokens: ApiTokens) -> None:
         self._asked = asked
         self._tokens = tokens
 
     def alerts(self, request: Request) -> Response:
-        return answered(lambda: self._asked.alerts(language_of(request)))
+        return respond(lambda: self._asked.alerts(language_of(request)))
 
     def history(self, request: Request) -> Response:
-        def read() -> tuple[SaidEvent, ...]:
+        def read() -> tuple[AlertEventView, ...]:
             since = time.time() - parse_duration(request.query_params.get("since", DAY))
-            return self._asked.history(since, limit_of(request, ROWS, MOST_ROWS), language_of(request))
+            return self._asked.history(since, limit_of(request, DEFAULT_ROWS, MAX_ROWS), language_of(request))
 
-        return answered(read)
+        return respond(read)
 
     def deliveries(self, request: Request) -> Response:
-        return answered(lambda: self._asked.deliveries(limit_of(request, ROWS, MOST_ROWS)))
+        return respond(lambda: self._asked.deliveries(limit_of(request, DEFAULT_ROWS, MAX_ROWS)))
 
     def silences(self, _request: Request) -> Response:
-        return answered(self._asked.silences)
+        return respond(self._asked.silences)
 
     async def silence(self, request: Request) -> Response:
         def add(body: bytes) -> Silence:
-            wanted = decoded(body, NewSilence)
+            wanted = decode_body(body, SilenceRequest)
             return self._asked.silence(replace(wanted, author=name_of(request, wanted.author)))
 
         return await self._change(request, add, HTTPStatus.CREATED)
@@ -125,16 +125,16 @@ class _Views:
     def unsilence(self, request: Request) -> Response:
         try:
             check_access(request, self._tokens.daemon, "daemon.token")
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
+        except RequestRejectedError as refused:
+            return json_response({"error": str(refused)}, refused.status)
         own = request.path_params["own"]
         if self._asked.unsilence(own):
-            return json_answer({"ended": own})
-        return json_answer({"error": "there is no such silence in force here"}, HTTPStatus.NOT_FOUND)
+            return json_response({"ended": own})
+        return json_response({"error": "there is no such silence in force here"}, HTTPStatus.NOT_FOUND)
 
     async def test(self, request: Request) -> Response:
-        def send(body: bytes) -> tuple[Tried, ...]:
-            wanted = decoded(body or b"{}", WantedTest)
+        def send(body: bytes) -> tuple[ReceiverTestResult, ...]:
+            wanted = decode_body(body or b"{}", SendTestRequest)
             return self._asked.test(wanted.receiver, wanted.rule)
 
         return await self._change(request, send)
@@ -154,7 +154,7 @@ class _Views:
     ) -> Response:
         try:
             check_access(request, *(token or (self._tokens.daemon, "daemon.token")))
-            body = await read_body(request, MAX_BODY)
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(answered, lambda: change(body), status)
+            body = await read_body(request, MAX_BODY_BYTES)
+        except RequestRejectedError as refused:
+            return json_response({"error": str(refused)}, refused.status)
+        return await run_in_threadpool(respond, lambda: change(body), status)

@@ -12,18 +12,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor.access.audit import Audit
-from monitor.access.principal import Person, Role
+from monitor.access.audit import AuditLog
+from monitor.access.principal import Principal, Role
 from monitor.web.authorization import PERSON, check_role, peer_of
-from monitor.web.responses import json_answer
+from monitor.web.responses import json_response
 
-ROWS, MOST_ROWS = 100, 1000
+DEFAULT_ROWS, MAX_ROWS = 100, 1000
 UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
 SEEN = 4096  # bytes of what is asked that are looked at
 HEARD = 256 * 1024  # and of the answer
 
 # What is asked for, by method and the beginning of the path; what is not here writes its own record.
-DEEDS = {
+AUDITED_ACTIONS = {
     ("POST", "/v1/silences"): "silence",
     ("DELETE", "/v1/silences/"): "unsilence",
     ("POST", "/v1/alerts/test"): "test-message",
@@ -36,25 +36,25 @@ DEEDS = {
 }
 
 
-def audit_routes(audit: Audit) -> list[Route]:
+def audit_routes(audit: AuditLog) -> list[Route]:
     """Given the record, return the routes. It is for admins."""
 
     def deeds(request: Request) -> Response:
         check_role(request, Role.ADMIN)
         try:
-            limit = _number(request, "limit", MOST_ROWS) or ROWS
+            limit = _number(request, "limit", MAX_ROWS) or DEFAULT_ROWS
             before = _number(request, "before", 1 << 62)
         except ValueError as error:
-            return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-        return json_answer(audit.latest(limit, before))
+            return json_response({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+        return json_response(audit.latest(limit, before))
 
     return [Route("/v1/audit", deeds)]
 
 
-class Audited:
+class AuditMiddleware:
     """Writes down each change that somebody asks the API for, and what was answered."""
 
-    def __init__(self, app: ASGIApp, audit: Audit) -> None:
+    def __init__(self, app: ASGIApp, audit: AuditLog) -> None:
         self._app = app
         self._audit = audit
 
@@ -82,7 +82,7 @@ class Audited:
         await self._app(scope, hear, tell)
 
     async def _write(self, scope: Scope, what: str, asked: bytes, status: int, answered: bytes) -> None:
-        person: Person = scope["state"][PERSON]
+        person: Principal = scope["state"][PERSON]
         if person.known:
             values = (what, _about(scope, asked), *_result(status, answered))
             await run_in_threadpool(self._audit.write, person, peer_of(Request(scope)), *values)
@@ -93,18 +93,18 @@ def _deed(scope: Scope) -> str | None:
     if scope["type"] != "http" or scope["method"] not in UNSAFE:
         return None
     method, path = scope["method"], scope["path"]
-    exact = DEEDS.get((method, path))
+    exact = AUDITED_ACTIONS.get((method, path))
     if exact is not None:
         return exact
-    longer = ((verb, start) for verb, start in DEEDS if verb == method and start.endswith("/"))
-    return next((DEEDS[key] for key in longer if path.startswith(key[1])), None)
+    longer = ((verb, start) for verb, start in AUDITED_ACTIONS if verb == method and start.endswith("/"))
+    return next((AUDITED_ACTIONS[key] for key in longer if path.startswith(key[1])), None)
 
 
 def _about(scope: Scope, body: bytes) -> str:
     """Return what a request is about: what its path ends with, and what its body says."""
     path = scope["path"]
-    known = next((start for _, start in DEEDS if start.endswith("/") and path.startswith(start)), None)
-    parts = [path.removeprefix(known)] if known is not None and (scope["method"], path) not in DEEDS else []
+    known = next((start for _, start in AUDITED_ACTIONS if start.endswith("/") and path.startswith(start)), None)
+    parts = [path.removeprefix(known)] if known is not None and (scope["method"], path) not in AUDITED_ACTIONS else []
     try:
         said: Any = msgspec.json.decode(body) if body else {}
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -13,11 +13,11 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.access.lockout import Lockout
-from monitor.access.passwords import is_right
-from monitor.access.principal import How, Person, Role
-from monitor.access.sessions import Codes, Sessions
+from monitor.access.passwords import verify_password
+from monitor.access.principal import AuthMethod, Principal, Role
+from monitor.access.sessions import LoginCodes, Sessions
 from monitor.access.settings import AccessSettings, AccessToken, TrustedHeader
 from monitor.base.net import is_loopback
 from monitor.web.authorization import is_here, peer_of
@@ -26,10 +26,10 @@ COOKIE = "gpuwarden"
 LOCAL_ADMIN = "admin"  # who signs in by a link that was shown on this machine
 LONGEST_NAME = 100
 STRONG = 20  # characters of a token that nobody guesses: who knows it need not wait for those who try
-NOBODY = Person("", Role.NONE)
+NOBODY = Principal("", Role.NONE)
 
 
-class LockedError(RefusedError):
+class LockedOutError(RequestRejectedError):
     """There were too many guesses. `seconds` says when there may be another."""
 
     def __init__(self, seconds: float) -> None:
@@ -37,13 +37,13 @@ class LockedError(RefusedError):
         self.seconds = seconds
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows everybody. For use from any thread."""
 
     def __init__(self, settings: AccessSettings, now: Callable[[], float] = time.time) -> None:
         self.settings = settings
         self.sessions = Sessions(settings.lifetime, settings.idle)
-        self._codes = Codes()
+        self._codes = LoginCodes()
         self._lockout = Lockout()
         self._accounts = {account.name: account for account in settings.accounts}
         self._secret = secrets.token_bytes(32)
@@ -51,35 +51,35 @@ class Doorkeeper:
 
     # Who asks
 
-    def person(self, request: Request) -> Person:
+    def person(self, request: Request) -> Principal:
         """Given a request, return who makes it. Raise RefusedError if it claims something that is not so."""
         bearer = _bearer(request)
         if bearer is not None:
             return self._by_token(bearer, request)
         return self._by_header(request) or self._by_session(request) or self.anonymous(request)
 
-    def anonymous(self, request: Request) -> Person:
+    def anonymous(self, request: Request) -> Principal:
         """Return what somebody may do who does not say who they are."""
         settings = self.settings
-        let_in = not settings.here_only or is_here(request)
+        let_in = not settings.local_only or is_here(request)
         return replace(NOBODY, role=settings.anonymous) if let_in else NOBODY
 
-    def by_known_token(self, request: Request) -> Person | None:
+    def by_known_token(self, request: Request) -> Principal | None:
         """Return who a request is from by its token; None if that is not one of ours."""
         bearer = _bearer(request)
         found = self._token(bearer) if bearer is not None else None
         return _holder(found) if found is not None else None
 
-    def _by_token(self, bearer: str, request: Request) -> Person:
+    def _by_token(self, bearer: str, request: Request) -> Principal:
         found, where = self._token(bearer), self.counted_as(request)
         if found is not None and len(found.token) >= STRONG:
             return _holder(found)
         wait = self._lockout.begin(None, where, self._now())
         if wait > 0:
-            raise LockedError(wait)
+            raise LockedOutError(wait)
         if found is None:
             needed = "the token of daemon.token, or one of daemon.access.tokens,"
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, f"this needs {needed} as a bearer token")
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, f"this needs {needed} as a bearer token")
         self._lockout.was_right(None, where)
         return _holder(found)
 
@@ -92,7 +92,7 @@ class Doorkeeper:
                 found = token
         return found
 
-    def _by_header(self, request: Request) -> Person | None:
+    def _by_header(self, request: Request) -> Principal | None:
         trusted = self.settings.header
         if trusted is None or not _is_in(peer_of(request), trusted):
             return None
@@ -105,38 +105,38 @@ class Doorkeeper:
             role = Role(word.lower()) if word.lower() in list(Role) else Role.VIEWER
         csrf = hmac.new(self._secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
         user = account.cluster_user if account is not None else name
-        return Person(name, role, user, csrf, How.HEADER)
+        return Principal(name, role, user, csrf, AuthMethod.HEADER)
 
-    def _by_session(self, request: Request) -> Person | None:
+    def _by_session(self, request: Request) -> Principal | None:
         own = request.cookies.get(cookie_name(request))
         return self.sessions.find(own, self._now()) if own else None
 
     # Signing in
 
-    def sign_in(self, name: str, password: str, request: Request) -> tuple[str, Person]:
+    def sign_in(self, name: str, password: str, request: Request) -> tuple[str, Principal]:
         """Given a name and a password, return the id of a new session, and whose. Raise RefusedError."""
         where = self.counted_as(request)
         name = name[:LONGEST_NAME]
         wait = self._lockout.begin(name, where, self._now())
         if wait > 0:
-            raise LockedError(wait)
+            raise LockedOutError(wait)
         account = self._accounts.get(name)
-        if not is_right(password, account.password if account is not None else None) or account is None:
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "name or password is wrong")
+        if not verify_password(password, account.password if account is not None else None) or account is None:
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "name or password is wrong")
         self._lockout.was_right(name, where)
-        return self.sessions.begin(Person(account.name, account.role, account.cluster_user), self._now())
+        return self.sessions.begin(Principal(account.name, account.role, account.cluster_user), self._now())
 
-    def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Person]:
+    def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Principal]:
         """Given the code of a link, or a token, do the same."""
         where = self.counted_as(request)
         wait = self._lockout.begin(None, where, self._now())
         if wait > 0:
-            raise LockedError(wait)
+            raise LockedOutError(wait)
         token = self._token(code)
         if token is None and not self._codes.use(code, self._now()):
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "this link was used before, or is too old")
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "this link was used before, or is too old")
         self._lockout.was_right(None, where)
-        person = _holder(token) if token is not None else Person(LOCAL_ADMIN, Role.ADMIN)
+        person = _holder(token) if token is not None else Principal(LOCAL_ADMIN, Role.ADMIN)
         return self.sessions.begin(person, self._now())
 
     def link(self) -> str:
@@ -162,8 +162,8 @@ def behind_tls(request: Request) -> bool:
     return request.url.scheme == "https" or request.headers.get("x-forwarded-proto", "").lower() == "https"
 
 
-def _holder(token: AccessToken) -> Person:
-    return Person(token.name, token.role, how=How.TOKEN)
+def _holder(token: AccessToken) -> Principal:
+    return Principal(token.name, token.role, how=AuthMethod.TOKEN)
 
 
 def _bearer(request: Request) -> str | None:
@@ -184,7 +184,7 @@ def _said(request: Request, header: str) -> str | None:
     """Return what a proxy says in a header. Raise RefusedError if there are two: one of them is not the proxy's."""
     values = request.headers.getlist(header) if header else []
     if len(values) > 1:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{header} is given twice")
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, f"{header} is given twice")
     if not values:
         return None
     try:
@@ -192,5 +192,5 @@ def _said(request: Request, header: str) -> str | None:
     except UnicodeError:
         said = values[0].strip()
     if len(said) > LONGEST_NAME or not said.isprintable():
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{header} holds no name")
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, f"{header} holds no name")
     return said

@@ -17,15 +17,15 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import How, Person, Role
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.base.net import is_loopback
 
 # What a proxy on this machine adds to what others ask.
 PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
 BROWSER = ("origin", "sec-fetch-site", "hx-request")  # what only a browser adds to what it sends
 SETTING = "daemon.token"
-MACHINE = Person("local", Role.ADMIN, how=How.MACHINE)
+MACHINE = Principal("local", Role.ADMIN, how=AuthMethod.MACHINE)
 PERSON, CLOSED = "person", "closed"  # what the gate writes down about a request
 
 Endpoint = Callable[..., Response] | Callable[..., Awaitable[Response]]
@@ -36,20 +36,20 @@ def check_access(request: Request, token: str | None, setting: str) -> None:
     if token is not None and _knows(request, token):
         return
     if token is not None and not (setting == SETTING and _known(request)):  # what has its own token is for that alone
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, f"this needs the token of {setting} as a bearer token")
+        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, f"this needs the token of {setting} as a bearer token")
     check_role(request, Role.ADMIN, setting)
 
 
-def check_role(request: Request, role: Role | str, setting: str = SETTING) -> Person:
+def check_role(request: Request, role: Role | str, setting: str = SETTING) -> Principal:
     """Given a request for which a role is needed, return who makes it. Raise RefusedError."""
     state = _state(request)
-    person: Person | None = state.get(PERSON)
+    person: Principal | None = state.get(PERSON)
     if person is None or not person.known:
         if person is not None and person.may(role):
             return person
         person = at_this_machine(request, setting)
     if not person.may(role):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"{person.name} has the role {person.role}; this needs {role}")
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, f"{person.name} has the role {person.role}; this needs {role}")
     state[PERSON] = person
     return person
 
@@ -77,18 +77,18 @@ def needs(role: Role | str) -> Callable[[Endpoint], Endpoint]:
     return guarded
 
 
-def at_this_machine(request: Request, setting: str) -> Person:
+def at_this_machine(request: Request, setting: str) -> Principal:
     """Return that a request comes from this machine, and is meant. Raise RefusedError."""
     if _state(request).get(CLOSED):
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
+        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
     if any(name in request.headers for name in PASSED_ON) or not is_loopback(peer_of(request)):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"only this machine may do that; set {setting} for others")
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, f"only this machine may do that; set {setting} for others")
     if not is_loopback(_named_host(request)):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"ask http://127.0.0.1, not another name; set {setting} for others")
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, f"ask http://127.0.0.1, not another name; set {setting} for others")
     if request.method not in ("GET", "HEAD") and any(name in request.headers for name in BROWSER):
-        raise RefusedError(HTTPStatus.FORBIDDEN, "a browser has to be signed in: gpuwarden login-link prints a link")
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, "a browser has to be signed in: gpuwarden login-link prints a link")
     if request.method in ("POST", "PUT", "PATCH") and _content_type(request) != "application/json":
-        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send JSON, with Content-Type: application/json")
+        raise RequestRejectedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send JSON, with Content-Type: application/json")
     return MACHINE
 
 
@@ -106,7 +106,7 @@ def peer_of(request: Request) -> str:
 def name_of(request: Request, named: str) -> str:
     """Return who asks, for the record: by how they are known here, else by the name they gave."""
     person = _state(request).get("person")
-    if isinstance(person, Person) and person.how in (How.TOKEN, How.SESSION, How.HEADER):
+    if isinstance(person, Principal) and person.how in (AuthMethod.TOKEN, AuthMethod.SESSION, AuthMethod.HEADER):
         return person.name
     return named
 
@@ -117,7 +117,7 @@ def _state(request: Request) -> dict[str, Any]:
 
 
 def _known(request: Request) -> bool:
-    person: Person | None = _state(request).get(PERSON)
+    person: Principal | None = _state(request).get(PERSON)
     return person is not None and person.known
 
 

@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.shown import ShownPlan, ShownRun
 from monitor.facts.base import Fact
 from monitor.web.authorization import check_access, name_of, peer_of
 from monitor.web.forms import read_body
-from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
+from monitor.web.responses import respond, decode_body, json_response, language_of, limit_of
 
 MAX_BODY = 64 * 1024
 RUNS, MOST_RUNS = 50, 1000
@@ -30,7 +30,7 @@ SETTING = "daemon.token"
 T = TypeVar("T")
 
 
-class CleanupAsked(Protocol):
+class CleanupBackend(Protocol):
     """What can be asked of cleanup. All raise ValueError, in plain words."""
 
     def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]: ...
@@ -50,7 +50,7 @@ class CleanupAsked(Protocol):
     def stop_scan(self, policy: str) -> bool: ...
 
 
-class WantedRun(Fact, frozen=True, kw_only=True):
+class RunRequest(Fact, frozen=True, kw_only=True):
     """Which policy is to run, on one node or wherever it applies. `by` says who wants it."""
 
     policy: str
@@ -58,7 +58,7 @@ class WantedRun(Fact, frozen=True, kw_only=True):
     by: str = ""
 
 
-class WantedRelease(Fact, frozen=True, kw_only=True):
+class ReleaseRequest(Fact, frozen=True, kw_only=True):
     """Which card is to be released: by its index, or its uuid."""
 
     node: str
@@ -66,21 +66,21 @@ class WantedRelease(Fact, frozen=True, kw_only=True):
     by: str = ""
 
 
-class WantedRestore(Fact, frozen=True, kw_only=True):
+class RestoreRequest(Fact, frozen=True, kw_only=True):
     """Who wants something back."""
 
     by: str = ""
 
 
-class WantedScan(Fact, frozen=True, kw_only=True):
+class ScanRequest(Fact, frozen=True, kw_only=True):
     """Of which policy the root is to be scanned."""
 
     policy: str
 
 
-def cleanup_routes(asked: CleanupAsked, token: str | None) -> list[Route]:
+def cleanup_routes(asked: CleanupBackend, token: str | None) -> list[Route]:
     """Given whom to ask and the token of those who may change something, return the routes."""
-    views = _Views(asked, token)
+    views = _CleanupRoutes(asked, token)
     return [
         Route("/v1/cleanup/plan", views.plan),
         Route("/v1/cleanup/history", views.history),
@@ -93,49 +93,49 @@ def cleanup_routes(asked: CleanupAsked, token: str | None) -> list[Route]:
     ]
 
 
-class _Views:
+class _CleanupRoutes:
     """The endpoints. Those that change something wait for the body on the loop, and work on other threads."""
 
-    def __init__(self, asked: CleanupAsked, token: str | None) -> None:
+    def __init__(self, asked: CleanupBackend, token: str | None) -> None:
         self._asked = asked
         self._token = token
 
     def plan(self, request: Request) -> Response:
-        return answered(lambda: self._asked.plans(request.query_params.get("policy"), language_of(request)))
+        return respond(lambda: self._asked.plans(request.query_params.get("policy"), language_of(request)))
 
     def history(self, request: Request) -> Response:
-        return answered(
+        return respond(
             lambda: self._asked.history(limit_of(request, RUNS, MOST_RUNS), request.query_params.get("policy"))
         )
 
     def scan(self, request: Request) -> Response:
-        return answered(lambda: self._asked.scan(request.query_params.get("policy", "")))
+        return respond(lambda: self._asked.scan(request.query_params.get("policy", "")))
 
     async def begin_scan(self, request: Request) -> Response:
         return await self._change(
-            request, WantedScan, lambda wanted: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
+            request, ScanRequest, lambda wanted: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
         )
 
     async def stop_scan(self, request: Request) -> Response:
-        return await self._change(request, WantedScan, lambda wanted: {"stopped": self._asked.stop_scan(wanted.policy)})
+        return await self._change(request, ScanRequest, lambda wanted: {"stopped": self._asked.stop_scan(wanted.policy)})
 
     async def run(self, request: Request) -> Response:
-        def start(wanted: WantedRun) -> dict[str, tuple[str, ...]]:
+        def start(wanted: RunRequest) -> dict[str, tuple[str, ...]]:
             return {"started": self._asked.run(wanted.policy, wanted.node, _who(request, wanted.by))}
 
-        return await self._change(request, WantedRun, start, HTTPStatus.ACCEPTED)
+        return await self._change(request, RunRequest, start, HTTPStatus.ACCEPTED)
 
     async def release(self, request: Request) -> Response:
-        def release(wanted: WantedRelease) -> ShownRun:
+        def release(wanted: ReleaseRequest) -> ShownRun:
             return self._asked.release(wanted.node, str(wanted.gpu), _who(request, wanted.by))
 
-        return await self._change(request, WantedRelease, release)
+        return await self._change(request, ReleaseRequest, release)
 
     async def restore(self, request: Request) -> Response:
-        def restore(wanted: WantedRestore) -> ShownRun:
+        def restore(wanted: RestoreRequest) -> ShownRun:
             return self._asked.restore(request.path_params["trash"], _who(request, wanted.by))
 
-        return await self._change(request, WantedRestore, restore)
+        return await self._change(request, RestoreRequest, restore)
 
     async def _change(
         self, request: Request, form: type[T], change: Callable[[T], object], status: HTTPStatus = HTTPStatus.OK
@@ -143,9 +143,9 @@ class _Views:
         try:
             check_access(request, self._token, SETTING)
             body = await read_body(request, MAX_BODY)
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(answered, lambda: change(decoded(body or b"{}", form)), status)
+        except RequestRejectedError as refused:
+            return json_response({"error": str(refused)}, refused.status)
+        return await run_in_threadpool(respond, lambda: change(decode_body(body or b"{}", form)), status)
 
 
 def _who(request: Request, named: str) -> str:

@@ -8,50 +8,50 @@ from typing import Protocol
 
 from starlette.requests import Request
 
-from monitor.access.audit import Deed
-from monitor.access.principal import Person, Role
+from monitor.access.audit import AuditEntry
+from monitor.access.principal import Principal, Role
 from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
-from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Why
+from monitor.present.findings import FindingView
+from monitor.queries.cluster import PodExplanation
 from monitor.report.history import Kind, Point, What
 from monitor.report.model import ReportAsked
-from monitor.web.alerts_api import AlertsAsked
-from monitor.web.cleanup_api import CleanupAsked
+from monitor.web.alerts_api import AlertsBackend
+from monitor.web.cleanup_api import CleanupBackend
 
 THEMES = ("light", "dark")
 LANG, THEME = "lang", "theme"  # what is asked for in an address, and the cookies that remember it
 YEAR = 365 * 86400
 
 
-class Asked(Protocol):
+class ClusterBackend(Protocol):
     """What the pages ask of the cluster."""
 
     def view(self) -> ClusterView:
         """Return the cluster as it is now."""
         ...
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
+    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
         """Return what is wrong, in words; None while nobody has looked."""
         ...
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         """Return why a pod or job is as it is."""
         ...
 
 
-class Remembering(Protocol):
+class SeriesReader(Protocol):
     """Who remembers how a value was over the last days."""
 
     def series(self, kind: Kind, name: str = ..., what: What = ...) -> tuple[Point, ...]: ...
 
 
 @dataclass(frozen=True)
-class Link:
+class HeaderLink:
     """A link in the header of every page."""
 
     name: str
@@ -59,37 +59,37 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PageData:
     """What pages show beside what the API tells. All of it may be missing: then a page does without."""
 
     agents: Callable[[], Sequence[AgentFact]] = tuple
     found: Callable[[], tuple[Finding, ...] | None] = lambda: None
-    record: Remembering | None = None
+    record: SeriesReader | None = None
     shown: Callable[[], Sequence[Shown]] | None = None  # alerts before they are put into words
-    links: tuple[Link, ...] = ()
+    links: tuple[HeaderLink, ...] = ()
     lease: Callable[[], LeaseState] | None = None  # where there may be several replicas
 
 
 @dataclass(frozen=True)
-class Sources:
+class PageDeps:
     """Everything that pages ask."""
 
-    asked: Asked
-    parts: Parts = Parts()
-    alerts: AlertsAsked | None = None
-    cleanup: CleanupAsked | None = None
+    asked: ClusterBackend
+    parts: PageData = PageData()
+    alerts: AlertsBackend | None = None
+    cleanup: CleanupBackend | None = None
     reports: ReportAsked | None = None
-    audit: Callable[[int], Sequence[Deed]] | None = None
+    audit: Callable[[int], Sequence[AuditEntry]] | None = None
 
     def series(self, kind: Kind, name: str, what: What) -> tuple[Point, ...]:
         """Return how a value was over the last days; nothing where nobody remembers."""
         return () if self.parts.record is None else self.parts.record.series(kind, name, what)
 
 
-def person_of(request: Request) -> Person:
+def person_of(request: Request) -> Principal:
     """Return who visits: whom the guard of the pages has let in, else an anonymous viewer."""
-    person: Person | None = getattr(request.state, "person", None)
-    return Person("", Role.VIEWER) if person is None else person
+    person: Principal | None = getattr(request.state, "person", None)
+    return Principal("", Role.VIEWER) if person is None else person
 
 
 def language_of(request: Request) -> str:

@@ -8,11 +8,11 @@ from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect, Request
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 
 FORM = "application/x-www-form-urlencoded"
-MAX_BODY = 256 * 1024  # a form with 1,000 pods that are chosen
-MOST_FIELDS = 5000
+MAX_FORM_BYTES = 256 * 1024  # a form with 1,000 pods that are chosen
+MAX_FIELDS = 5000
 
 Form = Mapping[str, tuple[str, ...]]
 
@@ -20,8 +20,8 @@ Form = Mapping[str, tuple[str, ...]]
 async def read_form(request: Request) -> Form:
     """Return the fields of a form, each with all of its values. Raise RefusedError."""
     if content_type(request) != FORM:
-        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a form")
-    return parse_form(await read_body(request, MAX_BODY))
+        raise RequestRejectedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a form")
+    return parse_form(await read_body(request, MAX_FORM_BYTES))
 
 
 async def read_body(request: Request, most: int) -> bytes:
@@ -31,10 +31,10 @@ async def read_body(request: Request, most: int) -> bytes:
         async for part in request.stream():
             size += len(part)
             if size > most:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
+                raise RequestRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
             parts.append(part)
     except ClientDisconnect:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
     return b"".join(parts)
 
 
@@ -42,10 +42,10 @@ def parse_form(body: bytes) -> Form:
     """Given the body of a form, return its fields. Raise RefusedError."""
     try:
         fields = parse_qs(
-            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
+            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
         )  # fmt: skip
     except (ValueError, UnicodeError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "this is no form that can be read") from None
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, "this is no form that can be read") from None
     return {name: tuple(values) for name, values in fields.items()}
 
 

@@ -13,20 +13,20 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import Person, Role
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import Principal, Role
 from monitor.facts.base import Fact
 from monitor.i18n import LANGUAGES, say
-from monitor.web.authenticator import Doorkeeper, LockedError, behind_tls, cookie_name
+from monitor.web.authenticator import Authenticator, LockedOutError, behind_tls, cookie_name
 from monitor.web.authorization import check_role, peer_of
 from monitor.web.forms import Form, first, own_page, read_form
-from monitor.web.responses import NO_STORE, json_answer
+from monitor.web.responses import NO_STORE, json_response
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDS = ("title", "name", "password", "code", "button", "how", "how-code")
 
 
-class Me(Fact, frozen=True, kw_only=True):
+class CurrentUser(Fact, frozen=True, kw_only=True):
     """Who asks. A change has to carry `csrf` in the header X-CSRF-Token, if there is one."""
 
     name: str
@@ -38,12 +38,12 @@ class Me(Fact, frozen=True, kw_only=True):
 class Recorder(Protocol):
     """Who writes down what people do."""
 
-    def write(self, person: Person, peer: str, what: str, on: str, result: str, detail: str = "") -> None: ...
+    def write(self, person: Principal, peer: str, what: str, on: str, result: str, detail: str = "") -> None: ...
 
 
-def login_routes(doorkeeper: Doorkeeper, recorder: Recorder | None = None) -> list[Route]:
+def login_routes(doorkeeper: Authenticator, recorder: Recorder | None = None) -> list[Route]:
     """Given who knows everybody and who writes down what they do, if anybody does, return the routes."""
-    views = _Views(doorkeeper, recorder)
+    views = _LoginRoutes(doorkeeper, recorder)
     return [
         Route("/login", views.page, methods=["GET"]),
         Route("/login", views.sign_in, methods=["POST"]),
@@ -53,10 +53,10 @@ def login_routes(doorkeeper: Doorkeeper, recorder: Recorder | None = None) -> li
     ]
 
 
-class _Views:
+class _LoginRoutes:
     """The endpoints."""
 
-    def __init__(self, doorkeeper: Doorkeeper, recorder: Recorder | None) -> None:
+    def __init__(self, doorkeeper: Authenticator, recorder: Recorder | None) -> None:
         self._doorkeeper = doorkeeper
         self._recorder = recorder
         loader = jinja2.FileSystemLoader(TEMPLATES)
@@ -83,14 +83,14 @@ class _Views:
 
     def me(self, request: Request) -> Response:
         """Say who is asking, and what each of their changes has to carry."""
-        person: Person = request.state.person
-        me = Me(name=person.name, role=person.role, cluster_user=person.cluster_user, csrf=person.csrf)
-        return json_answer(me)
+        person: Principal = request.state.person
+        me = CurrentUser(name=person.name, role=person.role, cluster_user=person.cluster_user, csrf=person.csrf)
+        return json_response(me)
 
     def link(self, request: Request) -> Response:
         """Give an admin, or who sits at this machine, a link by which a browser is signed in as admin, once."""
         check_role(request, Role.ADMIN)
-        return json_answer({"path": self._doorkeeper.link()}, HTTPStatus.CREATED)
+        return json_response({"path": self._doorkeeper.link()}, HTTPStatus.CREATED)
 
     def _sign_in(self, request: Request, form: Form) -> Response:
         name, code = first(form, "name"), first(form, "code").strip()
@@ -100,10 +100,10 @@ class _Views:
                 own, person = self._doorkeeper.sign_in_by_code(code, request)
             else:
                 own, person = self._doorkeeper.sign_in(name, first(form, "password"), request)
-        except LockedError as locked:
+        except LockedOutError as locked:
             return self._page(request, first(form, "next"), locked, "locked")
-        except RefusedError as refused:
-            self._note(request, Person(name or "link", Role.NONE), "sign-in", "refused")
+        except RequestRejectedError as refused:
+            self._note(request, Principal(name or "link", Role.NONE), "sign-in", "refused")
             return self._page(request, first(form, "next"), refused, "code-wrong" if by_code else "wrong")
         self._doorkeeper.sessions.end(request.cookies.get(cookie_name(request), ""))
         self._note(request, person, "sign-in", "done")
@@ -119,11 +119,11 @@ class _Views:
         )
         return answer
 
-    def _note(self, request: Request, person: Person, what: str, result: str) -> None:
+    def _note(self, request: Request, person: Principal, what: str, result: str) -> None:
         if self._recorder is not None:
             self._recorder.write(person, peer_of(request), what, "", result)
 
-    def _page(self, request: Request, wanted: str, refused: RefusedError | None = None, problem: str = "") -> Response:
+    def _page(self, request: Request, wanted: str, refused: RequestRejectedError | None = None, problem: str = "") -> Response:
         lang = _language(request)
         words = {word.replace("-", "_"): say(lang, f"access.login.{word}", {}) for word in WORDS}
         seconds = getattr(refused, "seconds", 0.0)
@@ -146,7 +146,7 @@ def _check_origin(request: Request) -> None:
     origin = request.headers.get("origin")
     named = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
     if origin is not None and urlsplit(origin).netloc not in named - {None}:
-        raise RefusedError(HTTPStatus.FORBIDDEN, "sign in on the page of this site")
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, "sign in on the page of this site")
 
 
 def _language(request: Request) -> str:

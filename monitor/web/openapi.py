@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import monitor
-from monitor.web.openapi_table import OPERATIONS, SCHEMA_NAMES, Operation, Parameter, Refusal
-from monitor.web.responses import json_answer
+from monitor.web.openapi_table import OPERATIONS, SCHEMA_NAMES, Operation, Parameter, ErrorResponse
+from monitor.web.responses import json_response
 
 REFERENCE = "#/components/schemas/{name}"
 JSON = "application/json"
@@ -30,7 +30,7 @@ def openapi_routes(routes: Sequence[BaseRoute]) -> list[Route]:
         return document([*served(routes), ("GET", PATH)])
 
     def openapi(_request: Request) -> Response:
-        return json_answer(made())
+        return json_response(made())
 
     return [Route(PATH, openapi)]
 
@@ -51,8 +51,8 @@ def document(wanted: Iterable[tuple[str, str]]) -> dict[str, Any]:
     chosen = set(wanted)
     operations = [each for each in OPERATIONS if (each.method, each.path) in chosen]
     types = [kind for each in operations for kind in (each.answer, each.body, *each.refusals.values()) if kind]
-    schemas, components = _published(msgspec.json.schema_components([*types, Refusal], ref_template=REFERENCE))
-    known = {repr(kind): schema for kind, schema in zip([*types, Refusal], schemas, strict=True)}
+    schemas, components = _published(msgspec.json.schema_components([*types, ErrorResponse], ref_template=REFERENCE))
+    known = {repr(kind): schema for kind, schema in zip([*types, ErrorResponse], schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
     for each in operations:
         paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, known)
@@ -102,7 +102,7 @@ def _operation(operation: Operation, known: dict[str, dict[str, Any]]) -> dict[s
     content |= {kind: {"schema": {"type": "string"}} for kind in operation.also}
     responses: dict[str, Any] = {
         str(operation.status.value): {"description": operation.status.phrase, "content": content},
-        "default": {"description": "It was refused, or failed.", "content": schemas.json(Refusal)},
+        "default": {"description": "It was refused, or failed.", "content": schemas.json(ErrorResponse)},
     }
     for status, kind in operation.refusals.items():
         responses[str(status.value)] = {"description": HTTPStatus(status).phrase, "content": schemas.json(kind)}

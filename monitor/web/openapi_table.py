@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from monitor.access.audit import Deed
+from monitor.access.audit import AuditEntry
 from monitor.access.principal import Role
-from monitor.actions.plan import Outcome
+from monitor.actions.plan import ActionOutcome
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.cleanup.execute.scanner import ScanProgress
@@ -21,46 +21,46 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
 from monitor.leader.elector import LeaseState
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
-from monitor.present.findings import SaidFinding
-from monitor.queries.alerts import NewSilence
-from monitor.queries.cluster import Why
+from monitor.present.alerts import AlertView, AlertEventView, ReceiverTestResult
+from monitor.present.findings import FindingView
+from monitor.queries.alerts import SilenceRequest
+from monitor.queries.cluster import PodExplanation
 from monitor.report.model import Report
-from monitor.web.actions_api import Changed, WantedDeletePods, WantedNodes, WantedReleaseGpu
-from monitor.web.alerts_api import MOST_ROWS, WantedTest
-from monitor.web.audit_api import MOST_ROWS as MOST_DEEDS
-from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, WantedRun, WantedScan
-from monitor.web.login import Me
+from monitor.web.actions_api import PlanChanged, DeletePodsRequest, NodesRequest, ReleaseGpuRequest
+from monitor.web.alerts_api import MAX_ROWS, SendTestRequest
+from monitor.web.audit_api import MAX_ROWS as MOST_DEEDS
+from monitor.web.cleanup_api import MOST_RUNS, ReleaseRequest, RestoreRequest, RunRequest, ScanRequest
+from monitor.web.login import CurrentUser
 
 # Class -> its name among the components of the published document.
 SCHEMA_NAMES = {"Text": "Note"}
 
 
-class Refusal(Fact, frozen=True, kw_only=True):
+class ErrorResponse(Fact, frozen=True, kw_only=True):
     """Why something is not answered, in a sentence."""
 
     error: str
 
 
-class Ended(Fact, frozen=True, kw_only=True):
+class SilenceEnded(Fact, frozen=True, kw_only=True):
     """The silence that is over."""
 
     ended: str
 
 
-class Messages(Fact, frozen=True, kw_only=True):
+class CallbackResult(Fact, frozen=True, kw_only=True):
     """How many messages an Alertmanager's call has made."""
 
     messages: int
 
 
-class Started(Fact, frozen=True, kw_only=True):
+class RunStarted(Fact, frozen=True, kw_only=True):
     """Where a policy has begun to run."""
 
     started: tuple[str, ...]
 
 
-class Stopped(Fact, frozen=True, kw_only=True):
+class ScanStopped(Fact, frozen=True, kw_only=True):
     """Whether there was a scan to stop."""
 
     stopped: bool
@@ -115,44 +115,44 @@ BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "T
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
 A = Role.ADMIN
 ACT: dict[str, Any] = {
-    "answer": Outcome, "parameters": (LANG,), "role": Role.USER, "refusals": {HTTPStatus.CONFLICT: Changed},
+    "answer": ActionOutcome, "parameters": (LANG,), "role": Role.USER, "refusals": {HTTPStatus.CONFLICT: PlanChanged},
 }  # fmt: skip
 
 READING = (
     Operation("GET", "/v1/openapi.json", "openapi", "This document.", dict[str, Any]),
-    Operation("GET", "/v1/me", "me", "Who asks, and what they may do.", Me),
+    Operation("GET", "/v1/me", "me", "Who asks, and what they may do.", CurrentUser),
     Operation("GET", "/v1/view", "view", "The cluster: nodes, cards, pods, queues, users.", ClusterView),
-    Operation("GET", "/v1/findings", "findings", "What is wrong, in words.", tuple[SaidFinding, ...], (LANG,)),
-    Operation("GET", "/v1/why", "why", "Why a pod or job is as it is.", Why, WHY),
+    Operation("GET", "/v1/findings", "findings", "What is wrong, in words.", tuple[FindingView, ...], (LANG,)),
+    Operation("GET", "/v1/why", "why", "Why a pod or job is as it is.", PodExplanation, WHY),
     Operation("GET", "/v1/snapshot", "snapshot", "This machine, if its agent is in this process.", NodeSnapshot),
     Operation("GET", "/v1/lease", "lease", "Which replica acts, and whether it is this one.", LeaseState),
     Operation(
         "GET", "/v1/report", "report", "GPU hours, disks, cleanup and incidents.", Report, (SINCE, BY, FORMAT, LANG),
         also=("text/csv", "text/html"),
     ),
-    Operation("GET", "/v1/audit", "audit", "Who did what.", tuple[Deed, ...], (_limit(MOST_DEEDS), BEFORE), role=A),
+    Operation("GET", "/v1/audit", "audit", "Who did what.", tuple[AuditEntry, ...], (_limit(MOST_DEEDS), BEFORE), role=A),
 )  # fmt: skip
 ALERTING = (
-    Operation("GET", "/v1/alerts", "alerts", "What fires.", tuple[SaidAlert, ...], (LANG,)),
+    Operation("GET", "/v1/alerts", "alerts", "What fires.", tuple[AlertView, ...], (LANG,)),
     Operation(
-        "GET", "/v1/alerts/history", "alertsHistory", "What happened to alerts.", tuple[SaidEvent, ...],
-        (SINCE, _limit(MOST_ROWS), LANG),
+        "GET", "/v1/alerts/history", "alertsHistory", "What happened to alerts.", tuple[AlertEventView, ...],
+        (SINCE, _limit(MAX_ROWS), LANG),
     ),
     Operation(
-        "POST", "/v1/alerts/test", "alertsTest", "Send a test message.", tuple[Tried, ...], body=WantedTest,
+        "POST", "/v1/alerts/test", "alertsTest", "Send a test message.", tuple[ReceiverTestResult, ...], body=SendTestRequest,
         body_required=False, role=A,
     ),
     Operation(
-        "GET", "/v1/deliveries", "deliveries", "What became of messages.", tuple[Delivery, ...], (_limit(MOST_ROWS),)
+        "GET", "/v1/deliveries", "deliveries", "What became of messages.", tuple[Delivery, ...], (_limit(MAX_ROWS),)
     ),
     Operation("GET", "/v1/silences", "silences", "The silences in force.", tuple[Silence, ...]),
     Operation(
-        "POST", "/v1/silences", "silence", "Add a silence.", Silence, body=NewSilence, status=HTTPStatus.CREATED, role=A
+        "POST", "/v1/silences", "silence", "Add a silence.", Silence, body=SilenceRequest, status=HTTPStatus.CREATED, role=A
     ),
-    Operation("DELETE", "/v1/silences/{own}", "unsilence", "End a silence.", Ended, (OWN,), role=A),
+    Operation("DELETE", "/v1/silences/{own}", "unsilence", "End a silence.", SilenceEnded, (OWN,), role=A),
     Operation(
         "POST", "/v1/alertmanager", "alertmanager", "What an Alertmanager tells; it may have a token of its own.",
-        Messages, body=dict[str, Any], role=A,
+        CallbackResult, body=dict[str, Any], role=A,
     ),
 )  # fmt: skip
 CLEANING = (
@@ -165,28 +165,28 @@ CLEANING = (
     ),
     Operation("GET", "/v1/cleanup/scan", "cleanupScan", "How far a scan is.", ScanProgress, (POLICY,)),
     Operation(
-        "POST", "/v1/cleanup/scan", "cleanupBeginScan", "Begin a scan.", ScanProgress, body=WantedScan,
+        "POST", "/v1/cleanup/scan", "cleanupBeginScan", "Begin a scan.", ScanProgress, body=ScanRequest,
         status=HTTPStatus.ACCEPTED, role=A,
     ),
-    Operation("POST", "/v1/cleanup/scan/stop", "cleanupStopScan", "Stop a scan.", Stopped, body=WantedScan, role=A),
+    Operation("POST", "/v1/cleanup/scan/stop", "cleanupStopScan", "Stop a scan.", ScanStopped, body=ScanRequest, role=A),
     Operation(
-        "POST", "/v1/cleanup/run", "cleanupRun", "Have a policy run.", Started, body=WantedRun,
+        "POST", "/v1/cleanup/run", "cleanupRun", "Have a policy run.", RunStarted, body=RunRequest,
         status=HTTPStatus.ACCEPTED, role=A,
     ),
-    Operation("POST", "/v1/cleanup/release", "cleanupRelease", "Release a card.", ShownRun, body=WantedRelease, role=A),
+    Operation("POST", "/v1/cleanup/release", "cleanupRelease", "Release a card.", ShownRun, body=ReleaseRequest, role=A),
     Operation(
         "POST", "/v1/cleanup/restore/{trash}", "cleanupRestore", "Put something back.", ShownRun, (TRASH,),
-        body=WantedRestore, body_required=False, role=A,
+        body=RestoreRequest, body_required=False, role=A,
     ),
 )  # fmt: skip
 ACTING = (
     Operation(
         "POST", "/v1/actions/release-gpu", "releaseGpu", "Release a card that is held for nothing.",
-        body=WantedReleaseGpu, **ACT,
+        body=ReleaseGpuRequest, **ACT,
     ),
-    Operation("POST", "/v1/actions/delete-pods", "deletePods", "Delete pods.", body=WantedDeletePods, **ACT),
-    Operation("POST", "/v1/actions/cordon", "cordon", "Keep new pods off nodes.", body=WantedNodes, **ACT),
-    Operation("POST", "/v1/actions/uncordon", "uncordon", "Let new pods on nodes.", body=WantedNodes, **ACT),
+    Operation("POST", "/v1/actions/delete-pods", "deletePods", "Delete pods.", body=DeletePodsRequest, **ACT),
+    Operation("POST", "/v1/actions/cordon", "cordon", "Keep new pods off nodes.", body=NodesRequest, **ACT),
+    Operation("POST", "/v1/actions/uncordon", "uncordon", "Let new pods on nodes.", body=NodesRequest, **ACT),
     Operation(
         "POST", "/v1/login-link", "loginLink", "A link that signs a browser in as admin, once.", LoginLink,
         status=HTTPStatus.CREATED, role=A,

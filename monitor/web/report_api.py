@@ -14,7 +14,7 @@ from monitor.i18n import LANGUAGES
 from monitor.report.buckets import DAY, KEEP_DAYS, By
 from monitor.report.model import ReportAsked
 from monitor.report.render import as_csv, as_html
-from monitor.web.responses import NO_STORE, json_answer
+from monitor.web.responses import NO_STORE, json_response
 
 WEEK = "7d"
 BOM = "\N{BYTE ORDER MARK}"  # without it a spreadsheet takes the names for another encoding
@@ -27,7 +27,7 @@ def report_routes(asked: ReportAsked) -> list[Route]:
         try:
             return _answer(asked, request)
         except ValueError as error:
-            return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+            return json_response({"error": str(error)}, HTTPStatus.BAD_REQUEST)
 
     return [Route("/v1/report", report)]
 
@@ -43,7 +43,7 @@ def _answer(asked: ReportAsked, request: Request) -> Response:
         raise ValueError("lang is en or zh")
     made = asked.report(seconds, by)
     if form == "json":
-        return json_answer(made)
+        return json_response(made)
     text = BOM + as_csv(made) if form == "csv" else as_html(made, lang)
     named = {"Content-Disposition": f'attachment; filename="gpuwarden-report.{form}"'}
     return Response(text, headers=NO_STORE | named, media_type=f"text/{form}; charset=utf-8")

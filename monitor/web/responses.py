@@ -20,20 +20,20 @@ T = TypeVar("T")
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-def json_answer(content: object, status: int = 200) -> Response:
+def json_response(content: object, status: int = 200) -> Response:
     """Given anything that JSON can hold, return it as an answer."""
     return Response(msgspec.json.encode(content), status, NO_STORE, media_type="application/json")
 
 
-def answered(ask: Callable[[], object], status: int = HTTPStatus.OK) -> Response:
+def respond(ask: Callable[[], object], status: int = HTTPStatus.OK) -> Response:
     """Return what is asked for as an answer, or in which way the question was wrong."""
     try:
-        return json_answer(ask(), status)
+        return json_response(ask(), status)
     except ValueError as error:
-        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+        return json_response({"error": str(error)}, HTTPStatus.BAD_REQUEST)
 
 
-def decoded(body: bytes, form: type[T]) -> T:
+def decode_body(body: bytes, form: type[T]) -> T:
     """Given a body, return what it says. Raise ValueError if it is something else."""
     try:
         return msgspec.json.decode(body, type=form)

@@ -11,18 +11,18 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
-from monitor.access.audit import Audit
-from monitor.access.errors import RefusedError
+from monitor.access.audit import AuditLog
+from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
 from monitor.leader.elector import NotLeadingError
-from monitor.web.actions_api import ActsAsked, action_routes
-from monitor.web.audit_api import Audited, audit_routes
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.actions_api import ActionsBackend, action_routes
+from monitor.web.audit_api import AuditMiddleware, audit_routes
+from monitor.web.authenticator import Authenticator
 from monitor.web.context import language_of
 from monitor.web.login import login_routes
-from monitor.web.middleware import API, CALLBACK, Gate, refusal
-from monitor.web.responses import json_answer
+from monitor.web.middleware import API, CALLBACK, AuthMiddleware, refusal
+from monitor.web.responses import json_response
 
 # What keeps a browser from running, showing or telling what it should not.
 HEADERS = {
@@ -38,16 +38,16 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Guard:
+class Security:
     """Who knows everybody, who writes down what they do, and who does it. Without a record nothing is written."""
 
-    doorkeeper: Doorkeeper
-    audit: Audit | None = None
-    acts: ActsAsked | None = None
+    authenticator: Authenticator
+    audit: AuditLog | None = None
+    acts: ActionsBackend | None = None
 
     def routes(self) -> list[Route]:
         """Return the routes to sign in, to act, and to the record of that."""
-        found = login_routes(self.doorkeeper, self.audit)
+        found = login_routes(self.authenticator, self.audit)
         found += audit_routes(self.audit) if self.audit is not None else []
         return found + (action_routes(self.acts) if self.acts is not None else [])
 
@@ -58,17 +58,17 @@ class Guard:
 
     def around(self, app: ASGIApp) -> ASGIApp:
         """Given an application, return it with everything that comes before it."""
-        return Gate(Audited(app, self.audit) if self.audit is not None else app, self.doorkeeper)
+        return AuthMiddleware(AuditMiddleware(app, self.audit) if self.audit is not None else app, self.authenticator)
 
 
-def open_guard(token: str | None) -> Guard:
+def open_security(token: str | None) -> Security:
     """Return a guard that lets this machine look and, unless there is a token, act."""
     tokens = (AccessToken("daemon.token", Role.ADMIN, token),) if token is not None else ()
-    return Guard(Doorkeeper(AccessSettings(tokens=tokens)))
+    return Security(Authenticator(AccessSettings(tokens=tokens)))
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RefusedError):
+    if not isinstance(error, RequestRejectedError):
         raise error
     return refusal(request, error)
 
@@ -79,7 +79,7 @@ def _elsewhere(request: Request, error: Exception) -> Response:
         raise error
     called = request.url.path == CALLBACK
     said = {"error": error.said(language_of(request))}
-    answer = json_answer(said, HTTPStatus.SERVICE_UNAVAILABLE if called else HTTPStatus.CONFLICT)
+    answer = json_response(said, HTTPStatus.SERVICE_UNAVAILABLE if called else HTTPStatus.CONFLICT)
     if called:
         answer.headers.update({"Retry-After": "1", "Connection": "close"})
     return answer
@@ -90,14 +90,14 @@ def _not_found(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if request.url.path.startswith(API):
-        answer = json_answer({"error": error.detail}, error.status_code)
+        answer = json_response({"error": error.detail}, error.status_code)
         answer.headers.update(error.headers or {})
         return answer
     return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
 
 
 HANDLERS: dict[object, ExceptionHandler] = {
-    RefusedError: _refused,
+    RequestRejectedError: _refused,
     HTTPException: _not_found,
     NotLeadingError: _elsewhere,
 }

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from monitor.access.principal import How, Person, Role
-from monitor.access.sessions import CODE_GOOD_FOR, MOST_CODES, Codes, Sessions
+from monitor.access.principal import AuthMethod, Principal, Role
+from monitor.access.sessions import CODE_LIFETIME_SECONDS, MAX_CODES, LoginCodes, Sessions
 from monitor.web.forms import own_page
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Acting, Client, site
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, FakeActions, Client, site
 
-ROOT = Person("root", Role.ADMIN)
+ROOT = Principal("root", Role.ADMIN)
 
 
 class Clock:
@@ -36,7 +36,7 @@ def closed() -> Iterator[str]:
 def test_a_session_is_found_by_its_id_until_it_ends() -> None:
     sessions = Sessions(lifetime=100.0, idle=30.0)
     own, person = sessions.begin(ROOT, 0.0)
-    assert (person.name, person.how, person.role) == ("root", How.SESSION, Role.ADMIN)
+    assert (person.name, person.how, person.role) == ("root", AuthMethod.SESSION, Role.ADMIN)
     assert sessions.find(own, 1.0) == person
     assert sessions.find(own + "x", 1.0) is None
     sessions.end(own)
@@ -71,12 +71,12 @@ def test_ids_and_secrets_are_never_the_same_and_only_hashes_are_kept() -> None:
 
 
 def test_a_code_is_good_once_and_not_for_ever() -> None:
-    codes = Codes()
+    codes = LoginCodes()
     code, late = codes.make(0.0), codes.make(0.0)
     assert [codes.use(code, 1.0), codes.use(code, 1.0)] == [True, False]
-    assert not codes.use(late, CODE_GOOD_FOR)
-    many = [codes.make(0.0) for _ in range(MOST_CODES + 5)]
-    assert [codes.use(each, 1.0) for each in many] == [False] * 5 + [True] * MOST_CODES
+    assert not codes.use(late, CODE_LIFETIME_SECONDS)
+    many = [codes.make(0.0) for _ in range(MAX_CODES + 5)]
+    assert [codes.use(each, 1.0) for each in many] == [False] * 5 + [True] * MAX_CODES
 
 
 def test_signing_in_gives_a_cookie_that_scripts_and_other_sites_do_not_have(closed: str) -> None:
@@ -200,7 +200,7 @@ def test_the_page_to_sign_in_speaks_both_languages_and_reflects_nothing(closed: 
 
 
 def test_a_link_makes_a_browser_an_admin_once() -> None:
-    with site({}, acts=Acting()) as url:
+    with site({}, acts=FakeActions()) as url:
         client = Client(url)
         path = client.post("/v1/login-link", {}).json["path"]
         assert path.startswith("/login#code=")

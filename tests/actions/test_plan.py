@@ -11,12 +11,12 @@ from monitor.actions.plan import (
     DeletePods,
     PodName,
     ReleaseGpu,
-    Scene,
+    ActionContext,
     Uncordon,
     plan_cordon,
     plan_deletion,
     plan_release,
-    shown,
+    render_plan,
 )
 from monitor.cleanup.model import Item, Mode, Plan, PodWrite, Risk
 from monitor.facts.actions import KillProcess
@@ -48,7 +48,7 @@ NODES = (
     NodeView(name="gpu02", in_kubernetes=True, schedulable=False, free=8),
     NodeView(name="desk", in_kubernetes=False),
 )
-SCENE = Scene(
+SCENE = ActionContext(
     ClusterView(at=NOW, gpus=HELD, nodes=NODES), PODS, {each.uid: Identity(user="zhang") for each in PODS[:3]}
 )
 
@@ -100,14 +100,14 @@ DELETIONS: list[tuple[str, str, str, list[str]]] = [
 @pytest.mark.parametrize(("name", "english", "chinese", "warnings"), DELETIONS, ids=[row[0] for row in DELETIONS])
 def test_what_a_deletion_does(name: str, english: str, chinese: str, warnings: list[str]) -> None:
     planned = plan_deletion(deletion(name), SCENE)
-    (step,) = shown(planned, "en", dry_run=True).steps
+    (step,) = render_plan(planned, "en", dry_run=True).steps
     assert (step.text, list(step.warnings)) == (english, warnings)
-    assert shown(planned, "zh", dry_run=True).steps[0].text == chinese
+    assert render_plan(planned, "zh", dry_run=True).steps[0].text == chinese
 
 
 def test_what_belongs_to_the_system_is_said() -> None:
     wanted = DeletePods(pods=(PodName(namespace="kube-system", name="proxy"),))
-    (step,) = shown(plan_deletion(wanted, SCENE), "en", dry_run=True).steps
+    (step,) = render_plan(plan_deletion(wanted, SCENE), "en", dry_run=True).steps
     assert step.warnings == ("kube-system/proxy belongs to the system (kube-system).",)
 
 
@@ -121,7 +121,7 @@ def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
     one = plan_deletion(deletion("bert", "over"), SCENE).digest
     assert plan_deletion(deletion("over", "bert"), SCENE).digest == one
     assert plan_deletion(deletion("bert"), SCENE).digest != one
-    again = Scene(SCENE.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
+    again = ActionContext(SCENE.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
     assert plan_deletion(deletion("bert", "over"), again).digest != one
     both = (plan_cordon(kind(nodes=("gpu01",)), SCENE).digest for kind in (Cordon, Uncordon))
     assert len(set(both)) == 2
@@ -148,7 +148,7 @@ def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
     ],
 )
 def test_what_a_cordon_does(wanted: Cordon | Uncordon, text: str, warnings: tuple[str, ...]) -> None:
-    (step,) = shown(plan_cordon(wanted, SCENE), "en", dry_run=True).steps
+    (step,) = render_plan(plan_cordon(wanted, SCENE), "en", dry_run=True).steps
     assert (step.text, step.warnings) == (text, warnings)
 
 
@@ -170,11 +170,11 @@ def release(act: KillProcess | PodWrite, what: str) -> Plan:
 def test_what_a_release_does() -> None:
     wanted = ReleaseGpu(node="gpu01", gpu="1")
     kill = plan_release(wanted, release(KillProcess(pid=7, started_at=1.0, gpu="GPU-1"), "zombie"), SCENE)
-    (step,) = shown(kill, "en", dry_run=True).steps
+    (step,) = render_plan(kill, "en", dry_run=True).steps
     assert (step.kind, step.owner, step.gpus) == ("kill", "zhang", 1)
     assert step.text.startswith("End process 7 (python3) on gpu01; it holds GPU 1. ")
     write = PodWrite(namespace="nlp", name="bert", uid="u-bert", how="evict")
-    (step,) = shown(plan_release(wanted, release(write, "idle"), SCENE), "zh", dry_run=True).steps
+    (step,) = render_plan(plan_release(wanted, release(write, "idle"), SCENE), "zh", dry_run=True).steps
     assert (step.kind, step.gpus) == ("evict", 2)
     assert step.text == (
         "从 gpu01 驱逐 zhang 的 Pod nlp/bert：先通知它退出，并遵守 PDB 的限制。"

@@ -25,7 +25,7 @@ from monitor.doctor.checks.agents import AgentLook, AgentsFacts
 from monitor.doctor.checks.config import NamedFile
 from monitor.doctor.checks.packages import Package, satisfies
 from monitor.doctor.checks.receivers import Reached, Sent
-from monitor.doctor.checks.rights import Answer, Need, Role
+from monitor.doctor.checks.rights import Answer, Need, ChartRole
 from monitor.doctor.checks.sockets import SocketLook
 from monitor.doctor.model import MOST_NAMES, Status, Verdicts, listed, worst
 from monitor.doctor.present import rows
@@ -36,8 +36,8 @@ from monitor.i18n import CATALOGS
 
 NOW = 1_000_000.0
 GIB = 1 << 30
-MAY = Need("list", "pods", Role.READ)
-NO_EVENTS = (Need("list", "events", Role.READ), Need("watch", "events", Role.READ))
+MAY = Need("list", "pods", ChartRole.READ)
+NO_EVENTS = (Need("list", "events", ChartRole.READ), Need("watch", "events", ChartRole.READ))
 SECRET = NamedFile("daemon.token_file", "/t", secret=True, mode=0o644)
 
 
@@ -192,12 +192,12 @@ def test_a_missing_right_is_named_with_its_role() -> None:
 
 
 def test_a_right_is_asked_for_as_rbac_knows_it() -> None:
-    assert Need("create", "pods/eviction", Role.CLEANUP).attributes == {
+    assert Need("create", "pods/eviction", ChartRole.CLEANUP).attributes == {
         "verb": "create",
         "resource": "pods",
         "subresource": "eviction",
     }
-    assert Need("list", "queues.scheduling.volcano.sh", Role.READ).attributes == {
+    assert Need("list", "queues.scheduling.volcano.sh", ChartRole.READ).attributes == {
         "verb": "list",
         "resource": "queues",
         "group": "scheduling.volcano.sh",

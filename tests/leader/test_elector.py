@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from monitor.access.principal import Person, Role
+from monitor.access.principal import Principal, Role
 from monitor.actions.plan import Cordon
-from monitor.actions.service import Acts, Hands
+from monitor.actions.service import ActionService, ActionDeps
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
@@ -272,7 +272,7 @@ class Written:
     def __init__(self) -> None:
         self.results: list[str] = []
 
-    def write(self, _person: Person, _peer: str, _what: str, _on: str, result: str, _detail: str = "") -> None:
+    def write(self, _person: Principal, _peer: str, _what: str, _on: str, result: str, _detail: str = "") -> None:
         self.results.append(result)
 
 
@@ -283,12 +283,12 @@ def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path
     ):
         deeds, api = Written(), connect(str(story.kubeconfig(tmp_path)))
         node = next(iter(other._cluster.view.nodes)).name
-        wanted, admin = Cordon(nodes=(node,)), Person("admin", Role.ADMIN)
-        acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), deeds, second)
+        wanted, admin = Cordon(nodes=(node,)), Principal("admin", Role.ADMIN)
+        acts = ActionService(other._cluster, ActionDeps(other, nodes=NodeWrites(api)), deeds, second)
         with pytest.raises(NotLeadingError):
             acts.perform(wanted, admin, "zh")
         assert deeds.results == ["refused"]
-        acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), deeds, first)
+        acts = ActionService(other._cluster, ActionDeps(other, nodes=NodeWrites(api)), deeds, first)
         assert acts.perform(wanted, admin, "zh").ok
 
 

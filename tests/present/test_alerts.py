@@ -13,19 +13,19 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.present.alerts import (
     SHOWN,
-    SaidAlert,
-    Tried,
+    AlertView,
+    ReceiverTestResult,
     alert_table,
     alerts_table,
     deliveries_table,
     history_table,
-    say_alerts,
-    say_events,
+    alert_views,
+    alert_event_views,
     silences_table,
-    tried_table,
-    urgent,
+    receiver_tests_table,
+    has_urgent,
 )
-from monitor.present.node import Table
+from monitor.present.node import TextTable
 
 NOW = 1_700_000_000.0
 
@@ -36,11 +36,11 @@ def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.
     return Alert(fingerprint=f"fp-{node}", finding=finding, phase=phase, first_seen_at=NOW - 90, seen_at=NOW, **more)
 
 
-def said(*shown: Shown) -> tuple[SaidAlert, ...]:
-    return say_alerts(shown, "en")
+def said(*shown: Shown) -> tuple[AlertView, ...]:
+    return alert_views(shown, "en")
 
 
-def column(table: Table, name: str) -> list[str]:
+def column(table: TextTable, name: str) -> list[str]:
     return [row[table.columns.index(name)] for row in table.rows]
 
 
@@ -71,7 +71,7 @@ def test_what_fires_and_is_worst_comes_first() -> None:
     ],
 )
 def test_what_needs_somebody(shown: list[Shown], expect: bool) -> None:
-    assert urgent(said(*shown)) is expect
+    assert has_urgent(said(*shown)) is expect
 
 
 def test_of_very_many_the_first_are_shown() -> None:
@@ -94,14 +94,14 @@ def test_other_tables() -> None:
     )
     assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why"),)
     event = Event(at=NOW, what=What.FIRED, alert=alert("n1"))
-    assert column(history_table(say_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
+    assert column(history_table(alert_event_views([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
     delivery = Delivery(
         id="d", receiver="wecom", group="g", reason=Reason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
         state="parked", late=2.5, attempts=3, word="no\nway",
     )  # fmt: skip
     (row,) = deliveries_table([delivery]).rows
     assert row[1:] == ("wecom", "new", "g", "parked", "2.5s", "3", "no\\nway")
-    tried = Tried(receiver="w", kind="wecom", ok=False, answer="93000")
-    assert tried_table([tried]).rows == (("w", "wecom", "failed", "93000"),)
+    tried = ReceiverTestResult(receiver="w", kind="wecom", ok=False, answer="93000")
+    assert receiver_tests_table([tried]).rows == (("w", "wecom", "failed", "93000"),)
     for empty in (alerts_table([], NOW), silences_table([], NOW), history_table([]), deliveries_table([])):
         assert empty.note

@@ -21,8 +21,8 @@ from monitor.facts.cluster import (
     UsageView,
 )
 from monitor.facts.text import Evidence
-from monitor.present.cluster import SHOWN, headline, tables, troubled
-from monitor.present.node import NUMBERS, Table
+from monitor.present.cluster import SHOWN, headline, tables, needs_attention
+from monitor.present.node import NUMERIC_COLUMNS, TextTable
 
 AT = 1_763_260_000.0
 GIB = 1024**3
@@ -87,7 +87,7 @@ FULL = ClusterView(
 )  # fmt: skip
 
 
-def table(view: ClusterView, title: str) -> Table:
+def table(view: ClusterView, title: str) -> TextTable:
     return next(found for found in tables(view) if found.title.startswith(title))
 
 
@@ -144,7 +144,7 @@ def test_who_waits_longest_and_who_has_most_come_first() -> None:
 
 def test_nothing_is_known() -> None:
     assert tables(EMPTY) == (
-        Table(
+        TextTable(
             "Nodes",
             ("node", "model", "state", "free", "GPUs", "cards"),
             (),
@@ -179,7 +179,7 @@ def test_the_headline(view: ClusterView, line: str) -> None:
     ],
 )  # fmt: skip
 def test_what_needs_attention(name: str, view: ClusterView, expect: bool) -> None:
-    assert troubled(view) is expect
+    assert needs_attention(view) is expect
 
 
 def test_a_clock_that_is_behind_gives_no_negative_times() -> None:
@@ -257,4 +257,4 @@ def test_columns_of_figures_are_flush_right() -> None:
         "memory",
         "shm",
         "disk",
-    } <= (columns & NUMBERS)
+    } <= (columns & NUMERIC_COLUMNS)

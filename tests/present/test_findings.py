@@ -7,7 +7,7 @@ import pytest
 
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from monitor.present.findings import NOT_KNOWN, SaidFinding, say_findings, table, urgent
+from monitor.present.findings import NOT_EVALUATED, FindingView, finding_views, findings_table, has_urgent
 from tests.explain.builders import NOW
 
 SILENT = Text(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
@@ -21,13 +21,13 @@ def finding(**more: Any) -> Finding:
     return Finding(**(given | more))
 
 
-def said(*findings: Finding) -> tuple[SaidFinding, ...]:
-    return say_findings(findings, "en")
+def said(*findings: Finding) -> tuple[FindingView, ...]:
+    return finding_views(findings, "en")
 
 
 def test_a_finding_in_both_languages() -> None:
     given = finding(evidence=(Text(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
-    english, chinese = said(given)[0], say_findings([given], "zh")[0]
+    english, chinese = said(given)[0], finding_views([given], "zh")[0]
     assert english.headline == "Node n1 is down: its kubelet has not reported for 1 min."
     assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
     assert chinese.headline == "节点 n1 宕机：它的 kubelet 已 1 分钟没有上报。"
@@ -63,37 +63,37 @@ ROWS: list[tuple[str, Finding, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("name", "given", "row"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_row(name: str, given: Finding, row: tuple[str, ...]) -> None:
-    found = table(said(given), NOW)
+    found = findings_table(said(given), NOW)
     assert (found.title, found.rows) == ("Findings", (row,))
     assert len(found.columns) == len(row)
 
 
 def test_symptoms_are_counted_and_shown_only_when_asked_for() -> None:
     given = said(finding(), finding(labels={"node": "n2"}, explained_by="x"))
-    assert (table(given, NOW).title, len(table(given, NOW).rows)) == ("Findings (1 more that these explain)", 1)
-    assert (table(given, NOW, everything=True).title, len(table(given, NOW, everything=True).rows)) == ("Findings", 2)
+    assert (findings_table(given, NOW).title, len(findings_table(given, NOW).rows)) == ("Findings (1 more that these explain)", 1)
+    assert (findings_table(given, NOW, everything=True).title, len(findings_table(given, NOW, everything=True).rows)) == ("Findings", 2)
 
 
 def test_many_are_cut() -> None:
-    found = table(said(*(finding(labels={"node": f"n{number}"}) for number in range(201))), NOW)
+    found = findings_table(said(*(finding(labels={"node": f"n{number}"}) for number in range(201))), NOW)
     assert (found.title, len(found.rows)) == ("Findings (the first 200 of 201)", 200)
 
 
 def test_nothing_found_is_not_nothing_known() -> None:
-    assert table((), NOW).note == "nothing is wrong that is known of"
-    assert table(None, NOW).note == NOT_KNOWN
+    assert findings_table((), NOW).note == "nothing is wrong that is known of"
+    assert findings_table(None, NOW).note == NOT_EVALUATED
 
 
 def test_names_from_outside_cannot_reach_the_terminal() -> None:
     evil = finding(
         labels={"node": "\x1b[31m\n"}, headline=Text(key="rule-broken", values={"rule": "\x1b", "error": "\n"})
     )
-    assert all(cell.isprintable() for row in table(said(evil), NOW).rows for cell in row)
+    assert all(cell.isprintable() for row in findings_table(said(evil), NOW).rows for cell in row)
 
 
 @pytest.mark.parametrize(
     ("severity", "expect"), [(Severity.INFO, False), (Severity.WARNING, True), (Severity.CRITICAL, True)]
 )
 def test_what_is_urgent(severity: Severity, expect: bool) -> None:
-    assert urgent(said(finding(severity=severity))) is expect
-    assert not urgent(None)
+    assert has_urgent(said(finding(severity=severity))) is expect
+    assert not has_urgent(None)

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from monitor.facts import CollectorFact, DiskFact, GpuFact, GpuInventory, ImageCacheFact, NodeSnapshot, ShmFact
-from monitor.present.node import Table, headline, tables, troubled
+from monitor.present.node import TextTable, headline, tables, failed_collectors
 from tests.support.snapshots import AT, full_snapshot
 
 EMPTY = NodeSnapshot(node="gpu-01", at=AT, agent_version="0.1.0")
 
 
-def table(snapshot: NodeSnapshot, title: str) -> Table:
+def table(snapshot: NodeSnapshot, title: str) -> TextTable:
     return next(found for found in tables(snapshot) if found.title.startswith(title))
 
 
@@ -65,7 +65,7 @@ def collector(outcome: str, message: str | None = None, hung_since: float | None
 )
 def test_a_part_that_is_not_known_says_why(fact: CollectorFact | None, note: str) -> None:
     snapshot = msgspec.structs.replace(EMPTY, collectors=(fact,) if fact else ())
-    assert table(snapshot, "GPUs") == Table(
+    assert table(snapshot, "GPUs") == TextTable(
         "GPUs", ("#", "model", "util", "memory", "temp", "power", "processes", "pods", "state"), (), note
     )
 
@@ -108,5 +108,5 @@ def test_names_from_outside_cannot_reach_the_terminal() -> None:
 
 
 def test_collectors_in_trouble_are_named() -> None:
-    assert troubled(full_snapshot()) == ("images",)
-    assert troubled(EMPTY) == ()
+    assert failed_collectors(full_snapshot()) == ("images",)
+    assert failed_collectors(EMPTY) == ()

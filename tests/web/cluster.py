@@ -15,21 +15,21 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from monitor.access.passwords import hash_password
-from monitor.access.principal import Person
-from monitor.actions.plan import Outcome, Wanted
-from monitor.actions.service import ChangedError
+from monitor.access.principal import Principal
+from monitor.actions.plan import ActionOutcome, UserAction
+from monitor.actions.service import PlanChangedError
 from monitor.config.access import AccessConfig
 from monitor.config.types import Listen
 from monitor.sim.demo import settings
 from monitor.sim.manifests import Work
 from monitor.sim.story import Story
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import free_port, wait_until
 from tests.support.command import command, quiet_environment
-from tests.web.test_app import Cluster
+from tests.web.test_app import FakeCluster
 
 PASSWORD = "correct horse battery"
 QUICK = 4  # a hash that takes no time; what it takes in earnest is tested apart
@@ -102,7 +102,7 @@ class Client:
 
 
 @dataclass
-class World:
+class DaemonSite:
     """A daemon and what it watches."""
 
     url: str
@@ -139,23 +139,23 @@ class World:
         ]  # fmt: skip
 
 
-class Acting:
+class FakeActions:
     """Stands for who acts: notes what it is asked for, and by whom."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Wanted, str]] = []
+        self.asked: list[tuple[str, UserAction, str]] = []
 
-    def preview(self, wanted: Wanted, person: Person, _lang: str) -> Outcome:
+    def preview(self, wanted: UserAction, person: Principal, _lang: str) -> ActionOutcome:
         self.asked.append(("preview", wanted, person.name))
-        return Outcome(action=wanted.action, dry_run=True, plan="p1", steps=())
+        return ActionOutcome(action=wanted.action, dry_run=True, plan="p1", steps=())
 
     def perform(
-        self, wanted: Wanted, person: Person, _lang: str, *, expect: str | None = None, peer: str = ""
-    ) -> Outcome:
+        self, wanted: UserAction, person: Principal, _lang: str, *, expect: str | None = None, peer: str = ""
+    ) -> ActionOutcome:
         self.asked.append(("perform", wanted, person.name))
-        outcome = Outcome(action=wanted.action, dry_run=False, plan="p1", steps=(), ok=True)
+        outcome = ActionOutcome(action=wanted.action, dry_run=False, plan="p1", steps=(), ok=True)
         if expect not in (None, "p1"):
-            raise ChangedError(outcome)
+            raise PlanChangedError(outcome)
         return outcome
 
 
@@ -166,8 +166,8 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
     `audit` and `acts` may be given, and whatever the application takes.
     """
     settings = AccessConfig.model_validate(access).settings(None, loopback=True)
-    guard = Guard(Doorkeeper(settings, now), more.pop("audit", None), more.pop("acts", None))
-    web = WebServer(create_app(Cluster(), guard=guard, **more), socket.create_server(("127.0.0.1", 0)))
+    guard = Security(Authenticator(settings, now), more.pop("audit", None), more.pop("acts", None))
+    web = WebServer(create_app(FakeCluster(), guard=guard, **more), socket.create_server(("127.0.0.1", 0)))
     web.start()
     try:
         yield "http://{}:{}".format(*web.address)
@@ -177,7 +177,7 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
 
 
 @contextmanager
-def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[World]:
+def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[DaemonSite]:
     """Run a daemon on a simulated cluster without outages, and wait until it has seen every card."""
     story = Story(nodes, outages=(), changing=False)  # cards that a test wants are not taken by others
     story.start()
@@ -191,7 +191,7 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
             daemon["access"] = access
         config = folder / "gpuwarden.yml"
         config.write_text(json.dumps(written))  # JSON is YAML
-        world = World(f"http://{listen}", story, config)
+        world = DaemonSite(f"http://{listen}", story, config)
         with _daemon(folder, config):
             wait_until(lambda: _seen(world) == nodes * 8, 30, "all cards are seen")
             yield world
@@ -221,5 +221,5 @@ def quiet_environment_without_settings(folder: Path) -> dict[str, str]:
     return {name: value for name, value in kept.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
 
 
-def _seen(world: World) -> int:
+def _seen(world: DaemonSite) -> int:
     return sum(gpu["state"] != "unknown" for gpu in world.view()["gpus"])

@@ -9,24 +9,24 @@ import pytest
 
 from tests.support import wait_until
 from tests.support.command import run
-from tests.web.cluster import ACCESS, Client, World, daemon_on, quiet_environment_without_settings
+from tests.web.cluster import ACCESS, Client, DaemonSite, daemon_on, quiet_environment_without_settings
 
 RELEASE, DELETE, CORDON = "/v1/actions/release-gpu", "/v1/actions/delete-pods", "/v1/actions/cordon"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
     with daemon_on(tmp_path_factory.mktemp("world"), ACCESS, nodes=3) as made:
         yield made
 
 
 @pytest.fixture
-def admin(world: World) -> Client:
+def admin(world: DaemonSite) -> Client:
     return world.client("admin")
 
 
 @pytest.fixture
-def zhang(world: World) -> Client:
+def zhang(world: DaemonSite) -> Client:
     """A user of the page whose pods call them zhang."""
     client = Client(world.url)
     assert client.sign_in("zhang.wei").status == 303
@@ -34,13 +34,13 @@ def zhang(world: World) -> Client:
     return client
 
 
-def begin(world: World, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
+def begin(world: DaemonSite, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
     """Have work begin, and wait until the daemon sees it."""
     world.submit(name, user, gpus, node, busy)
     wait_until(lambda: len(world.cards(name)) == gpus and pod(world, name), 15, f"{name} is seen on its cards")
 
 
-def pod(world: World, name: str) -> Any:
+def pod(world: DaemonSite, name: str) -> Any:
     return next((each for each in world.view()["pods"] if each["name"] == name), None)
 
 
@@ -48,19 +48,19 @@ def named(*names: str) -> dict[str, Any]:
     return {"pods": [{"namespace": "lab", "name": name} for name in names]}
 
 
-def state(world: World, card: dict[str, Any]) -> str:
+def state(world: DaemonSite, card: dict[str, Any]) -> str:
     found = next(
         gpu for gpu in world.view()["gpus"] if (gpu["node"], gpu["index"]) == (card["node"], card["index"])
     )  # fmt: skip
     return str(found["state"])
 
 
-def deeds(world: World, what: str) -> list[tuple[str, str, str]]:
+def deeds(world: DaemonSite, what: str) -> list[tuple[str, str, str]]:
     found = world.client("admin").get("/v1/audit").json
     return [(deed["who"], deed["on"], deed["result"]) for deed in found if deed["what"] == what]
 
 
-def test_an_admin_releases_a_zombie_and_it_is_free_and_a_viewer_cannot(world: World, admin: Client) -> None:
+def test_an_admin_releases_a_zombie_and_it_is_free_and_a_viewer_cannot(world: DaemonSite, admin: Client) -> None:
     begin(world, "dead-0", "li", 2, "gpu01")
     world.story.call(lambda stage: stage.cluster.finish(stage.pods["test"][-1], keep_processes=True))
 
@@ -94,7 +94,7 @@ def _kinds(client: Client, wish: dict[str, Any]) -> list[str]:
     return [step["kind"] for step in client.post(RELEASE, wish | {"dry_run": True}).json["steps"]]
 
 
-def test_a_batch_is_stopped(world: World, admin: Client) -> None:
+def test_a_batch_is_stopped(world: DaemonSite, admin: Client) -> None:
     names = [f"batch-{number}" for number in range(3)]
     for name in names:
         begin(world, name, "li", 1, "gpu02")
@@ -112,7 +112,7 @@ def test_a_batch_is_stopped(world: World, admin: Client) -> None:
     assert ("a admin", "delete lab/batch-1", "done") in deeds(world, "delete-pods")
 
 
-def test_a_user_stops_what_is_their_own_and_nothing_else(world: World, zhang: Client) -> None:
+def test_a_user_stops_what_is_their_own_and_nothing_else(world: DaemonSite, zhang: Client) -> None:
     begin(world, "mine-0", "zhang", 1, "gpu02")
     begin(world, "theirs-0", "li", 1, "gpu02")
     for wish in (named("theirs-0"), named("mine-0", "theirs-0"), named("theirs-0") | {"dry_run": True}):
@@ -127,7 +127,7 @@ def test_a_user_stops_what_is_their_own_and_nothing_else(world: World, zhang: Cl
     assert ("zhang.wei", "lab/mine-0 lab/theirs-0", "refused") in deeds(world, "delete-pods")
 
 
-def test_a_user_releases_what_is_their_own(world: World, zhang: Client) -> None:
+def test_a_user_releases_what_is_their_own(world: DaemonSite, zhang: Client) -> None:
     begin(world, "idle-mine", "zhang", 1, "gpu03", busy=0.0)
     begin(world, "idle-theirs", "li", 1, "gpu03", busy=0.0)
 
@@ -143,7 +143,7 @@ def test_a_user_releases_what_is_their_own(world: World, zhang: Client) -> None:
     assert pod(world, "idle-theirs")
 
 
-def test_nothing_is_done_if_it_is_not_what_was_shown(world: World, admin: Client) -> None:
+def test_nothing_is_done_if_it_is_not_what_was_shown(world: DaemonSite, admin: Client) -> None:
     begin(world, "twice-0", "li", 1, "gpu02")
     shown = admin.post(DELETE, named("twice-0") | {"dry_run": True}).json
     uid = pod(world, "twice-0")["uid"]
@@ -158,7 +158,7 @@ def test_nothing_is_done_if_it_is_not_what_was_shown(world: World, admin: Client
     assert pod(world, "twice-0")["uid"] != uid
 
 
-def test_a_node_is_cordoned_and_let_go(world: World, admin: Client) -> None:
+def test_a_node_is_cordoned_and_let_go(world: DaemonSite, admin: Client) -> None:
     def schedulable() -> bool:
         return bool(next(node.get("schedulable", True) for node in world.view()["nodes"] if node["name"] == "gpu03"))
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_done_is_said(admin: Client, name: str, path: str, wish: 
     assert (answer.status, said in answer.json["error"]) == (400, True)
 
 
-def test_the_command_line_acts_with_the_token_of_an_admin(world: World) -> None:
+def test_the_command_line_acts_with_the_token_of_an_admin(world: DaemonSite) -> None:
     environ = quiet_environment_without_settings(world.config.parent)
     ended = run("cleanup", "release", "gpu01", "99", "--config", str(world.config), environ=environ)
     assert (ended.returncode, "gpu01 has no GPU 99" in ended.stderr) == (1, True)

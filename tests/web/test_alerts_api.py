@@ -17,17 +17,17 @@ from monitor.alert.model import Phase, Reason
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
-from monitor.queries.alerts import NewSilence, make_silence
-from monitor.web.alerts_api import MAX_BODY, Tokens
+from monitor.present.alerts import AlertView, AlertEventView, ReceiverTestResult
+from monitor.queries.alerts import SilenceRequest, make_silence
+from monitor.web.alerts_api import MAX_BODY_BYTES, ApiTokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support.command import get
-from tests.web.test_app import EVIL, Cluster
+from tests.web.test_app import EVIL, FakeCluster
 
 AT = 1_700_000_000.0
 TOKEN = "s3cret-t0ken"
-ALERT = SaidAlert(
+ALERT = AlertView(
     fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, cause="images", phase=Phase.FIRING,
     labels={"node": EVIL}, headline=f"Disk of {EVIL} is full", since=AT, advice=(EVIL,), told=("wecom",), group="G",
 )  # fmt: skip
@@ -40,20 +40,20 @@ DELIVERY = Delivery(
 )  # fmt: skip
 
 
-class Asked:
+class FakeAlerts:
     """Stands for the alerts: notes what it is asked for."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def alerts(self, lang: str) -> tuple[SaidAlert, ...]:
+    def alerts(self, lang: str) -> tuple[AlertView, ...]:
         self.asked.append(("alerts", lang))
         return (ALERT,)
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]:
+    def history(self, since: float, limit: int, lang: str) -> tuple[AlertEventView, ...]:
         self.asked.append(("history", limit, lang))
         return (
-            SaidEvent(
+            AlertEventView(
                 at=AT, what="fired", fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, labels={},
                 headline="full",
             ),
@@ -66,7 +66,7 @@ class Asked:
     def silences(self) -> tuple[Silence, ...]:
         return (SILENCE,)
 
-    def silence(self, wanted: NewSilence) -> Silence:
+    def silence(self, wanted: SilenceRequest) -> Silence:
         self.asked.append(("silence", wanted))
         return make_silence(wanted, "s2", AT)
 
@@ -74,11 +74,11 @@ class Asked:
         self.asked.append(("unsilence", own))
         return own == "s1"
 
-    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+    def test(self, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
         self.asked.append(("test", receiver, rule))
         if receiver == "nobody":
             raise ValueError("there is no receiver 'nobody'")
-        return (Tried(receiver="wecom", kind="wecom", ok=True, answer="errcode 0"),)
+        return (ReceiverTestResult(receiver="wecom", kind="wecom", ok=True, answer="errcode 0"),)
 
     def call(self, body: bytes) -> int:
         self.asked.append(("call", body))
@@ -86,8 +86,8 @@ class Asked:
 
 
 @contextmanager
-def serving(asked: Asked, tokens: Tokens | None = None) -> Iterator[str]:
-    app = create_app(Cluster(), None, asked, tokens)
+def serving(asked: FakeAlerts, tokens: ApiTokens | None = None) -> Iterator[str]:
+    app = create_app(FakeCluster(), None, asked, tokens)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
@@ -112,12 +112,12 @@ def send(url: str, path: str, payload: object = None, method: str = "POST", **he
 
 
 @pytest.fixture
-def asked() -> Asked:
-    return Asked()
+def asked() -> FakeAlerts:
+    return FakeAlerts()
 
 
 @pytest.fixture
-def site(asked: Asked) -> Iterator[str]:
+def site(asked: FakeAlerts) -> Iterator[str]:
     with serving(asked) as url:
         yield url
 
@@ -141,7 +141,7 @@ READ: list[tuple[str, int, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "status", "expect"), READ, ids=[row[0] for row in READ])
-def test_what_can_be_asked(asked: Asked, site: str, path: str, status: int, expect: Any) -> None:
+def test_what_can_be_asked(asked: FakeAlerts, site: str, path: str, status: int, expect: Any) -> None:
     answered, headers, _ = get(site + path.replace("²", "%C2%B2"))
     assert answered == status
     assert headers["x-content-type-options"] == "nosniff"
@@ -172,7 +172,7 @@ def test_pages_of_what_is_not_there(site: str) -> None:
     assert "Nothing fires" in get(f"{site}/alerts?group=other")[2]
 
 
-def test_a_silence_is_made_and_ended(asked: Asked, site: str) -> None:
+def test_a_silence_is_made_and_ended(asked: FakeAlerts, site: str) -> None:
     wanted = {"matchers": ["node=gpu1"], "duration": "2h", "author": "li", "comment": "moving"}
     status, made = send(site, "/v1/silences", wanted)
     assert (status, made["id"], made["ends_at"] - made["starts_at"]) == (201, "s2", 7200.0)
@@ -199,7 +199,7 @@ def test_a_silence_that_makes_no_sense(site: str, payload: object, words: str) -
     assert words in answer["error"]
 
 
-def test_a_test_message(asked: Asked, site: str) -> None:
+def test_a_test_message(asked: FakeAlerts, site: str) -> None:
     assert send(site, "/v1/alerts/test", {"receiver": "wecom"}) == (
         200,
         [{"receiver": "wecom", "kind": "wecom", "ok": True, "answer": "errcode 0"}],
@@ -216,21 +216,21 @@ CHANGES = [
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
 def test_without_a_token_another_name_for_this_machine_is_refused(
-    asked: Asked, site: str, method: str, path: str
+    asked: FakeAlerts, site: str, method: str, path: str
 ) -> None:
     assert send(site, path, {}, method, Host="evil.example")[0] == 403
     assert asked.asked == []
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES[:3])
-def test_without_a_token_a_form_is_refused(asked: Asked, site: str, method: str, path: str) -> None:
+def test_without_a_token_a_form_is_refused(asked: FakeAlerts, site: str, method: str, path: str) -> None:
     assert send(site, path, {}, method, Content_Type="text/plain")[0] == 415
     assert asked.asked == []
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
-def test_with_a_token_whoever_knows_it_may_from_anywhere(asked: Asked, method: str, path: str) -> None:
-    with serving(asked, Tokens(daemon=TOKEN)) as url:
+def test_with_a_token_whoever_knows_it_may_from_anywhere(asked: FakeAlerts, method: str, path: str) -> None:
+    with serving(asked, ApiTokens(daemon=TOKEN)) as url:
         assert send(url, path, {}, method)[0] == 401
         assert send(url, path, {}, method, Authorization="Bearer wrong")[0] == 401
         assert asked.asked == []
@@ -238,17 +238,17 @@ def test_with_a_token_whoever_knows_it_may_from_anywhere(asked: Asked, method: s
         assert len(asked.asked) == 1
 
 
-def test_an_alertmanager_has_a_token_of_its_own(asked: Asked) -> None:
-    with serving(asked, Tokens(daemon=TOKEN, callback="am-token")) as url:
+def test_an_alertmanager_has_a_token_of_its_own(asked: FakeAlerts) -> None:
+    with serving(asked, ApiTokens(daemon=TOKEN, callback="am-token")) as url:
         assert send(url, "/v1/alertmanager", {}, Authorization=f"Bearer {TOKEN}")[0] == 401
         assert send(url, "/v1/alertmanager", {"a": 1}, Authorization="Bearer am-token") == (200, {"messages": 2})
     assert asked.asked == [("call", b'{"a": 1}')]
-    assert "am-token" not in repr(Tokens(daemon=TOKEN, callback="am-token"))
+    assert "am-token" not in repr(ApiTokens(daemon=TOKEN, callback="am-token"))
 
 
-def test_too_much_at_once_is_refused(asked: Asked, site: str) -> None:
+def test_too_much_at_once_is_refused(asked: FakeAlerts, site: str) -> None:
     try:
-        status, _ = send(site, "/v1/alertmanager", b"x" * (MAX_BODY + 1))
+        status, _ = send(site, "/v1/alertmanager", b"x" * (MAX_BODY_BYTES + 1))
         assert status == 413
     except ConnectionError:
         pass  # it hung up before all of it was sent

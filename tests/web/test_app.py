@@ -15,8 +15,8 @@ from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
-from monitor.present.findings import SaidFinding, say_findings
-from monitor.queries.cluster import Why
+from monitor.present.findings import FindingView, finding_views
+from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until
@@ -33,7 +33,7 @@ def found(node: str, **more: Any) -> Finding:
     )
 
 
-class Cluster:
+class FakeCluster:
     """Stands for the cluster: one node with one card, whose names are as given."""
 
     def __init__(self, name: str = "gpu-01") -> None:
@@ -43,16 +43,16 @@ class Cluster:
         card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(card,))
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        return say_findings((found(self._name), found(f"{self._name}-2", explained_by="x")), lang)
+    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
+        return finding_views((found(self._name), found(f"{self._name}-2", explained_by="x")), lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
-        return Why(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+        return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
 
 
 @contextmanager
-def serving(read: Callable[[], NodeSnapshot] | None, cluster: Cluster | None = None) -> Iterator[str]:
-    app = create_app(cluster or Cluster(), read)
+def serving(read: Callable[[], NodeSnapshot] | None, cluster: FakeCluster | None = None) -> Iterator[str]:
+    app = create_app(cluster or FakeCluster(), read)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
@@ -138,7 +138,7 @@ def test_everything_shown_is_escaped() -> None:
         return msgspec.structs.replace(full_snapshot(), node=EVIL, disk=disk)
 
     for read in (evil, None):
-        with serving(read, Cluster(EVIL)) as url:
+        with serving(read, FakeCluster(EVIL)) as url:
             body = get(f"{url}/")[2]
         assert "<script>" not in body
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in body
@@ -146,7 +146,7 @@ def test_everything_shown_is_escaped() -> None:
 
 def test_the_cluster_is_shown_and_told(site: str) -> None:
     assert 'aria-label="GPU 0: zombie ' in get(f"{site}/")[2]
-    assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == Cluster().view()
+    assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == FakeCluster().view()
 
 
 def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
@@ -157,7 +157,7 @@ def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
 
 
 def test_findings_are_told_in_words(site: str) -> None:
-    said = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[SaidFinding])
+    said = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[FindingView])
     assert [(each.labels, each.explained_by) for each in said] == [
         ({"node": "gpu-01"}, None),
         ({"node": "gpu-01-2"}, "x"),
@@ -166,7 +166,7 @@ def test_findings_are_told_in_words(site: str) -> None:
 
 
 def test_findings_that_nobody_looked_for_are_not_none() -> None:
-    class Blind(Cluster):
+    class Blind(FakeCluster):
         def findings(self, lang: str) -> None:
             return None
 

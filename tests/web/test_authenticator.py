@@ -14,30 +14,30 @@ import pytest
 from pydantic import ValidationError
 
 from monitor.access import lockout
-from monitor.access.lockout import FORGET, NAME, PEER, Lockout
-from monitor.access.passwords import hash_password, is_right, parse_hash
-from monitor.access.principal import Person, Role
+from monitor.access.lockout import FORGET_SECONDS, NAME_POLICY, PEER_POLICY, Lockout
+from monitor.access.passwords import hash_password, verify_password, parse_hash
+from monitor.access.principal import Principal, Role
 from monitor.config.access import AccessConfig
 from monitor.config.file import ConfigError, load
 from monitor.config.root import Config
 from monitor.daemon.main import offer_link
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support.command import command, quiet_environment, run
 from tests.web.cluster import PASSWORD, QUICK, TOKENS
-from tests.web.test_app import Cluster
+from tests.web.test_app import FakeCluster
 
 GOOD = str(hash_password(PASSWORD, QUICK))
 
 
 def test_a_password_is_right_or_not() -> None:
     known = parse_hash(GOOD)
-    assert is_right(PASSWORD, known)
-    assert not is_right(PASSWORD + "x", known)
-    assert not is_right("", known)
-    assert not is_right("x" * 10_000, known)
+    assert verify_password(PASSWORD, known)
+    assert not verify_password(PASSWORD + "x", known)
+    assert not verify_password("", known)
+    assert not verify_password("x" * 10_000, known)
     assert str(hash_password(PASSWORD, QUICK)) != GOOD  # each has its own salt
 
 
@@ -51,9 +51,9 @@ def test_a_name_that_nobody_has_takes_as_long(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(hashlib, "scrypt", counting)
     in_earnest = hash_password(PASSWORD)
-    assert not is_right("wrong", in_earnest)
-    assert not is_right("wrong", None)
-    assert not is_right("\x00" * 5, None)
+    assert not verify_password("wrong", in_earnest)
+    assert not verify_password("wrong", None)
+    assert not verify_password("\x00" * 5, None)
     assert len(set(made)) == 1
     assert len(made) == 4
 
@@ -79,7 +79,7 @@ def test_what_is_no_hash_is_refused_without_being_repeated(text: str) -> None:
 def test_the_command_that_makes_one() -> None:
     line = command("hash-password", "--stdin")
     made = subprocess.run(line, input=f"{PASSWORD}\n", capture_output=True, text=True, timeout=30, check=True)
-    assert is_right(PASSWORD, parse_hash(made.stdout.strip()))
+    assert verify_password(PASSWORD, parse_hash(made.stdout.strip()))
     short = subprocess.run(line, input="short\n", capture_output=True, text=True, timeout=30, check=False)
     assert (short.returncode, short.stdout) == (2, "")
     assert "at least 8" in short.stderr
@@ -99,25 +99,25 @@ def test_guesses_at_a_name_have_to_wait_longer_each_time() -> None:
         assert desk.begin("root", "10.0.0.1", now) == 0
         waits.append(desk.wait("root", "10.0.0.1", now))
         now += waits[-1]
-    assert waits[: NAME.free - 1] == [0.0] * (NAME.free - 1)
-    assert waits[NAME.free - 1 :] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert waits[: NAME_POLICY.free - 1] == [0.0] * (NAME_POLICY.free - 1)
+    assert waits[NAME_POLICY.free - 1 :] == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
 
 
 def test_many_at_once_are_not_one() -> None:
     desk = Lockout()
     waits = guess(desk, 50, "root", "10.0.0.1", 100.0)
-    assert waits.count(0.0) == NAME.free
+    assert waits.count(0.0) == NAME_POLICY.free
 
 
 def test_a_name_is_guarded_from_everywhere_and_a_guesser_with_every_name() -> None:
     desk = Lockout()
-    for number in range(NAME.free):
+    for number in range(NAME_POLICY.free):
         assert desk.begin("root", f"10.0.0.{number}", 0.0) == 0
     assert desk.begin("root", "10.9.9.9", 0.0) > 0
     assert desk.begin("li", "10.9.9.9", 0.0) == 0
     other = Lockout()
-    tries = [other.begin(f"name{number}", "10.0.0.1", 0.0) for number in range(PEER.free + 5)]
-    assert tries.count(0.0) == PEER.free
+    tries = [other.begin(f"name{number}", "10.0.0.1", 0.0) for number in range(PEER_POLICY.free + 5)]
+    assert tries.count(0.0) == PEER_POLICY.free
     assert other.begin("somebody", "10.0.0.2", 0.0) == 0
 
 
@@ -132,28 +132,28 @@ def test_a_name_is_guarded_from_everywhere_and_a_guesser_with_every_name() -> No
 )
 def test_who_counts_as_the_same_guesser(one: str, other: str, same: bool) -> None:
     desk = Lockout()
-    guess(desk, PEER.free, None, one, 0.0)
+    guess(desk, PEER_POLICY.free, None, one, 0.0)
     assert (desk.begin(None, other, 0.0) > 0) is same
 
 
 def test_who_was_right_is_not_kept_waiting_and_does_not_excuse_other_guesses() -> None:
     desk = Lockout()
-    guess(desk, NAME.free - 1, "root", "10.0.0.1", 0.0)
+    guess(desk, NAME_POLICY.free - 1, "root", "10.0.0.1", 0.0)
     for _ in range(100):  # an account of one's own does not make guesses at others free
         assert desk.begin("root", "10.0.0.1", 0.0) == 0
         desk.was_right("root", "10.0.0.1")
-    tries = [desk.begin(f"n{number}", "10.0.0.1", 0.0) for number in range(PEER.free)]
-    assert tries.count(0.0) == PEER.free - (NAME.free - 1)
+    tries = [desk.begin(f"n{number}", "10.0.0.1", 0.0) for number in range(PEER_POLICY.free)]
+    assert tries.count(0.0) == PEER_POLICY.free - (NAME_POLICY.free - 1)
 
 
 def test_after_a_while_all_is_forgotten_and_memory_is_bounded() -> None:
     desk = Lockout(most=100)
     guess(desk, 20, "root", "10.0.0.1", 0.0)
-    assert desk.begin("root", "10.0.0.2", FORGET + 100) == 0
+    assert desk.begin("root", "10.0.0.2", FORGET_SECONDS + 100) == 0
     for number in range(1000):
         desk.begin(f"n{number}", f"10.0.{number // 250}.{number % 250}", 5000.0)
     assert len(desk._tries) == 100
-    assert lockout.MOST >= 1000
+    assert lockout.MAX_KEYS >= 1000
 
 
 # Persons
@@ -173,7 +173,7 @@ def test_after_a_while_all_is_forgotten_and_memory_is_bounded() -> None:
     ],
 )
 def test_who_may_act_on_whose(role: Role, cluster_user: str | None, owner: str | None, expect: bool) -> None:
-    assert Person("x", role, cluster_user).owns(owner) is expect
+    assert Principal("x", role, cluster_user).owns(owner) is expect
 
 
 def test_each_role_may_what_those_below_it_may() -> None:
@@ -249,7 +249,7 @@ def test_who_may_look_without_a_name(
             config.settings(token, loopback=loopback)
         return
     found = config.settings(token, loopback=loopback)
-    assert (found.anonymous.value, found.here_only) == expect
+    assert (found.anonymous.value, found.local_only) == expect
 
 
 def test_a_user_without_a_mapping_is_who_they_are_called() -> None:
@@ -277,10 +277,10 @@ def test_the_command_line_has_the_token_of_an_admin() -> None:
 
 @pytest.mark.parametrize(("access", "offered"), [({}, True), ({"users": [user()]}, False)])
 def test_a_link_to_act_is_offered_where_nobody_can_sign_in(access: dict[str, Any], offered: bool) -> None:
-    guard = Guard(Doorkeeper(AccessConfig.model_validate(access).settings(None, loopback=True)))
+    guard = Security(Authenticator(AccessConfig.model_validate(access).settings(None, loopback=True)))
     out = io.StringIO()
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        offer_link(guard, WebServer(create_app(Cluster(), guard=guard), listening), out)
+        offer_link(guard, WebServer(create_app(FakeCluster(), guard=guard), listening), out)
         address = "http://{}:{}".format(*listening.getsockname())
     assert (f"{address}/login#code=" in out.getvalue()) is offered
     assert bool(out.getvalue()) is offered

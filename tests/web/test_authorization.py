@@ -7,8 +7,8 @@ from http import HTTPStatus
 import pytest
 from starlette.requests import Request
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import How, Person, Role
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.web.authorization import check_access, name_of
 
 TOKEN = "s3cret-t0ken"
@@ -23,7 +23,7 @@ def ask(
     request = Request({"type": "http", "method": method, "headers": raw, "client": (peer, 50000)})
     try:
         check_access(request, token, "daemon.token")
-    except RefusedError as refused:
+    except RequestRejectedError as refused:
         return None if TOKEN in str(refused) else refused.status
     return None
 
@@ -81,8 +81,8 @@ def test_with_a_token_it_is_all_that_counts(authorization: str, expect: HTTPStat
 
 @pytest.mark.parametrize(
     ("how", "expect"),
-    [(How.SESSION, "li"), (How.TOKEN, "li"), (How.HEADER, "li"), (How.MACHINE, "zhang"), (How.ANONYMOUS, "zhang")],
+    [(AuthMethod.SESSION, "li"), (AuthMethod.TOKEN, "li"), (AuthMethod.HEADER, "li"), (AuthMethod.MACHINE, "zhang"), (AuthMethod.ANONYMOUS, "zhang")],
 )
-def test_who_is_known_is_not_asked_for_a_name(how: How, expect: str) -> None:
-    scope = {"type": "http", "headers": [], "state": {"person": Person("li", Role.ADMIN, how=how)}}
+def test_who_is_known_is_not_asked_for_a_name(how: AuthMethod, expect: str) -> None:
+    scope = {"type": "http", "headers": [], "state": {"person": Principal("li", Role.ADMIN, how=how)}}
     assert name_of(Request(scope), "zhang") == expect

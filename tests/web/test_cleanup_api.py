@@ -14,17 +14,17 @@ import pytest
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal import Entry, ItemState
 from monitor.cleanup.shown import ShownPlan, ShownRun, show_plan
-from monitor.web.alerts_api import Tokens
+from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.cleanup.support import NOW, item, plan, run
-from tests.web.test_app import Cluster
+from tests.web.test_app import FakeCluster
 
 TOKEN = "s3cret-t0ken"
 PROGRESS = ScanProgress(policy="data", root="/mnt/share", node="nas-01", started_at=NOW, counts={"entries": 5})
 
 
-class Asked:
+class FakeCleanup:
     """Stands for cleanup: notes what it is asked for."""
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class Asked:
 
 
 @contextmanager
-def served(asked: Asked, token: str | None = None) -> Iterator[int]:
+def served(asked: FakeCleanup, token: str | None = None) -> Iterator[int]:
     listening = socket.create_server(("127.0.0.1", 0))
-    web = WebServer(create_app(Cluster(), cleanup=asked, tokens=Tokens(token)), listening)
+    web = WebServer(create_app(FakeCluster(), cleanup=asked, tokens=ApiTokens(token)), listening)
     web.start()
     try:
         yield web.address[1]
@@ -119,7 +119,7 @@ CHANGES: list[tuple[str, str, Any, tuple[Any, ...], int]] = [
 
 @pytest.mark.parametrize(("path", "asked_for"), [row[1:] for row in READS], ids=[row[0] for row in READS])
 def test_what_can_be_asked(path: str, asked_for: tuple[Any, ...]) -> None:
-    asked = Asked()
+    asked = FakeCleanup()
     with served(asked, TOKEN) as port:  # reading needs no token
         status, answer = ask(port, path)
     assert (status, asked.asked) == (200, [asked_for])
@@ -128,7 +128,7 @@ def test_what_can_be_asked(path: str, asked_for: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize(("path", "body", "asked_for", "status"), [r[1:] for r in CHANGES], ids=[r[0] for r in CHANGES])
 def test_what_can_be_changed_and_by_whom(path: str, body: Any, asked_for: tuple[Any, ...], status: int) -> None:
-    asked = Asked()
+    asked = FakeCleanup()
     with served(asked) as port:
         assert ask(port, path, body)[0] == status
         assert asked.asked == [asked_for]
@@ -158,12 +158,12 @@ WRONG: list[tuple[str, str, bytes | None, str]] = [
 
 @pytest.mark.parametrize(("path", "body", "said"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_what_is_asked_wrongly(path: str, body: bytes | None, said: str) -> None:
-    with served(Asked()) as port:
+    with served(FakeCleanup()) as port:
         status, answer = ask(port, path, raw=body)
     assert status == 400
     assert said in answer["error"]
 
 
 def test_too_much_at_once() -> None:
-    with served(Asked()) as port:
+    with served(FakeCleanup()) as port:
         assert ask(port, "/v1/cleanup/run", raw=b" " * 70_000)[0] == 413

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from monitor.web.forms import MAX_BODY
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Acting, Client, site
-from tests.web.test_alerts_api import Asked
+from monitor.web.forms import MAX_FORM_BYTES
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, FakeActions, Client, site
+from tests.web.test_alerts_api import FakeAlerts
 
 CORDON = {"nodes": ["gpu01"]}
 PATH = "/v1/actions/cordon"
@@ -22,13 +22,13 @@ class Rig:
     """A site, and what was done there."""
 
     url: str
-    acts: Acting
-    alerts: Asked
+    acts: FakeActions
+    alerts: FakeAlerts
 
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
-    acts, alerts = Acting(), Asked()
+    acts, alerts = FakeActions(), FakeAlerts()
     with site(ACCESS | PROXY, acts=acts, alerts=alerts) as url:
         yield Rig(url, acts, alerts)
 
@@ -70,7 +70,7 @@ def test_the_secret_of_another_session_is_not_its_own(rig: Rig, root: Client) ->
 
 def test_a_form_carries_it_in_a_field_and_is_read_again_by_who_it_is_for(root: Client) -> None:
     assert root.form("/logout", {"other": "x", "csrf": "nonsense"}).status == 403
-    assert root.form("/logout", {"x": "y" * (MAX_BODY + 10)}).status == 413
+    assert root.form("/logout", {"x": "y" * (MAX_FORM_BYTES + 10)}).status == 413
     assert root.ask("POST", "/logout", b"csrf=%ff", Content_Type="application/x-www-form-urlencoded").status == 400
     assert root.form("/logout", {"other": "x", "csrf": root.csrf()}).status == 303
 
@@ -113,7 +113,7 @@ def test_another_site_does_not_sign_somebody_in_under_a_name_of_its_choice(
 
 
 def test_without_a_name_no_form_does_anything() -> None:
-    acts = Acting()
+    acts = FakeActions()
     with site({}, acts=acts) as url:
         client = Client(url)
         assert client.form("/logout", {}).status == 401

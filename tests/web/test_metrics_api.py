@@ -13,7 +13,7 @@ from monitor.daemon.metrics import catalogue
 from monitor.detect.rules import RULES
 from tests.daemon.metrics.support import assert_promtool_is_content, sampled
 from tests.support import wait_until
-from tests.web.cluster import ACCESS, TOKENS, Client, World, daemon_on, site
+from tests.web.cluster import ACCESS, TOKENS, Client, DaemonSite, daemon_on, site
 
 PATH = "/metrics"
 CLOSED = {"anonymous": "none", "users": ACCESS["users"], "tokens": ACCESS["tokens"]}
@@ -50,14 +50,14 @@ def test_a_page_without_metrics_has_none() -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
     with daemon_on(tmp_path_factory.mktemp("world"), ACCESS) as made:
         made.submit("bert-0", "zhang", 2, "gpu01")
         wait_until(lambda: len(made.cards("bert-0")) == 2, 15, "it has its cards")
         yield made
 
 
-def scrape(world: World) -> str:
+def scrape(world: DaemonSite) -> str:
     answer = world.client("viewer").get(PATH)
     assert answer.status == 200, answer.body
     return answer.body
@@ -83,16 +83,16 @@ SERIES = [
 ]
 
 
-def missing(world: World) -> list[str]:
+def missing(world: DaemonSite) -> list[str]:
     found = sampled(scrape(world))
     return [pattern for pattern in SERIES if not any(re.fullmatch(pattern, line) for line in found)]
 
 
-def test_a_real_daemon_tells_everything(world: World) -> None:
+def test_a_real_daemon_tells_everything(world: DaemonSite) -> None:
     wait_until(lambda: missing(world) == [], 15, f"all is told; missing is {missing(world)}")
 
 
-def test_prometheus_likes_it_and_the_catalogue_knows_it(world: World) -> None:
+def test_prometheus_likes_it_and_the_catalogue_knows_it(world: DaemonSite) -> None:
     text = scrape(world)
     assert_promtool_is_content(text)
     found = sampled(text)
@@ -106,6 +106,6 @@ def test_prometheus_likes_it_and_the_catalogue_knows_it(world: World) -> None:
     assert not [line for line in found if "gpuwarden_exposition_failures_total" in line and not line.endswith(" 0.0")]
 
 
-def test_every_rule_is_counted_also_when_there_is_nothing(world: World) -> None:
+def test_every_rule_is_counted_also_when_there_is_nothing(world: DaemonSite) -> None:
     found = set(re.findall(r'gpuwarden_findings\{rule="([^"]+)"', scrape(world)))
     assert {rule.rule for rule in RULES} | {"monitor-blind", "receiver-failing"} == found

@@ -9,20 +9,20 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings
 from monitor.report.model import Report
 from monitor.web.app import create_app
-from monitor.web.audit_api import DEEDS
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.audit_api import AUDITED_ACTIONS
+from monitor.web.authenticator import Authenticator
 from monitor.web.openapi import PATH, document, served
 from monitor.web.openapi_table import OPERATIONS
-from monitor.web.security import Guard
+from monitor.web.security import Security
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import Acting, Client, site
-from tests.web.test_app import Cluster
+from tests.web.cluster import FakeActions, Client, site
+from tests.web.test_app import FakeCluster
 
 READ_ONLY_POSTS = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own record
 
@@ -43,10 +43,10 @@ def routes_of(app: Any) -> list[BaseRoute]:
 
 @pytest.fixture
 def routes(tmp_path: Path) -> list[BaseRoute]:
-    audit = Audit(str(tmp_path / "audit.db"))
-    guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
+    audit = AuditLog(str(tmp_path / "audit.db"))
+    guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
     app = create_app(
-        Cluster(), full_snapshot, test_alerts_api.Asked(), None, test_cleanup_api.Asked(), Reports(), guard
+        FakeCluster(), full_snapshot, test_alerts_api.FakeAlerts(), None, test_cleanup_api.FakeCleanup(), Reports(), guard
     )
     audit.close()
     return routes_of(app)
@@ -65,7 +65,7 @@ def test_every_change_is_written_down() -> None:
     """What changes something, for whom a role above viewer is needed, has a word in the record."""
     changes = {(each.method, each.path.partition("{")[0]) for each in OPERATIONS if each.method != "GET"}
     own = {(each.method, each.path) for each in OPERATIONS if each.name in READ_ONLY_POSTS}
-    assert changes - own == set(DEEDS)
+    assert changes - own == set(AUDITED_ACTIONS)
     assert all(each.role is not Role.VIEWER for each in OPERATIONS if each.method != "GET")
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from monitor.access.principal import How, Person, Role
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
@@ -30,16 +30,16 @@ from monitor.facts.cluster import (
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
-from monitor.present.findings import SaidFinding, say_findings
-from monitor.queries.cluster import Why
-from monitor.web.context import Parts, Sources
+from monitor.present.findings import FindingView, finding_views
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"
 TEMPLATES = Path(__file__).parents[2] / "monitor" / "web" / "templates"
-ADMIN = Person("root", Role.ADMIN, csrf="c" * 20, how=How.SESSION)
-USER = Person("zhang", Role.USER, "zhang", "c" * 20, How.SESSION)
+ADMIN = Principal("root", Role.ADMIN, csrf="c" * 20, how=AuthMethod.SESSION)
+USER = Principal("zhang", Role.USER, "zhang", "c" * 20, AuthMethod.SESSION)
 
 
 def finding(**more: Any) -> Finding:
@@ -48,7 +48,7 @@ def finding(**more: Any) -> Finding:
     return Finding(**(given | {"headline": note} | more))
 
 
-class Cluster:
+class FakeCluster:
     """Stands for the cluster: two cards of one node, a job that runs, one that waits. Its names are as given."""
 
     def __init__(self, name: str = "gpu-01") -> None:
@@ -73,18 +73,18 @@ class Cluster:
             gpus=cards, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
         )  # fmt: skip
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        return say_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
+    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
+        return finding_views((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> Why:
+    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
-        return Why(name=name, status="pending", cause="no-room", well=False, lines=lines)
+        return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
 
 
 class Visitor:
     """Asks for pages as a browser does."""
 
-    def __init__(self, sources: Sources, person: Person | None = None) -> None:
+    def __init__(self, sources: PageDeps, person: Principal | None = None) -> None:
         self._routes = page_routes(sources)
         self._person = person
 
@@ -107,10 +107,10 @@ class Visitor:
         return bytes(self.get(address, **headers).body).decode()
 
 
-def sources(cluster: Cluster | None = None, **parts: Any) -> Sources:
+def sources(cluster: FakeCluster | None = None, **parts: Any) -> PageDeps:
     snapshot = full_snapshot()
     agent = AgentFact(target="a", node=snapshot.node, snapshot=snapshot, received_at=snapshot.at)
-    return Sources(cluster or Cluster(), Parts(agents=lambda: (agent,), **parts))
+    return PageDeps(cluster or FakeCluster(), PageData(agents=lambda: (agent,), **parts))
 
 
 PATHS = (
@@ -165,7 +165,7 @@ def test_a_pod_that_is_asked_for_by_its_name_is_gone_to() -> None:
 
 
 def test_every_name_is_escaped() -> None:
-    visitor = Visitor(sources(Cluster(EVIL)), ADMIN)
+    visitor = Visitor(sources(FakeCluster(EVIL)), ADMIN)
     for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):
         body = visitor.text(path)
         assert "<script>" not in body
@@ -174,7 +174,7 @@ def test_every_name_is_escaped() -> None:
 
 ACTS = [
     (None, "/nodes/gpu-01", []),
-    (Person("v", Role.VIEWER, how=How.SESSION), "/nodes/gpu-01", []),
+    (Principal("v", Role.VIEWER, how=AuthMethod.SESSION), "/nodes/gpu-01", []),
     (USER, "/nodes/gpu-01", ["delete-pods", "release-gpu"]),
     (ADMIN, "/nodes/gpu-01", ["cordon", "delete-pods", "release-gpu"]),
     (None, "/pods/nlp/wait-gpu-01", []),
@@ -185,7 +185,7 @@ ACTS = [
 
 
 @pytest.mark.parametrize(("person", "path", "acts"), ACTS)
-def test_what_may_be_pressed_depends_on_who_looks(person: Person | None, path: str, acts: list[str]) -> None:
+def test_what_may_be_pressed_depends_on_who_looks(person: Principal | None, path: str, acts: list[str]) -> None:
     body = Visitor(sources(), person).text(path)
     assert sorted(set(re.findall(r'data-act="([a-z-]+)"', body))) == acts
 
@@ -205,7 +205,7 @@ def seen(body: str) -> str:
 
 
 def test_an_open_page_is_told_only_what_has_changed() -> None:
-    cluster = Cluster()
+    cluster = FakeCluster()
     visitor = Visitor(sources(cluster))
     has = seen(visitor.text("/"))
     assert visitor.get(f"/?v={has}").status_code == 204

@@ -14,22 +14,22 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text
-from monitor.queries.cluster import Why
-from monitor.web.context import Sources
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import PageDeps
 from monitor.web.pages import disks
-from monitor.web.pages.cached import MOST, Sparing
+from monitor.web.pages.cached import MOST, CachedQueries
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import RICH, TOGETHER, GpuMap
-from monitor.web.pages.render import Visit, link, with_query
-from tests.web.test_pages import Cluster
+from monitor.web.pages.render import PageRequest, link, with_query
+from tests.web.test_pages import FakeCluster
 
 NOW = 1_794_873_600.0
 GIB = 1 << 30
 
 
-def visit() -> Visit:
+def visit() -> PageRequest:
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
-    return Visit(Request(scope), Sources(Cluster()))
+    return PageRequest(Request(scope), PageDeps(FakeCluster()))
 
 
 def view(nodes: int, load: float | None = 0.4, state: GpuState = GpuState.BUSY) -> ClusterView:
@@ -176,13 +176,13 @@ def test_addresses_hold_whatever_a_name_holds() -> None:
 def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
     clock, asked = [0.0], list[tuple[str, str]]()
 
-    class Slow(Cluster):
-        def why(self, name: str, namespace: str | None, lang: str) -> Why:
+    class Slow(FakeCluster):
+        def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
             asked.append((name, lang))
             clock[0] += 0.3
             return super().why(name, namespace, lang)
 
-    sparing = Sparing(Slow(), lambda: clock[0])
+    sparing = CachedQueries(Slow(), lambda: clock[0])
     for at, name, lang in ((0, "a", "en"), (1, "a", "en"), (1, "a", "zh"), (3.2, "a", "en"), (4.5, "a", "en")):
         clock[0] = max(clock[0], at)
         assert sparing.why(name, "nlp", lang).name == name
@@ -191,7 +191,7 @@ def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
 
 def test_explanations_that_nobody_asks_for_any_more_are_forgotten() -> None:
     clock = [0.0]
-    sparing = Sparing(Cluster(), lambda: clock[0])
+    sparing = CachedQueries(FakeCluster(), lambda: clock[0])
     for number in range(3 * MOST):
         clock[0] += 1
         sparing.why(f"pod-{number}", None, "en")

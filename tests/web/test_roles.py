@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
-from monitor.web.alerts_api import Tokens
+from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.openapi_table import OPERATIONS, Operation
 from monitor.web.server import WebServer
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import ACCESS, TOKENS, Acting, Client, site
-from tests.web.test_app import Cluster
+from tests.web.cluster import ACCESS, TOKENS, FakeActions, Client, site
+from tests.web.test_app import FakeCluster
 
 BODIES: dict[str, Any] = {
     "silence": {"matchers": ["node=x"], "duration": "1h"},
@@ -37,11 +37,11 @@ ABSENT = ("snapshot", "report")  # this site has neither an agent nor a record
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    audit = Audit(str(tmp_path_factory.mktemp("audit") / "audit.db"))
+    audit = AuditLog(str(tmp_path_factory.mktemp("audit") / "audit.db"))
     parts: dict[str, Any] = {
-        "alerts": test_alerts_api.Asked(),
-        "cleanup": test_cleanup_api.Asked(),
-        "acts": Acting(),
+        "alerts": test_alerts_api.FakeAlerts(),
+        "cleanup": test_cleanup_api.FakeCleanup(),
+        "acts": FakeActions(),
         "audit": audit,
     }
     with site(ACCESS | {"anonymous": "none"}, **parts) as address:
@@ -185,7 +185,7 @@ def test_who_may_look_without_saying_who_they_are(
 
 
 def test_who_sits_at_this_machine_does_not_act_once_somebody_is_named() -> None:
-    acts = Acting()
+    acts = FakeActions()
     with site({"users": ACCESS["users"]}, acts=acts) as address:
         assert Client(address).post("/v1/actions/cordon", {"nodes": ["gpu01"]}).status == 401
     with site({}, acts=acts) as address:
@@ -195,7 +195,7 @@ def test_who_sits_at_this_machine_does_not_act_once_somebody_is_named() -> None:
 
 def test_a_weak_token_is_not_guessed() -> None:
     """The token of the daemon may be short; whoever guesses at it waits, and one that nobody guesses never does."""
-    server = WebServer(create_app(Cluster(), tokens=Tokens(daemon="abc")), socket.create_server(("127.0.0.1", 0)))
+    server = WebServer(create_app(FakeCluster(), tokens=ApiTokens(daemon="abc")), socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
         client = Client("http://{}:{}".format(*server.address))

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from monitor.web.openapi_table import OPERATIONS, Operation
-from tests.web.cluster import ACCESS, TOKENS, World, daemon_on
+from tests.web.cluster import ACCESS, TOKENS, DaemonSite, daemon_on
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
@@ -29,14 +29,14 @@ ADMIN = {"Authorization": f"Bearer {TOKENS['admin']}"}
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
     with daemon_on(tmp_path_factory.mktemp("world"), ACCESS) as made:
         made.submit("bert-0", "zhang", 1, "gpu01")
         yield made
 
 
 @pytest.fixture(scope="module")
-def schema(world: World) -> Any:
+def schema(world: DaemonSite) -> Any:
     return schemathesis.openapi.from_dict(world.client("admin").get("/v1/openapi.json").json)
 
 
@@ -50,7 +50,7 @@ WAYS = [(operation, mode) for operation in OPERATIONS for mode in _ways(operatio
 
 
 @pytest.mark.parametrize(("operation", "mode"), WAYS, ids=[f"{way[0].name}-{way[1].value}" for way in WAYS])
-def test_no_500(world: World, schema: Any, operation: Operation, mode: schemathesis.GenerationMode) -> None:
+def test_no_500(world: DaemonSite, schema: Any, operation: Operation, mode: schemathesis.GenerationMode) -> None:
     asked = schema[operation.path][operation.method]
 
     @seed(7)
@@ -69,7 +69,7 @@ def test_no_500(world: World, schema: Any, operation: Operation, mode: schemathe
     send()
 
 
-def test_it_is_still_there_and_unharmed(world: World) -> None:
+def test_it_is_still_there_and_unharmed(world: DaemonSite) -> None:
     assert world.client().get("/healthz").status == 200
     assert len(world.view()["gpus"]) == 16
     assert "Traceback" not in world.log

@@ -17,7 +17,7 @@ import pytest
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from tests.support import need, wait_until
-from tests.web.cluster import ACCESS, Client, World, daemon_on
+from tests.web.cluster import ACCESS, Client, DaemonSite, daemon_on
 
 CHROMIUM = "/usr/bin/chromium"
 NAME = "<img src=x onerror=pwned=1>\"'`{{7*7}}"
@@ -37,7 +37,7 @@ def begin(stage: Stage) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
     with daemon_on(tmp_path_factory.mktemp("world"), ACCESS) as made:
         made.story.call(begin)
         wait_until(lambda: made.cards(NAME), 20, "the pod is seen")
@@ -48,7 +48,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def root(world: World) -> Client:
+def root(world: DaemonSite) -> Client:
     client = Client(world.url)
     assert client.sign_in("root").status == 303
     return client
@@ -135,7 +135,7 @@ def test_what_is_asked_for_is_not_reflected(root: Client) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_in_a_real_browser(world: World, pages: dict[str, str]) -> None:
+def test_in_a_real_browser(world: DaemonSite, pages: dict[str, str]) -> None:
     """A link signs the browser in; then it opens what was found, and nothing of the attack happens."""
     need(os.path.exists(CHROMIUM), "chromium")
     from playwright.sync_api import sync_playwright

@@ -8,7 +8,7 @@ from enum import StrEnum
 from monitor.doctor.model import Verdicts, not_checked, ok, problem, warning
 
 
-class Role(StrEnum):
+class ChartRole(StrEnum):
     """A role of the Helm chart, in a release `gpuwarden`; its whole name may begin with the namespace."""
 
     READ = "gpuwarden-read"
@@ -19,10 +19,10 @@ class Role(StrEnum):
 
 # The value of the chart that creates and binds it.
 VALUES = {
-    Role.READ: "rbac.create",
-    Role.RELEASE: "rbac.release",
-    Role.CLEANUP: "rbac.cleanup",
-    Role.LEASE: "daemon.replicas",
+    ChartRole.READ: "rbac.create",
+    ChartRole.RELEASE: "rbac.release",
+    ChartRole.CLEANUP: "rbac.cleanup",
+    ChartRole.LEASE: "daemon.replicas",
 }
 
 
@@ -35,7 +35,7 @@ class Need:
 
     verb: str
     resource: str
-    role: Role
+    role: ChartRole
     namespace: str = ""
     name: str = ""
 
@@ -69,7 +69,7 @@ def judge(facts: RightsFacts) -> Verdicts:
     """Given the answers, return each right that is missing, and the role that has it."""
     if facts.answers is None:
         return (not_checked("rights.nobody"),)
-    missing: dict[tuple[str, Role], list[str]] = {}
+    missing: dict[tuple[str, ChartRole], list[str]] = {}
     for each in facts.answers:
         if each.allowed is False:
             missing.setdefault((each.need.resource, each.need.role), []).append(each.need.verb)

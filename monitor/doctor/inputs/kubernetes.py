@@ -14,7 +14,7 @@ from monitor.base.threads import run_parallel
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.policies import DatasetsConfig, GpusConfig, ImagesConfig, PodsConfig, PolicyConfig
 from monitor.doctor.checks.kubernetes import KubeFacts
-from monitor.doctor.checks.rights import Answer, Need, RightsFacts, Role
+from monitor.doctor.checks.rights import Answer, Need, RightsFacts, ChartRole
 from monitor.doctor.context import Cluster, Visit
 
 if TYPE_CHECKING:
@@ -189,17 +189,17 @@ def _reading(served: Iterable[str]) -> Iterator[Need]:
     )  # fmt: skip
     for resource in resources:
         if not resource.optional or resource.group in served:
-            yield Need("list", resource.name, Role.READ)
-            yield Need("watch", resource.name, Role.READ)
+            yield Need("list", resource.name, ChartRole.READ)
+            yield Need("watch", resource.name, ChartRole.READ)
 
 
 def _leading(lease: LeaseConfig | None) -> Iterator[Need]:
     """Yield what agreeing with other replicas takes."""
     if lease is not None:
         leases = "leases.coordination.k8s.io"
-        yield Need("create", leases, Role.LEASE, lease.namespace)
-        yield Need("get", leases, Role.LEASE, lease.namespace, lease.name)
-        yield Need("update", leases, Role.LEASE, lease.namespace, lease.name)
+        yield Need("create", leases, ChartRole.LEASE, lease.namespace)
+        yield Need("get", leases, ChartRole.LEASE, lease.namespace, lease.name)
+        yield Need("update", leases, ChartRole.LEASE, lease.namespace, lease.name)
 
 
 def _acting(cleanup: CleanupConfig, access: AccessConfig, served: frozenset[str]) -> Iterator[Need]:
@@ -210,10 +210,10 @@ def _acting(cleanup: CleanupConfig, access: AccessConfig, served: frozenset[str]
     roles = [user.role for user in access.users] + [token.role for token in access.tokens]
     roles += [header.role] if header is not None else []
     if "user" in roles or "admin" in roles:
-        yield Need("delete", "pods", Role.RELEASE)
-        yield Need("create", "pods/eviction", Role.RELEASE)
+        yield Need("delete", "pods", ChartRole.RELEASE)
+        yield Need("create", "pods/eviction", ChartRole.RELEASE)
     if "admin" in roles:
-        yield Need("patch", "nodes", Role.RELEASE)
+        yield Need("patch", "nodes", ChartRole.RELEASE)
 
 
 def _policy(policy: PolicyConfig, served: frozenset[str]) -> Iterator[Need]:
@@ -223,17 +223,17 @@ def _policy(policy: PolicyConfig, served: frozenset[str]) -> Iterator[Need]:
     if isinstance(policy, (ImagesConfig, DatasetsConfig)):  # which keep what any template names
         for kind in KINDS:
             if not kind.optional or kind.group in served:
-                yield Need("list", kind.name, Role.CLEANUP)
+                yield Need("list", kind.name, ChartRole.CLEANUP)
     if isinstance(policy, DatasetsConfig):
-        yield Need("list", "persistentvolumeclaims", Role.CLEANUP)
-        yield Need("list", "persistentvolumes", Role.CLEANUP)
+        yield Need("list", "persistentvolumeclaims", ChartRole.CLEANUP)
+        yield Need("list", "persistentvolumes", ChartRole.CLEANUP)
     if policy.mode != "enforce":
         return
     if isinstance(policy, GpusConfig):
-        yield Need("get", "pods", Role.READ)
-        yield Need("create", "pods/eviction", Role.CLEANUP)
+        yield Need("get", "pods", ChartRole.READ)
+        yield Need("create", "pods/eviction", ChartRole.CLEANUP)
         if policy.delete_after is not None:
-            yield Need("delete", "pods", Role.CLEANUP)
+            yield Need("delete", "pods", ChartRole.CLEANUP)
     if isinstance(policy, PodsConfig):
-        yield Need("get", "pods", Role.READ)
-        yield Need("delete", "pods", Role.CLEANUP)
+        yield Need("get", "pods", ChartRole.READ)
+        yield Need("delete", "pods", ChartRole.CLEANUP)

@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from monitor.alert.matchers import matches
 from monitor.alert.model import Phase, alertname
-from monitor.present.alerts import SaidAlert
-from monitor.queries.alerts import NewSilence, make_silence
-from monitor.web.alerts_api import AlertsAsked
-from monitor.web.pages.render import Visit
+from monitor.present.alerts import AlertView
+from monitor.queries.alerts import SilenceRequest, make_silence
+from monitor.web.alerts_api import AlertsBackend
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.rows import SHOWN, AlertRow, alert_rows, subject
 
 HISTORY, MESSAGES = 100, 60
@@ -22,10 +22,10 @@ DURATIONS = ("1h", "2h", "8h", "24h", "7d")
 class AlertPages:
     """The pages about alerts."""
 
-    def __init__(self, asked: AlertsAsked) -> None:
+    def __init__(self, asked: AlertsBackend) -> None:
         self._asked = asked
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """Show what fires, of one group or rule if it is named."""
         rows = [row for row in alert_rows(self._asked.alerts(visit.lang)) if _asked_for(visit, row)]
         history = self._asked.history(visit.now - DAY, HISTORY, visit.lang)
@@ -41,7 +41,7 @@ class AlertPages:
             narrowed=narrowed, durations=DURATIONS, matchers="",
         )  # fmt: skip
 
-    def one(self, visit: Visit) -> Response:
+    def one(self, visit: PageRequest) -> Response:
         """Show all about one alert."""
         wanted = visit.request.path_params["fingerprint"]
         rows = alert_rows(self._asked.alerts(visit.lang))
@@ -65,10 +65,10 @@ class AlertPages:
             "alert.html", visit.rule(alert.rule), *sections, durations=DURATIONS, matchers=matchers, others=others
         )
 
-    def preview(self, visit: Visit) -> Response:
+    def preview(self, visit: PageRequest) -> Response:
         """Show what a silence would be about, before it is made."""
-        wanted = NewSilence(matchers=tuple(visit.query("matchers").split()), duration=visit.query("duration") or "2h")
-        alerts: Sequence[SaidAlert] = self._asked.alerts(visit.lang)
+        wanted = SilenceRequest(matchers=tuple(visit.query("matchers").split()), duration=visit.query("duration") or "2h")
+        alerts: Sequence[AlertView] = self._asked.alerts(visit.lang)
         try:
             silence = make_silence(wanted, "preview", visit.now)
         except ValueError as error:
@@ -77,13 +77,13 @@ class AlertPages:
         return visit.fragment("preview_silence", error=None, silence=silence, rows=alert_rows(met))
 
 
-def _labels(alert: SaidAlert) -> dict[str, str]:
+def _labels(alert: AlertView) -> dict[str, str]:
     """Return what a silence of this alert is matched with."""
     own = {"alertname": alertname(alert.rule), "severity": alert.severity.value, "cause": alert.cause}
     return alert.labels | own
 
 
-def _asked_for(visit: Visit, row: AlertRow) -> bool:
+def _asked_for(visit: PageRequest, row: AlertRow) -> bool:
     """Return whether an alert is to be listed: of a group or rule that is named all, else what fires by itself."""
     alert = row.alert
     group, rule = visit.query("group"), visit.query("rule")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from starlette.responses import Response
 
-from monitor.access.audit import Deed
-from monitor.web.pages.render import Visit
+from monitor.access.audit import AuditEntry
+from monitor.web.pages.render import PageRequest
 
 ENTRIES = 300
 
@@ -15,10 +15,10 @@ ENTRIES = 300
 class AuditPage:
     """The page at /audit."""
 
-    def __init__(self, entries: Callable[[int], Sequence[Deed]]) -> None:
+    def __init__(self, entries: Callable[[int], Sequence[AuditEntry]]) -> None:
         self._entries = entries
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """Show the latest entries, to those who may see them."""
         if not visit.person.may("admin"):
             refused = visit.section("audit", "not_allowed")

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 from monitor.facts.cluster import ClusterView
-from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Why
-from monitor.web.context import Asked
+from monitor.present.findings import FindingView
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import ClusterBackend
 
 QUIET = 10.0  # an answer is good for so many times as long as it took
 MOST = 200
@@ -17,22 +17,22 @@ MOST = 200
 Question = tuple[str, str | None, str]
 
 
-class Sparing:
+class CachedQueries:
     """Asks for an explanation again only when that takes little of a core, however many pages are open."""
 
-    def __init__(self, asked: Asked, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, asked: ClusterBackend, now: Callable[[], float] = time.monotonic) -> None:
         self._asked = asked
         self._now = now
-        self._known: dict[Question, tuple[float, Why]] = {}  # until when an answer is good
+        self._known: dict[Question, tuple[float, PodExplanation]] = {}  # until when an answer is good
         self._lock = threading.Lock()
 
     def view(self) -> ClusterView:
         return self._asked.view()
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
+    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
         return self._asked.findings(lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         """Return why a pod or job is as it is, or lately was."""
         question = (name, namespace, lang)
         with self._lock:  # who asks the same waits for the answer

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
-from monitor.web.cleanup_api import CleanupAsked
-from monitor.web.pages.render import Visit
+from monitor.web.cleanup_api import CleanupBackend
+from monitor.web.pages.render import PageRequest
 
 RUNS = 40
 ITEMS = 100
@@ -30,16 +30,16 @@ class Share:
 class CleanupPages:
     """The pages about cleanup."""
 
-    def __init__(self, asked: CleanupAsked) -> None:
+    def __init__(self, asked: CleanupBackend) -> None:
         self._asked = asked
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """Show what was done. What would be is asked for by the page: it takes longer, and changes nothing."""
         runs = [(run, _states(run)) for run in self._asked.history(RUNS, None)]
         history = visit.section("runs", "runs", runs=runs, most=ITEMS)
         return visit.answer("cleanup.html", visit.t("nav.cleanup"), history)
 
-    def plan(self, visit: Visit) -> Response:
+    def plan(self, visit: PageRequest) -> Response:
         """Show what each policy would do now, on every node where that is anything, and whose it is."""
         try:
             plans = self._asked.plans(visit.query("policy") or None, visit.lang)
@@ -49,7 +49,7 @@ class CleanupPages:
         idle = [plan for plan in plans if plan not in told]
         return visit.fragment("plans", plans=told, idle=idle, shares=_shares(plans), most=ITEMS)
 
-    def preview(self, visit: Visit) -> Response:
+    def preview(self, visit: PageRequest) -> Response:
         """Show exactly what a run would do, before it is asked for."""
         policy, node = visit.query("policy"), visit.query("node") or None
         try:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.i18n.figures import percent
-from monitor.web.pages.render import Section, Visit, link
+from monitor.web.pages.render import PageSection, PageRequest, link
 
 RICH = 48  # nodes up to which there is room for names
 TOGETHER = 16  # nodes in a section of a large map
@@ -53,9 +53,9 @@ class GpuMap:
 
     def __init__(self) -> None:
         self._rows: dict[Style, dict[str, Row]] = {}
-        self._batches: dict[Style, list[tuple[list[Markup], Section]]] = {}
+        self._batches: dict[Style, list[tuple[list[Markup], PageSection]]] = {}
 
-    def sections(self, visit: Visit, view: ClusterView) -> list[Section]:
+    def sections(self, visit: PageRequest, view: ClusterView) -> list[PageSection]:
         """Return the map as sections that are renewed on their own."""
         cards: dict[str, list[GpuView]] = {}
         for gpu in view.gpus:
@@ -66,21 +66,21 @@ class GpuMap:
         self._rows[style] = rows
         return self._joined(style, (row.html for row in rows.values()))
 
-    def _joined(self, style: Style, rows: Iterator[Markup]) -> list[Section]:
+    def _joined(self, style: Style, rows: Iterator[Markup]) -> list[PageSection]:
         """Return rows as sections: the same ones as before, where all rows are."""
         known = self._batches.get(style, [])
-        made: list[tuple[list[Markup], Section]] = []
+        made: list[tuple[list[Markup], PageSection]] = []
         while batch := list(islice(rows, 1 if style.rich else TOGETHER)):
             number = len(made)
             if number < len(known) and known[number][0] == batch:
                 made.append(known[number])
             else:
-                made.append((batch, Section(f"map{number}", Markup("").join(batch), css="rows")))
+                made.append((batch, PageSection(f"map{number}", Markup("").join(batch), css="rows")))
         self._batches[style] = made
         return [section for _, section in made]
 
 
-def _row(visit: Visit, style: Style, node: NodeView, cards: list[GpuView], known: dict[str, Row]) -> Row:
+def _row(visit: PageRequest, style: Style, node: NodeView, cards: list[GpuView], known: dict[str, Row]) -> Row:
     """Return the row of a node: the one there is, unless it shows something else by now."""
     old = known.get(node.name)
     before = old.levels if old is not None and len(old.levels) == len(cards) else None
@@ -120,7 +120,7 @@ def _letter(gpu: GpuView, level: int) -> str:
     return f"b{level}" if gpu.state is GpuState.BUSY else LETTERS[gpu.state]
 
 
-def node_notes(visit: Visit, node: NodeView) -> list[str]:
+def node_notes(visit: PageRequest, node: NodeView) -> list[str]:
     """Return what is odd about a node, in words."""
     words = []
     if node.in_kubernetes and not node.ready:
@@ -137,7 +137,7 @@ def node_notes(visit: Visit, node: NodeView) -> list[str]:
 # Rows are made by hand, not by a template: of these there are thousands in one page. Every name is escaped.
 
 
-def _name(visit: Visit, node: NodeView) -> str:
+def _name(visit: PageRequest, node: NodeView) -> str:
     notes = node_notes(visit, node)
     told = f'<em title="{escape(", ".join(notes))}">{escape(notes[0])}</em>' if notes else ""
     return f'<span class="name"><a href="{escape(link("nodes", node.name))}">{escape(node.name)}</a>{told}</span>'
@@ -150,7 +150,7 @@ def _count(node: NodeView, cards: list[GpuView]) -> str:
     )
 
 
-def _compact(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[int], name: str) -> Markup:
+def _compact(visit: PageRequest, node: NodeView, cards: list[GpuView], levels: list[int], name: str) -> Markup:
     owners = escape("|".join(owner(gpu).replace("|", " ") for gpu in cards))
     times = "|".join("" if gpu.since is None else str(int(gpu.since)) for gpu in cards)
     squares = "".join(f"<i class={_letter(gpu, level)}></i>" for gpu, level in zip(cards, levels, strict=True))
@@ -162,7 +162,7 @@ def _compact(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[in
     )
 
 
-def _rich(visit: Visit, node: NodeView, cards: list[GpuView], levels: list[int], name: str) -> Markup:
+def _rich(visit: PageRequest, node: NodeView, cards: list[GpuView], levels: list[int], name: str) -> Markup:
     fields = "".join(_card(visit, gpu, level) for gpu, level in zip(cards, levels, strict=True))
     fields = fields or f"<span class=none>{visit.t('map.no-cards')}</span>"
     return Markup(  # noqa: S704  # every name in it is escaped
@@ -176,7 +176,7 @@ def _works(gpu: GpuView) -> str:
     return "?" if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
 
 
-def _card(visit: Visit, gpu: GpuView, level: int) -> str:
+def _card(visit: PageRequest, gpu: GpuView, level: int) -> str:
     state, who = visit.t(f"state.{gpu.state.value}"), escape(owner(gpu))
     quiet = gpu.state in (GpuState.BUSY, GpuState.FREE)
     told = _works(gpu) if gpu.state is GpuState.BUSY else state if who else ""

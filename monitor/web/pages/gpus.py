@@ -9,11 +9,11 @@ from monitor.facts.node import NodeSnapshot
 from monitor.i18n.figures import percent
 from monitor.report.history import Kind, What
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import Visit
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.rows import Index, card_rows, firing
 
 
-def show(visit: Visit) -> Response:
+def show(visit: PageRequest) -> Response:
     """Show one card."""
     node, number = visit.request.path_params["node"], visit.request.path_params["index"]
     index = Index(visit.sources.asked.view())

@@ -18,13 +18,13 @@ from monitor.report.history import Kind, What
 from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import node_notes
-from monitor.web.pages.render import Visit
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.rows import Index, card_rows, firing, pod_rows
 
 IMAGES = 12
 
 
-def show_all(visit: Visit) -> Response:
+def show_all(visit: PageRequest) -> Response:
     """Show all nodes, those in trouble first."""
     index = Index(visit.sources.asked.view())
     wanted = visit.query("q").lower()
@@ -35,7 +35,7 @@ def show_all(visit: Visit) -> Response:
     return visit.answer("list.html", visit.t("nav.nodes"), listed, search=visit.query("q"), path="/nodes")
 
 
-def show(visit: Visit) -> Response:
+def show(visit: PageRequest) -> Response:
     """Show one node."""
     name = visit.request.path_params["name"]
     index = Index(visit.sources.asked.view())
@@ -58,7 +58,7 @@ def show(visit: Visit) -> Response:
     return visit.answer("node.html", name, *sections)
 
 
-def _charts(visit: Visit, node: NodeView) -> Markup:
+def _charts(visit: PageRequest, node: NodeView) -> Markup:
     made = []
     for what, key, top in (
         (What.UTILIZATION, "utilization", 1.0),
@@ -77,7 +77,7 @@ def _last(points: Sequence[tuple[float, float | None]], what: What) -> str:
     return f"{value:g}" if what in (What.FREE, What.GPUS) else percent(value)
 
 
-def _disks(visit: Visit, agent: AgentFact | None) -> list[disks.DiskRow]:
+def _disks(visit: PageRequest, agent: AgentFact | None) -> list[disks.DiskRow]:
     if agent is None or agent.snapshot is None or agent.node is None:
         return []
     found = [disks.DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]

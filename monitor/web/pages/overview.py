@@ -16,7 +16,7 @@ from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
 from monitor.web.pages.problems import Problem, grouped, of_alerts, of_findings
-from monitor.web.pages.render import Section, Visit
+from monitor.web.pages.render import PageSection, PageRequest
 from monitor.web.pages.rows import PodRow
 
 QUIET = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
@@ -29,7 +29,7 @@ class Overview:
     def __init__(self) -> None:
         self._map = GpuMap()
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         view = visit.sources.asked.view()
         problems = _problems(visit)
         states = Counter(gpu.state for gpu in view.gpus)
@@ -66,12 +66,12 @@ def _oldest(row: PodRow) -> float:
 
 
 def _health(
-    visit: Visit,
+    visit: PageRequest,
     view: ClusterView,
     states: Counter[GpuState],
     problems: Sequence[Problem] | None,
     waiting: Sequence[PodRow],
-) -> Section:
+) -> PageSection:
     told = [each for each in problems or () if not each.silenced]
     counts = {severity: sum(each.first.severity is severity for each in told) for severity in Severity}
     unseen = any(not source.ok for source in view.sources)
@@ -105,7 +105,7 @@ def _health(
     )
 
 
-def _charts(visit: Visit, gpus: int, busy: int, load: float | None) -> Markup:
+def _charts(visit: PageRequest, gpus: int, busy: int, load: float | None) -> Markup:
     loads = visit.sources.series(Kind.CLUSTER, CLUSTER, What.UTILIZATION)
     held = visit.sources.series(Kind.CLUSTER, CLUSTER, What.GPUS)
     return draw(
@@ -116,7 +116,7 @@ def _charts(visit: Visit, gpus: int, busy: int, load: float | None) -> Markup:
     )
 
 
-def _problems(visit: Visit) -> list[Problem] | None:
+def _problems(visit: PageRequest) -> list[Problem] | None:
     """Return what is wrong by cause; None while nobody has looked."""
     shown = visit.sources.parts.shown
     if shown is not None:
@@ -126,7 +126,7 @@ def _problems(visit: Visit) -> list[Problem] | None:
     return None if findings is None else grouped(of_findings(findings))
 
 
-def _disks(visit: Visit) -> list[disks.DiskRow]:
+def _disks(visit: PageRequest) -> list[disks.DiskRow]:
     """Return the disks that somebody should know of: the fullest."""
     found = disks.rows(visit.sources.parts.agents(), DISKS)
     trends = {row.node: visit.sources.series(Kind.NODE, row.node, What.DISK) for row in found}

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, PodView
-from monitor.queries.cluster import Why
-from monitor.web.pages.render import Visit
+from monitor.queries.cluster import PodExplanation
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.rows import SHOWN, Index, PodRow, card_rows, firing, pod_rows
 
 WHAT = ("gpu", "waiting", "idle", "all")
@@ -26,7 +26,7 @@ class Chain:
     advice: tuple[str, ...] = ()
 
 
-def chain(why: Why) -> Chain:
+def chain(why: PodExplanation) -> Chain:
     """Given an explanation as lines, return its parts."""
     lines = why.lines
     return Chain(
@@ -38,7 +38,7 @@ def chain(why: Why) -> Chain:
     )
 
 
-def show_all(visit: Visit) -> Response:
+def show_all(visit: PageRequest) -> Response:
     """Show the pods that are asked for: those with cards, if nothing else is said."""
     index = Index(visit.sources.asked.view())
     what = visit.query("what") or "gpu"
@@ -52,7 +52,7 @@ def show_all(visit: Visit) -> Response:
     )
 
 
-def _wanted(visit: Visit, index: Index) -> Iterable[PodView]:
+def _wanted(visit: PageRequest, index: Index) -> Iterable[PodView]:
     name, user, queue, node = (visit.query(each) for each in ("q", "user", "queue", "node"))
     for pod in index.view.pods:
         identity = pod.identity
@@ -70,7 +70,7 @@ def _is(row: PodRow, what: str) -> bool:
     return what == "all" or row.pod.requested_gpus > 0 or bool(row.cards)
 
 
-def show(visit: Visit) -> Response:
+def show(visit: PageRequest) -> Response:
     """Show one pod. One that is gone still has an explanation, and maybe cards."""
     namespace, name = visit.request.path_params["namespace"], visit.request.path_params["name"]
     index = Index(visit.sources.asked.view())

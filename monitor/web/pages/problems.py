@@ -14,7 +14,7 @@ from monitor.alert.muted import Shown
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
-from monitor.present.findings import SaidFinding
+from monitor.present.findings import FindingView
 from monitor.web.pages.render import link
 
 
@@ -75,7 +75,7 @@ def of_alerts(shown: Iterable[Shown]) -> list[Trouble]:
     ]
 
 
-def of_findings(findings: Iterable[SaidFinding]) -> list[Trouble]:
+def of_findings(findings: Iterable[FindingView]) -> list[Trouble]:
     """Return findings, where there are no alerts."""
     return [
         Trouble(each.key, each.rule, each.cause, each.severity, each.since, each.headline, each.explained_by)

@@ -20,7 +20,7 @@ from monitor.base.logs import printable
 from monitor.base.units import format_size
 from monitor.i18n import CATALOGS, LANGUAGES, Value, say
 from monitor.i18n.figures import duration, number, percent
-from monitor.web.context import LANG, YEAR, Sources, language_of, person_of, theme_of
+from monitor.web.context import LANG, YEAR, PageDeps, language_of, person_of, theme_of
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -32,7 +32,7 @@ SCRIPT = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "f
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A part of a page that is renewed as a whole. `polite`: what changes in it is read out to who cannot see it."""
 
     own: str
@@ -69,10 +69,10 @@ def environment() -> jinja2.Environment:
     return made
 
 
-class Visit:
+class PageRequest:
     """One request for a page."""
 
-    def __init__(self, request: Request, sources: Sources) -> None:
+    def __init__(self, request: Request, sources: PageDeps) -> None:
         self.request = request
         self.sources = sources
         self.lang = language_of(request)
@@ -106,11 +106,11 @@ class Visit:
         """Return a template of parts/, filled in."""
         return Markup(self._fill(f"parts/{template}.html", values))  # noqa: S704  # it was escaped on the way
 
-    def section(self, own: str, template: str, *, polite: bool = False, css: str = "", **values: object) -> Section:
+    def section(self, own: str, template: str, *, polite: bool = False, css: str = "", **values: object) -> PageSection:
         """Return a section that is made of a template."""
-        return Section(own, self.part(template, **values), polite, css)
+        return PageSection(own, self.part(template, **values), polite, css)
 
-    def answer(self, layout: str, title: str, *sections: Section, status: int = 200, **values: object) -> Response:
+    def answer(self, layout: str, title: str, *sections: PageSection, status: int = 200, **values: object) -> Response:
         """Return a page; or, if it is there already, what of it has changed."""
         lease = self._lease()
         seen = self.request.query_params.get(SEEN)
@@ -134,7 +134,7 @@ class Visit:
         gone = self.section("gone", "gone", what=what)
         return self.answer("one.html", what, gone, status=404)
 
-    def _lease(self) -> tuple[Section, ...]:
+    def _lease(self) -> tuple[PageSection, ...]:
         """Return the line that says which replica acts, where there may be several."""
         if self.sources.parts.lease is None:
             return ()
@@ -163,7 +163,7 @@ class Visit:
         return environment().get_template(template).render(given | dict(values))
 
 
-def _menu(visit: Visit) -> list[tuple[str, str]]:
+def _menu(visit: PageRequest) -> list[tuple[str, str]]:
     """Return the pages of the menu: those there is something for, and that the visitor may see."""
     sources = visit.sources
     there = {
@@ -176,7 +176,7 @@ def _menu(visit: Visit) -> list[tuple[str, str]]:
     return [("/", "overview"), *((f"/{page}", page) for page in pages if there.get(page, True))]
 
 
-def _renewed(seen: str, sections: tuple[Section, ...]) -> Response:
+def _renewed(seen: str, sections: tuple[PageSection, ...]) -> Response:
     """Given what a page has, return the sections that it lacks. Have it begin anew if it has others altogether."""
     has = dict(pair.split(".", 1) for pair in seen.split(",") if "." in pair)
     if has.keys() != {section.own for section in sections}:

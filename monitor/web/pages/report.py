@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from monitor.report.model import ReportAsked
-from monitor.web.pages.render import Visit
+from monitor.web.pages.render import PageRequest
 from monitor.web.report_api import WEEK, known_by, stretch
 
 SINCE = ("24h", "7d", "30d", "90d")
@@ -18,7 +18,7 @@ class ReportPage:
     def __init__(self, asked: ReportAsked) -> None:
         self._asked = asked
 
-    def show(self, visit: Visit) -> Response:
+    def show(self, visit: PageRequest) -> Response:
         """Show the report that is asked for; the one on the last week by user, if that makes no sense."""
         since, by = visit.query("since") or WEEK, visit.query("by") or "user"
         try:

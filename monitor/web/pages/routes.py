@@ -9,23 +9,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.web.context import Sources
+from monitor.web.context import PageDeps
 from monitor.web.pages import gpus, nodes, pods, why
 from monitor.web.pages import users as people
 from monitor.web.pages.alerts import AlertPages
 from monitor.web.pages.audit import AuditPage
-from monitor.web.pages.cached import Sparing
+from monitor.web.pages.cached import CachedQueries
 from monitor.web.pages.cleanup import CleanupPages
 from monitor.web.pages.overview import Overview
-from monitor.web.pages.render import Visit
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.report import ReportPage
 
-Show = Callable[[Visit], Response]
+Show = Callable[[PageRequest], Response]
 
 
-def page_routes(sources: Sources) -> list[Route]:
+def page_routes(sources: PageDeps) -> list[Route]:
     """Given whom to ask, return the routes of all pages there is something for."""
-    sources = replace(sources, asked=Sparing(sources.asked))
+    sources = replace(sources, asked=CachedQueries(sources.asked))
     shown: list[tuple[str, Show]] = [
         ("/", Overview().show),
         ("/nodes", nodes.show_all),
@@ -60,10 +60,10 @@ def page_routes(sources: Sources) -> list[Route]:
     return [Route(path, _endpoint(show, sources)) for path, show in shown]
 
 
-def _endpoint(show: Show, sources: Sources) -> Callable[[Request], Response]:
+def _endpoint(show: Show, sources: PageDeps) -> Callable[[Request], Response]:
     """Return an endpoint. A plain function: it runs on a worker thread, and may wait."""
 
     def endpoint(request: Request) -> Response:
-        return show(Visit(request, sources))
+        return show(PageRequest(request, sources))
 
     return endpoint

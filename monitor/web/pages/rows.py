@@ -10,9 +10,9 @@ from functools import cached_property
 from monitor.alert.model import Phase
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, PodView
 from monitor.facts.text import Evidence
-from monitor.present.alerts import SaidAlert, say_alerts
-from monitor.present.findings import SUBJECT
-from monitor.web.pages.render import Visit
+from monitor.present.alerts import AlertView, alert_views
+from monitor.present.findings import SUBJECT_LABELS
+from monitor.web.pages.render import PageRequest
 
 SHOWN = 200
 RELEASABLE = frozenset({GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.WEDGED, GpuState.PHANTOM, GpuState.GHOST})
@@ -84,17 +84,17 @@ class PodRow:
 class AlertRow:
     """An alert, what it is about, and how many others are only its symptoms."""
 
-    alert: SaidAlert
+    alert: AlertView
     about: tuple[tuple[str, str], ...]
     symptoms: int = 0
 
 
-def card_rows(visit: Visit, gpus: Iterable[GpuView]) -> list[CardRow]:
+def card_rows(visit: PageRequest, gpus: Iterable[GpuView]) -> list[CardRow]:
     """Return cards as rows."""
     return [CardRow(gpu, tuple(because(visit, each) for each in gpu.evidence)) for gpu in gpus]
 
 
-def because(visit: Visit, evidence: Evidence) -> str:
+def because(visit: PageRequest, evidence: Evidence) -> str:
     """Return a reason for a state as a sentence; one that has no words yet in the words of the program."""
     values = {name: value for name, value in evidence.values.items() if name not in ("since", "at")}
     key = f"evidence.{evidence.key}"
@@ -110,7 +110,7 @@ def pod_rows(index: Index, pods: Iterable[PodView]) -> list[PodRow]:
     return sorted(made, key=lambda row: (not row.waiting, -row.pod.requested_gpus, row.pod.namespace, row.pod.name))
 
 
-def alert_rows(alerts: Sequence[SaidAlert]) -> list[AlertRow]:
+def alert_rows(alerts: Sequence[AlertView]) -> list[AlertRow]:
     """Return alerts as rows, each with how many it explains."""
     symptoms: dict[str, int] = defaultdict(int)
     for each in alerts:
@@ -121,10 +121,10 @@ def alert_rows(alerts: Sequence[SaidAlert]) -> list[AlertRow]:
 
 def subject(labels: dict[str, str]) -> tuple[tuple[str, str], ...]:
     """Return what an alert is about, the most telling first."""
-    return tuple((name, labels[name]) for name in SUBJECT if name in labels)
+    return tuple((name, labels[name]) for name in SUBJECT_LABELS if name in labels)
 
 
-def firing(visit: Visit, **labels: str) -> list[AlertRow]:
+def firing(visit: PageRequest, **labels: str) -> list[AlertRow]:
     """Return what fires with these labels. Only that is put into words."""
     wanted = labels.items()
     shown = visit.sources.parts.shown
@@ -132,4 +132,4 @@ def firing(visit: Visit, **labels: str) -> list[AlertRow]:
         alerts = visit.sources.alerts.alerts(visit.lang) if visit.sources.alerts is not None else ()
         return alert_rows([each for each in alerts if each.phase is Phase.FIRING and wanted <= each.labels.items()])
     met = [each for each in shown() if each.alert.phase is Phase.FIRING and wanted <= each.alert.finding.labels.items()]
-    return alert_rows(say_alerts(met, visit.lang))
+    return alert_rows(alert_views(met, visit.lang))

@@ -11,11 +11,11 @@ from monitor.facts.cluster import GpuState, GpuView, UsageView
 from monitor.i18n.figures import number, percent
 from monitor.report.history import Kind, What
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import Visit
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.rows import SHOWN, Index, card_rows, firing, pod_rows
 
 
-def show_users(visit: Visit) -> Response:
+def show_users(visit: PageRequest) -> Response:
     """Show all users, those with the most cards first."""
     index = Index(visit.sources.asked.view())
     view, wanted = index.view, visit.query("q").lower()
@@ -33,7 +33,7 @@ def show_users(visit: Visit) -> Response:
     return visit.answer("list.html", visit.t("nav.users"), listed, search=visit.query("q"), path="/users")
 
 
-def show_user(visit: Visit) -> Response:
+def show_user(visit: PageRequest) -> Response:
     """Show one user."""
     name = visit.request.path_params["name"]
     index = Index(visit.sources.asked.view())
@@ -52,7 +52,7 @@ def show_user(visit: Visit) -> Response:
     return visit.answer("owner.html", name, *sections, kind="user")
 
 
-def show_queues(visit: Visit) -> Response:
+def show_queues(visit: PageRequest) -> Response:
     """Show all queues."""
     view, wanted = visit.sources.asked.view(), visit.query("q").lower()
     queues = sorted(view.queues, key=lambda queue: (-queue.waiting, -queue.used, queue.name))
@@ -61,7 +61,7 @@ def show_queues(visit: Visit) -> Response:
     return visit.answer("list.html", visit.t("nav.queues"), listed, search=visit.query("q"), path="/queues")
 
 
-def show_queue(visit: Visit) -> Response:
+def show_queue(visit: PageRequest) -> Response:
     """Show one queue."""
     name = visit.request.path_params["name"]
     index = Index(visit.sources.asked.view())
@@ -94,7 +94,7 @@ def _waiting(index: Index, user: str | None = None, queue: str | None = None) ->
     )
 
 
-def _charts(visit: Visit, kind: Kind, name: str, cards: list[GpuView]) -> Markup:
+def _charts(visit: PageRequest, kind: Kind, name: str, cards: list[GpuView]) -> Markup:
     loads = [gpu.utilization_ratio for gpu in cards if gpu.utilization_ratio is not None]
     load = percent(sum(loads) / len(loads)) if loads else "?"
     used = visit.sources.series(kind, name, What.UTILIZATION)

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from starlette.responses import RedirectResponse, Response
 
 from monitor.facts.cluster import PodView
-from monitor.queries.cluster import Why
+from monitor.queries.cluster import PodExplanation
 from monitor.web.pages.pods import chain
-from monitor.web.pages.render import Visit, link
+from monitor.web.pages.render import PageRequest, link
 from monitor.web.pages.rows import Index, pod_rows
 
 FOUND = 30
 ANSWERED = 6  # of a user's waiting jobs; an explanation is work
 
 
-def show(visit: Visit) -> Response:
+def show(visit: PageRequest) -> Response:
     """Show the answer to `q`: of a pod or job at once, of a user's waiting pods each, else what has such a name."""
     wanted = visit.query("q")
     index = Index(visit.sources.asked.view())
@@ -34,7 +34,7 @@ def show(visit: Visit) -> Response:
     return visit.answer("why.html", visit.t("nav.why"), found, wanted=wanted)
 
 
-def _why(visit: Visit, name: str, namespace: str | None) -> Why:
+def _why(visit: PageRequest, name: str, namespace: str | None) -> PodExplanation:
     return visit.sources.asked.why(name, namespace, visit.lang)
 
 

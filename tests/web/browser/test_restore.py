@@ -17,10 +17,10 @@ from monitor.cleanup.shown import ShownItem, ShownPlan, ShownRun
 from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
-from monitor.queries.cluster import Why
+from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import wait_until
 from tests.web.browser.conftest import Tab
@@ -47,7 +47,7 @@ class Cluster:
     def findings(self, _lang: str) -> tuple[()]:
         return ()
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> Why:
+    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         raise NotImplementedError(name)
 
 
@@ -96,8 +96,8 @@ class Cleanup:
 @pytest.fixture
 def cleaning() -> Iterator[tuple[str, Cleanup, str]]:
     """Serve a page with cleanup. Yield its address, what is asked of it, and the link by which to sign in."""
-    cleanup, doorkeeper = Cleanup(), Doorkeeper(AccessSettings())
-    app = create_app(Cluster(), cleanup=cleanup, guard=Guard(doorkeeper))
+    cleanup, doorkeeper = Cleanup(), Authenticator(AccessSettings())
+    app = create_app(Cluster(), cleanup=cleanup, guard=Security(doorkeeper))
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     url = "http://{}:{}".format(*server.address)

@@ -85,7 +85,7 @@ class AlertQueries:
     def silence(self, request: SilenceRequest) -> Silence:
         """Create a silence. Raise ValueError with a message for the user."""
         if self._alerting.leading.shared:
-            raise ValueError("with daemon.lease, silences are not shared between replicas; create it in Alertmanager")
+            raise ValueError("with daemon.lease, replicas do not share silences; silence it in Alertmanager")
         silence = make_silence(request, secrets.token_hex(4), self._now())
         self._alerting.store.add_silence(silence)
         return silence
@@ -127,10 +127,10 @@ def send_samples(
     """
     names = [each.name for each in settings]
     if receiver is not None and receiver not in names:
-        raise ValueError(f"unknown receiver {receiver!r}; configured: {', '.join(names) or 'none'}")
+        raise ValueError(f"there is no receiver {receiver!r}; there are {', '.join(names) or 'none'}")
     rule = (rule or SAMPLE_RULE).replace("_", "-")
     if rule not in SAMPLE_CAUSES:
-        raise ValueError(f"unknown rule {rule!r}; for example {SAMPLE_RULE}")
+        raise ValueError(f"there is no rule {rule!r}; an example is {SAMPLE_RULE}")
     return tuple(_send_sample(each, rule, now) for each in settings if receiver in (None, each.name))
 
 

@@ -54,26 +54,26 @@ def cluster_facts_of(cluster: LiveCluster, resource: str) -> World:
 
 
 class ClusterQueries:
-    """Queries about a cluster. `found` returns the current findings, None before the first evaluation."""
+    """Queries about a cluster. `findings` returns the current findings, None before the first evaluation."""
 
     def __init__(
         self,
         cluster: LiveCluster,
         resource: str,
         now: Callable[[], float] = time.time,
-        found: Callable[[], tuple[Finding, ...] | None] = lambda: None,
+        findings: Callable[[], tuple[Finding, ...] | None] = lambda: None,
     ) -> None:
         self._cluster = cluster
         self._resource = resource
         self._now = now
-        self._found = found
+        self._findings = findings
 
     def view(self) -> ClusterView:
         return self._cluster.view
 
     def findings(self, lang: str) -> tuple[FindingView, ...] | None:
         """Findings in one language; None before the first evaluation."""
-        findings = self._found()
+        findings = self._findings()
         return None if findings is None else finding_views(findings, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:

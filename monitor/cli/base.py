@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monitor.config.root import Config
-    from monitor.present.node import TextTable
+    from monitor.present.table import TextTable
 
 T = TypeVar("T")
 PROBLEM_FOUND = 1

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from monitor.access.audit import FILE as AUDIT_FILE
 from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
-from monitor.actions.service import ActionService, ActionDeps
+from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.msgspec_types import know_types
 from monitor.base.net import everywhere, is_loopback, reached_at
 from monitor.base.process import share_heaps
@@ -207,7 +207,7 @@ def page_about(
         tokens = ApiTokens(daemon.read_token(), daemon.alerts.callback.read_token())
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
-    questions = ClusterQueries(cluster, daemon.gpu_resource, found=lambda: watch.findings)
+    questions = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: watch.findings)
     leading = alerting.leading
     parts = PageData(
         cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links,

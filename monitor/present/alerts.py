@@ -111,9 +111,7 @@ def has_urgent(alerts: Iterable[AlertView]) -> bool:
 
 def alerts_table(alerts: Sequence[AlertView], now: float, everything: bool = False) -> TextTable:
     """Table of firing alerts that are not symptoms; of all alerts with `everything`."""
-    selected = [
-        alert for alert in alerts if everything or (alert.phase is Phase.FIRING and alert.explained_by is None)
-    ]
+    selected = [alert for alert in alerts if everything or (alert.phase is Phase.FIRING and alert.explained_by is None)]
     rows: Rows = [
         (
             alert.phase.value,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from monitor.base.units import format_duration, format_size, utc_timestamp
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.shown import ShownPlan, ShownRun
-from monitor.present.node import Rows, TextTable, make_table
+from monitor.present.table import Rows, TextTable, make_table
 
 SHOWN = 200
 

@@ -46,9 +46,7 @@ def _for(view: ClusterView, since: float | None) -> str:
 
 
 def _failing_sources(view: ClusterView) -> TextTable:
-    rows: Rows = [
-        (source.name, source.why or "", _for(view, source.since)) for source in view.sources if not source.ok
-    ]
+    rows: Rows = [(source.name, source.why or "", _for(view, source.since)) for source in view.sources if not source.ok]
     return make_limited_table("Failing sources", "source | reason | for", rows)
 
 

@@ -36,7 +36,11 @@ class DiskRow:
         if self.used_ratio is None:
             return "unknown"
         return (
-            "critical" if self.used_ratio >= CRITICAL_RATIO else "warning" if self.used_ratio >= WARNING_RATIO else "fine"
+            "critical"
+            if self.used_ratio >= CRITICAL_RATIO
+            else "warning"
+            if self.used_ratio >= WARNING_RATIO
+            else "fine"
         )
 
 

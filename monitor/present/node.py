@@ -181,7 +181,9 @@ def _shm(snapshot: NodeSnapshot) -> TextTable:
         )
         for shm in sorted(snapshot.shm or (), key=fullest)
     ]
-    return make_table("Shared memory (/dev/shm)", "container | size | used | used %", rows, _note(snapshot, "shm", "none"))
+    return make_table(
+        "Shared memory (/dev/shm)", "container | size | used | used %", rows, _note(snapshot, "shm", "none")
+    )
 
 
 def _caches(snapshot: NodeSnapshot) -> TextTable:

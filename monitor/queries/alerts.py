@@ -20,7 +20,7 @@ from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
 from monitor.leader.elector import Leading
-from monitor.present.alerts import AlertView, AlertEventView, ReceiverTestResult, alert_views, alert_event_views
+from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult, alert_event_views, alert_views
 
 SAMPLE_RULE = "disk-full"
 # For each rule, the cause used in a test message.

@@ -1,7 +1,7 @@
-"""Acting on the cluster by HTTP: release a card, delete pods, cordon nodes.
+"""Actions over HTTP: release a GPU, delete pods, cordon nodes.
 
-With `dry_run: true` nothing is done, and the answer says exactly what would be. Its `plan` may be sent back as
-`expect`: then nothing is done if it is not that any more. A user may act on what is their own, an admin on everything.
+With `dry_run: true` the response is the plan and nothing is done. A client may send its `plan` back as `expect`; the
+action is then performed only if the plan is unchanged. Users may act on their own workloads, admins on all.
 """
 
 from __future__ import annotations
@@ -16,57 +16,56 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.access.principal import Principal, Role
-from monitor.actions.plan import Cordon, DeletePods, ActionOutcome, PodName, ReleaseGpu, Uncordon, UserAction
+from monitor.actions.plan import ActionOutcome, Cordon, DeletePods, PodName, ReleaseGpu, Uncordon, UserAction
 from monitor.actions.service import PlanChangedError
 from monitor.facts.base import Fact
-from monitor.i18n import LANGUAGES
 from monitor.web.authorization import check_role, peer_of
 from monitor.web.forms import read_body
-from monitor.web.responses import decode_body, json_response
+from monitor.web.responses import decode_body, error_response, json_response, language_of
 
 MAX_BODY_BYTES = 512 * 1024
 
 
 class ActionsBackend(Protocol):
-    """Who acts. Both raise ValueError in plain words, or RefusedError; `perform` also ChangedError."""
+    """Previews and performs actions. Both raise ValueError or RequestRejectedError; `perform` also PlanChangedError."""
 
-    def preview(self, wanted: UserAction, person: Principal, lang: str) -> ActionOutcome: ...
+    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> ActionOutcome: ...
 
     def perform(
-        self, wanted: UserAction, person: Principal, lang: str, *, expect: str | None = None, peer: str = ""
+        self, action: UserAction, principal: Principal, lang: str, /, *, expect: str | None = None, peer: str = ""
     ) -> ActionOutcome: ...
 
 
 class _ActionRequest(Fact, frozen=True, kw_only=True):
-    """What every action may be asked with."""
+    """Fields of every action."""
 
     dry_run: bool = False
     expect: str | None = None
 
 
 class ReleaseGpuRequest(_ActionRequest, frozen=True, kw_only=True):
-    """Which card is to be released: by its index, or its uuid."""
+    """The GPU to release, by index or uuid."""
 
     node: str
     gpu: str | int
 
 
 class DeletePodsRequest(_ActionRequest, frozen=True, kw_only=True):
-    """Which pods are to be deleted. One that is named with its uid is that pod, and no later one of its name."""
+    """The pods to delete. With a uid, a later pod of the same name is not deleted."""
 
     pods: tuple[PodName, ...]
 
 
 class NodesRequest(_ActionRequest, frozen=True, kw_only=True):
-    """Which nodes are to be cordoned, or uncordoned."""
+    """The nodes to cordon or uncordon."""
 
     nodes: tuple[str, ...]
 
 
 class PlanChanged(Fact, frozen=True, kw_only=True):
-    """What would happen is not what was expected, so nothing was done. `now` is what would happen now.
+    """Nothing was done, because the plan is not the expected one; `now` is the current plan.
 
-    Without it, nothing was done because another replica acts.
+    Without `now`, nothing was done because another replica is the leader.
     """
 
     error: str
@@ -76,57 +75,55 @@ class PlanChanged(Fact, frozen=True, kw_only=True):
 T = TypeVar("T", bound=_ActionRequest)
 
 
-def action_routes(acts: ActionsBackend) -> list[Route]:
-    """Given who acts, return the routes."""
-    views = _ActionRoutes(acts)
+def action_routes(actions: ActionsBackend) -> list[Route]:
+    """Routes of the actions."""
+    routes = _ActionRoutes(actions)
     return [
-        Route("/v1/actions/release-gpu", views.release_gpu, methods=["POST"]),
-        Route("/v1/actions/delete-pods", views.delete_pods, methods=["POST"]),
-        Route("/v1/actions/cordon", views.cordon, methods=["POST"]),
-        Route("/v1/actions/uncordon", views.uncordon, methods=["POST"]),
+        Route("/v1/actions/release-gpu", routes.release_gpu, methods=["POST"]),
+        Route("/v1/actions/delete-pods", routes.delete_pods, methods=["POST"]),
+        Route("/v1/actions/cordon", routes.cordon, methods=["POST"]),
+        Route("/v1/actions/uncordon", routes.uncordon, methods=["POST"]),
     ]
 
 
 class _ActionRoutes:
-    """The endpoints. They wait for the body on the loop, and work on other threads."""
+    """Endpoints. The body is read on the event loop; the work is done on a worker thread."""
 
-    def __init__(self, acts: ActionsBackend) -> None:
-        self._acts = acts
+    def __init__(self, actions: ActionsBackend) -> None:
+        self._actions = actions
 
     async def release_gpu(self, request: Request) -> Response:
-        def read(wish: ReleaseGpuRequest) -> UserAction:
-            return ReleaseGpu(node=wish.node, gpu=str(wish.gpu))
+        def action_of(content: ReleaseGpuRequest) -> UserAction:
+            return ReleaseGpu(node=content.node, gpu=str(content.gpu))
 
-        return await self._answer(request, ReleaseGpuRequest, read)
+        return await self._handle(request, ReleaseGpuRequest, action_of)
 
     async def delete_pods(self, request: Request) -> Response:
-        return await self._answer(request, DeletePodsRequest, lambda wish: DeletePods(pods=wish.pods))
+        return await self._handle(request, DeletePodsRequest, lambda content: DeletePods(pods=content.pods))
 
     async def cordon(self, request: Request) -> Response:
-        return await self._answer(request, NodesRequest, lambda wish: Cordon(nodes=wish.nodes))
+        return await self._handle(request, NodesRequest, lambda content: Cordon(nodes=content.nodes))
 
     async def uncordon(self, request: Request) -> Response:
-        return await self._answer(request, NodesRequest, lambda wish: Uncordon(nodes=wish.nodes))
+        return await self._handle(request, NodesRequest, lambda content: Uncordon(nodes=content.nodes))
 
-    async def _answer(self, request: Request, form: type[T], read: Callable[[T], UserAction]) -> Response:
-        person = check_role(request, Role.USER)
+    async def _handle(self, request: Request, form: type[T], action_of: Callable[[T], UserAction]) -> Response:
+        principal = check_role(request, Role.USER)
         body = await read_body(request, MAX_BODY_BYTES)
-        return await run_in_threadpool(self._act, request, person, body, form, read)
+        return await run_in_threadpool(self._act, request, principal, body, form, action_of)
 
     def _act(
-        self, request: Request, person: Principal, body: bytes, form: type[T], read: Callable[[T], UserAction]
+        self, request: Request, principal: Principal, body: bytes, form: type[T], action_of: Callable[[T], UserAction]
     ) -> Response:
         try:
-            lang = request.query_params.get("lang", "en")
-            if lang not in LANGUAGES:
-                raise ValueError("lang is en or zh")
-            wish = decode_body(body, form)
-            wanted = read(wish)
-            if wish.dry_run:
-                return json_response(self._acts.preview(wanted, person, lang))
-            done = self._acts.perform(wanted, person, lang, expect=wish.expect, peer=peer_of(request))
-            return json_response(done)
+            lang = language_of(request)
+            content = decode_body(body, form)
+            action = action_of(content)
+            if content.dry_run:
+                return json_response(self._actions.preview(action, principal, lang))
+            outcome = self._actions.perform(action, principal, lang, expect=content.expect, peer=peer_of(request))
+            return json_response(outcome)
         except ValueError as error:
-            return json_response({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+            return error_response(error, HTTPStatus.BAD_REQUEST)
         except PlanChangedError as changed:
             return json_response(PlanChanged(error=str(changed), now=changed.now), HTTPStatus.CONFLICT)

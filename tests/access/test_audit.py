@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from monitor.access.audit import MAX_TEXT_CHARS, AuditLog, AuditEntry
+from monitor.access.audit import MAX_TEXT_CHARS, AuditEntry, AuditLog
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.cleanup.journal import Entry, ItemState
 from monitor.cleanup.shown import ShownRun

@@ -11,7 +11,7 @@ import pytest
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.access.sessions import CODE_LIFETIME_SECONDS, MAX_CODES, LoginCodes, Sessions
 from monitor.web.forms import own_page
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, FakeActions, Client, site
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, FakeActions, site
 
 ROOT = Principal("root", Role.ADMIN)
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from monitor.actions.plan import (
+    ActionContext,
     Cordon,
     DeletePods,
     PodName,
     ReleaseGpu,
-    ActionContext,
     Uncordon,
     plan_cordon,
     plan_deletion,

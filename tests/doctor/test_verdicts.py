@@ -25,7 +25,7 @@ from monitor.doctor.checks.agents import AgentLook, AgentsFacts
 from monitor.doctor.checks.config import NamedFile
 from monitor.doctor.checks.packages import Package, satisfies
 from monitor.doctor.checks.receivers import Reached, Sent
-from monitor.doctor.checks.rights import Answer, Need, ChartRole
+from monitor.doctor.checks.rights import Answer, ChartRole, Need
 from monitor.doctor.checks.sockets import SocketLook
 from monitor.doctor.model import MOST_NAMES, Status, Verdicts, listed, worst
 from monitor.doctor.present import rows

@@ -12,7 +12,7 @@ import pytest
 
 from monitor.access.principal import Principal, Role
 from monitor.actions.plan import Cordon
-from monitor.actions.service import ActionService, ActionDeps
+from monitor.actions.service import ActionDeps, ActionService
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When

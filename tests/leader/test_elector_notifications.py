@@ -127,7 +127,7 @@ class RefusingCleanup(Refusing, Cleanup):
 def test_who_does_not_act_says_who_does() -> None:
     state = LeaseState(holds=False, identity="gpuwarden-2_cd34", holder="gpuwarden-1_ab12", lease="ops/gpuwarden")
     parts = PageData(lease=lambda: state)
-    with site({}, alerts=RefusingAlerts(), cleanup=RefusingCleanup(), parts=parts) as url:
+    with site({}, alerts=RefusingAlerts(), cleanup=RefusingCleanup(), page_data=parts) as url:
         client = Client(url)
         run = client.post("/v1/cleanup/run", {"policy": "images"})
         assert run.status == 409

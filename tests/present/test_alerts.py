@@ -15,15 +15,15 @@ from monitor.present.alerts import (
     SHOWN,
     AlertView,
     ReceiverTestResult,
+    alert_event_views,
     alert_table,
+    alert_views,
     alerts_table,
     deliveries_table,
-    history_table,
-    alert_views,
-    alert_event_views,
-    silences_table,
-    receiver_tests_table,
     has_urgent,
+    history_table,
+    receiver_tests_table,
+    silences_table,
 )
 from monitor.present.node import TextTable
 

@@ -21,7 +21,7 @@ from monitor.facts.cluster import (
     UsageView,
 )
 from monitor.facts.text import Evidence
-from monitor.present.cluster import SHOWN, headline, tables, needs_attention
+from monitor.present.cluster import SHOWN, headline, needs_attention, tables
 from monitor.present.node import NUMERIC_COLUMNS, TextTable
 
 AT = 1_763_260_000.0

@@ -70,8 +70,14 @@ def test_a_row(name: str, given: Finding, row: tuple[str, ...]) -> None:
 
 def test_symptoms_are_counted_and_shown_only_when_asked_for() -> None:
     given = said(finding(), finding(labels={"node": "n2"}, explained_by="x"))
-    assert (findings_table(given, NOW).title, len(findings_table(given, NOW).rows)) == ("Findings (1 more that these explain)", 1)
-    assert (findings_table(given, NOW, everything=True).title, len(findings_table(given, NOW, everything=True).rows)) == ("Findings", 2)
+    assert (findings_table(given, NOW).title, len(findings_table(given, NOW).rows)) == (
+        "Findings (1 more that these explain)",
+        1,
+    )
+    assert (
+        findings_table(given, NOW, everything=True).title,
+        len(findings_table(given, NOW, everything=True).rows),
+    ) == ("Findings", 2)
 
 
 def test_many_are_cut() -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from monitor.facts import CollectorFact, DiskFact, GpuFact, GpuInventory, ImageCacheFact, NodeSnapshot, ShmFact
-from monitor.present.node import TextTable, headline, tables, failed_collectors
+from monitor.present.node import TextTable, failed_collectors, headline, tables
 from tests.support.snapshots import AT, full_snapshot
 
 EMPTY = NodeSnapshot(node="gpu-01", at=AT, agent_version="0.1.0")

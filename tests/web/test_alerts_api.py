@@ -17,7 +17,7 @@ from monitor.alert.model import Phase, Reason
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
-from monitor.present.alerts import AlertView, AlertEventView, ReceiverTestResult
+from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult
 from monitor.queries.alerts import SilenceRequest, make_silence
 from monitor.web.alerts_api import MAX_BODY_BYTES, ApiTokens
 from monitor.web.app import create_app

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from monitor.access import lockout
 from monitor.access.lockout import FORGET_SECONDS, NAME_POLICY, PEER_POLICY, Lockout
-from monitor.access.passwords import hash_password, verify_password, parse_hash
+from monitor.access.passwords import hash_password, parse_hash, verify_password
 from monitor.access.principal import Principal, Role
 from monitor.config.access import AccessConfig
 from monitor.config.file import ConfigError, load

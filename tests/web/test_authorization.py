@@ -81,7 +81,13 @@ def test_with_a_token_it_is_all_that_counts(authorization: str, expect: HTTPStat
 
 @pytest.mark.parametrize(
     ("how", "expect"),
-    [(AuthMethod.SESSION, "li"), (AuthMethod.TOKEN, "li"), (AuthMethod.HEADER, "li"), (AuthMethod.MACHINE, "zhang"), (AuthMethod.ANONYMOUS, "zhang")],
+    [
+        (AuthMethod.SESSION, "li"),
+        (AuthMethod.TOKEN, "li"),
+        (AuthMethod.HEADER, "li"),
+        (AuthMethod.MACHINE, "zhang"),
+        (AuthMethod.ANONYMOUS, "zhang"),
+    ],
 )
 def test_who_is_known_is_not_asked_for_a_name(how: AuthMethod, expect: str) -> None:
     scope = {"type": "http", "headers": [], "state": {"person": Principal("li", Role.ADMIN, how=how)}}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from monitor.web.forms import MAX_FORM_BYTES
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, FakeActions, Client, site
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, FakeActions, site
 from tests.web.test_alerts_api import FakeAlerts
 
 CORDON = {"nodes": ["gpu01"]}

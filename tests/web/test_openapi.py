@@ -21,7 +21,7 @@ from monitor.web.openapi_table import OPERATIONS
 from monitor.web.security import Security
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import FakeActions, Client, site
+from tests.web.cluster import Client, FakeActions, site
 from tests.web.test_app import FakeCluster
 
 READ_ONLY_POSTS = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own record
@@ -46,7 +46,13 @@ def routes(tmp_path: Path) -> list[BaseRoute]:
     audit = AuditLog(str(tmp_path / "audit.db"))
     guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
     app = create_app(
-        FakeCluster(), full_snapshot, test_alerts_api.FakeAlerts(), None, test_cleanup_api.FakeCleanup(), Reports(), guard
+        FakeCluster(),
+        full_snapshot,
+        test_alerts_api.FakeAlerts(),
+        None,
+        test_cleanup_api.FakeCleanup(),
+        Reports(),
+        guard,
     )
     audit.close()
     return routes_of(app)

@@ -17,7 +17,7 @@ from monitor.web.app import create_app
 from monitor.web.openapi_table import OPERATIONS, Operation
 from monitor.web.server import WebServer
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import ACCESS, TOKENS, FakeActions, Client, site
+from tests.web.cluster import ACCESS, TOKENS, Client, FakeActions, site
 from tests.web.test_app import FakeCluster
 
 BODIES: dict[str, Any] = {
@@ -195,7 +195,9 @@ def test_who_sits_at_this_machine_does_not_act_once_somebody_is_named() -> None:
 
 def test_a_weak_token_is_not_guessed() -> None:
     """The token of the daemon may be short; whoever guesses at it waits, and one that nobody guesses never does."""
-    server = WebServer(create_app(FakeCluster(), tokens=ApiTokens(daemon="abc")), socket.create_server(("127.0.0.1", 0)))
+    server = WebServer(
+        create_app(FakeCluster(), tokens=ApiTokens(daemon="abc")), socket.create_server(("127.0.0.1", 0))
+    )
     server.start()
     try:
         client = Client("http://{}:{}".format(*server.address))

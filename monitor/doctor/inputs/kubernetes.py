@@ -14,7 +14,7 @@ from monitor.base.threads import run_parallel
 from monitor.config.cleanup import CleanupConfig
 from monitor.config.policies import DatasetsConfig, GpusConfig, ImagesConfig, PodsConfig, PolicyConfig
 from monitor.doctor.checks.kubernetes import KubeFacts
-from monitor.doctor.checks.rights import Answer, Need, RightsFacts, ChartRole
+from monitor.doctor.checks.rights import Answer, ChartRole, Need, RightsFacts
 from monitor.doctor.context import Cluster, Visit
 
 if TYPE_CHECKING:

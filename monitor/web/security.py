@@ -73,7 +73,7 @@ def _rejected(request: Request, error: Exception) -> Response:
 
 
 def _not_leading(request: Request, error: Exception) -> Response:
-    """Response of a replica that is not the leader. An Alertmanager retries on a new connection, maybe to the leader."""
+    """Response of a replica that is not the leader. An Alertmanager retries on a new connection."""
     if not isinstance(error, NotLeadingError):
         raise error
     is_callback = request.url.path == CALLBACK

@@ -1,4 +1,4 @@
-"""A real daemon that watches a simulated cluster over the real protocols, and people who ask it for things."""
+"""A daemon that monitors a simulated cluster over the real protocols, and HTTP clients for it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tests.support.command import command, quiet_environment
 from tests.web.test_app import FakeCluster
 
 PASSWORD = "correct horse battery"
-QUICK = 4  # a hash that takes no time; what it takes in earnest is tested apart
+QUICK_COST_BITS = 4  # fast hashes for tests; the real cost is tested separately
 TOKENS = {role: f"{role}-0123456789abcdef0123" for role in ("viewer", "user", "admin")}
-KNOWN = str(hash_password(PASSWORD, QUICK))
+PASSWORD_HASH = str(hash_password(PASSWORD, QUICK_COST_BITS))
 ACCESS: dict[str, Any] = {
     "users": [
-        {"name": "root", "role": "admin", "password_hash": KNOWN},
-        {"name": "zhang.wei", "role": "user", "password_hash": KNOWN, "cluster_user": "zhang"},
-        {"name": "guest", "role": "viewer", "password_hash": KNOWN},
+        {"name": "root", "role": "admin", "password_hash": PASSWORD_HASH},
+        {"name": "zhang.wei", "role": "user", "password_hash": PASSWORD_HASH, "cluster_user": "zhang"},
+        {"name": "guest", "role": "viewer", "password_hash": PASSWORD_HASH},
     ],
     "tokens": [{"name": f"a {role}", "role": role, "token": token} for role, token in TOKENS.items()],
 }
@@ -47,7 +47,7 @@ ACCESS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -60,18 +60,18 @@ class Answer:
 
 @dataclass
 class Client:
-    """Somebody who asks, with cookies like a browser. `always` are headers of every request."""
+    """A client that keeps cookies as a browser does. `always` are headers of every request."""
 
     url: str
     always: dict[str, str] = field(default_factory=dict)
     cookies: dict[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answer:
-        """Ask, and return the answer. `Content_Type` is how a header is named here."""
+        """Send a request. Header names are written with _ for -."""
         named = self.always | {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
             named["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)
         try:
             connection.request(method, path, body, named)
             response = connection.getresponse()
@@ -93,7 +93,7 @@ class Client:
         return self.ask("POST", path, json.dumps(payload), Content_Type="application/json", **headers)
 
     def csrf(self) -> str:
-        """Return what each change of a session has to carry."""
+        """The CSRF token of the session."""
         secret: str = self.get("/v1/me").json["csrf"]
         return secret
 
@@ -103,7 +103,7 @@ class Client:
 
 @dataclass
 class DaemonSite:
-    """A daemon and what it watches."""
+    """A running daemon and the simulated cluster."""
 
     url: str
     story: Story
@@ -111,49 +111,48 @@ class DaemonSite:
 
     @property
     def log(self) -> str:
-        """Return what the daemon has logged."""
         return (self.config.parent / "daemon.log").read_text()
 
     def client(self, role: str | None = None, **headers: str) -> Client:
-        """Return somebody with the token of a role, or nobody."""
+        """A client with the token of a role, or without one."""
         token = {"Authorization": f"Bearer {TOKENS[role]}"} if role is not None else {}
         return Client(self.url, headers | token)
 
     def submit(self, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
-        """Have work begin."""
+        """Submit a workload."""
         work = Work(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
         self.story.call(lambda stage: stage.submit("test", work, node))
 
     def view(self) -> Any:
-        """Return the cluster as the daemon sees it; nothing while it does not answer."""
+        """The cluster view of the daemon; empty while it does not respond."""
         try:
             answer = self.client("viewer").get("/v1/view")
         except OSError:
             return {"gpus": [], "pods": [], "nodes": []}
         return answer.json
 
-    def cards(self, pod: str) -> list[dict[str, Any]]:
-        """Return the cards that a pod has or had."""
+    def gpus_of(self, pod: str) -> list[dict[str, Any]]:
+        """The GPUs that a pod holds or held."""
         return [
-            gpu for gpu in self.view()["gpus"] if any(each.get("pod") == pod for each in gpu.get("holders", ()))
+            gpu for gpu in self.view()["gpus"] if any(holder.get("pod") == pod for holder in gpu.get("holders", ()))
         ]  # fmt: skip
 
 
 class FakeActions:
-    """Stands for who acts: notes what it is asked for, and by whom."""
+    """Records the requested actions and their principals."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, UserAction, str]] = []
+        self.calls: list[tuple[str, UserAction, str]] = []
 
-    def preview(self, wanted: UserAction, person: Principal, _lang: str) -> ActionOutcome:
-        self.asked.append(("preview", wanted, person.name))
-        return ActionOutcome(action=wanted.action, dry_run=True, plan="p1", steps=())
+    def preview(self, action: UserAction, principal: Principal, _lang: str, /) -> ActionOutcome:
+        self.calls.append(("preview", action, principal.name))
+        return ActionOutcome(action=action.action, dry_run=True, plan="p1", steps=())
 
     def perform(
-        self, wanted: UserAction, person: Principal, _lang: str, *, expect: str | None = None, peer: str = ""
+        self, action: UserAction, principal: Principal, _lang: str, /, *, expect: str | None = None, peer: str = ""
     ) -> ActionOutcome:
-        self.asked.append(("perform", wanted, person.name))
-        outcome = ActionOutcome(action=wanted.action, dry_run=False, plan="p1", steps=(), ok=True)
+        self.calls.append(("perform", action, principal.name))
+        outcome = ActionOutcome(action=action.action, dry_run=False, plan="p1", steps=(), ok=True)
         if expect not in (None, "p1"):
             raise PlanChangedError(outcome)
         return outcome
@@ -161,13 +160,13 @@ class FakeActions:
 
 @contextmanager
 def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: Any) -> Iterator[str]:
-    """Serve the application with these settings of access in this process, and give its address.
+    """Serve the application with these access settings in this process; yield its URL.
 
-    `audit` and `acts` may be given, and whatever the application takes.
+    `audit`, `actions` and all arguments of create_app are accepted.
     """
     settings = AccessConfig.model_validate(access).settings(None, loopback=True)
-    guard = Security(Authenticator(settings, now), more.pop("audit", None), more.pop("acts", None))
-    web = WebServer(create_app(FakeCluster(), guard=guard, **more), socket.create_server(("127.0.0.1", 0)))
+    security = Security(Authenticator(settings, now), more.pop("audit", None), more.pop("actions", None))
+    web = WebServer(create_app(FakeCluster(), security=security, **more), socket.create_server(("127.0.0.1", 0)))
     web.start()
     try:
         yield "http://{}:{}".format(*web.address)
@@ -178,8 +177,8 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
 
 @contextmanager
 def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[DaemonSite]:
-    """Run a daemon on a simulated cluster without outages, and wait until it has seen every card."""
-    story = Story(nodes, outages=(), changing=False)  # cards that a test wants are not taken by others
+    """Run a daemon on a simulated cluster without outages; yield when it sees all GPUs."""
+    story = Story(nodes, outages=(), changing=False)  # other workloads must not take the GPUs that a test needs
     story.start()
     try:
         listen = Listen(host="127.0.0.1", port=free_port())
@@ -193,7 +192,7 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
         config.write_text(json.dumps(written))  # JSON is YAML
         world = DaemonSite(f"http://{listen}", story, config)
         with _daemon(folder, config):
-            wait_until(lambda: _seen(world) == nodes * 8, 30, "all cards are seen")
+            wait_until(lambda: _seen(world) == nodes * 8, 30, "all GPUs are seen")
             yield world
     finally:
         story.stop()
@@ -201,7 +200,7 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
 
 @contextmanager
 def _daemon(folder: Path, config: Path) -> Iterator[None]:
-    """Run a daemon that writes its log to a file: nobody reads along."""
+    """Run a daemon that logs to a file."""
     environ = quiet_environment_without_settings(folder)
     with (folder / "daemon.log").open("wb") as log:
         process = subprocess.Popen(command("daemon", "--config", str(config)), env=environ, stdout=log, stderr=log)
@@ -210,15 +209,15 @@ def _daemon(folder: Path, config: Path) -> Iterator[None]:
         finally:
             process.terminate()
             try:
-                process.wait(5)
+                process.wait(30)
             finally:
                 process.kill()
 
 
 def quiet_environment_without_settings(folder: Path) -> dict[str, str]:
-    """Return the environment of a daemon that is told everything by its file."""
-    kept = quiet_environment(folder)
-    return {name: value for name, value in kept.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
+    """An environment without settings: the daemon is configured by its file only."""
+    environ = quiet_environment(folder)
+    return {name: value for name, value in environ.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
 
 
 def _seen(world: DaemonSite) -> int:

@@ -244,8 +244,8 @@ def moment(at: float | None) -> Markup:
 
 def _time(at: float | None, attribute: str) -> Markup:
     if at is None:
-        return Markup(UNKNOWN)
-    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
+        return Markup("?")
+    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))  # unlike datetime, accepts any year
     return Markup("<time {}={}>{}</time>").format(Markup(attribute), int(at), text)  # noqa: S704  # a constant
 
 

@@ -44,7 +44,7 @@ def create_app(
     page_data: PageData | None = None,
     metrics: Callable[[], bytes] | None = None,
 ) -> ASGIApp:
-    """Create the application from its backends, of which only `cluster` is required.
+    """Create the application from its backends; only `cluster` is required.
 
     `own_node` returns the snapshot of an agent in this process; `metrics` renders the metrics for Prometheus.
     """

@@ -107,7 +107,7 @@ def _operation(operation: Operation, known: dict[str, dict[str, Any]]) -> dict[s
     content |= {kind: {"schema": {"type": "string"}} for kind in operation.also}
     responses: dict[str, Any] = {
         str(operation.status.value): {"description": operation.status.phrase, "content": content},
-        "default": {"description": "Rejected or failed.", "content": schemas.json(ErrorResponse)},
+        "default": {"description": "It was refused, or failed.", "content": schemas.json(ErrorResponse)},
     }
     for status, kind in operation.errors.items():
         responses[str(status.value)] = {"description": HTTPStatus(status).phrase, "content": schemas.json(kind)}

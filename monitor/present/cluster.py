@@ -20,7 +20,7 @@ MAX_NAMED_NODES = 8
 def headline(view: ClusterView) -> str:
     """One line: number of nodes, and of GPUs by state."""
     states = Counter(gpu.state.value for gpu in view.gpus)
-    gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none"
+    gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none seen"
     at = f"{utc_timestamp(view.at)} UTC"
     return f"{at}, {_number(len(view.nodes), 'node')}, {_number(len(view.gpus), 'GPU')}: {gpus}"
 

@@ -158,7 +158,7 @@ def test_nothing_is_known() -> None:
 @pytest.mark.parametrize(
     ("view", "line"),
     [
-        (EMPTY, "2025-11-16 02:26:40 UTC, 0 nodes, 0 GPUs: none"),
+        (EMPTY, "2025-11-16 02:26:40 UTC, 0 nodes, 0 GPUs: none seen"),
         (msgspec.structs.replace(FULL, gpus=(gpu(GpuState.FREE), gpu(GpuState.FAULTY), gpu(GpuState.FREE))),
          "2025-11-16 02:26:40 UTC, 6 nodes, 3 GPUs: 1 faulty, 2 free"),
         (ClusterView(at=AT, nodes=(node("a"),), gpus=(gpu(GpuState.BUSY),)),

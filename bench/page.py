@@ -38,7 +38,7 @@ from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
-from monitor.present.findings import FindingView, finding_views
+from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.alerts import AlertQueries
 from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
@@ -146,8 +146,8 @@ class Cluster:
     def view(self) -> ClusterView:
         return next(self._views)
 
-    def findings(self, lang: str) -> tuple[FindingView, ...]:
-        return finding_views(self._found, lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...]:
+        return localize_findings(self._found, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         raise NotImplementedError

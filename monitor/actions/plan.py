@@ -81,7 +81,7 @@ class Uncordon(Fact, frozen=True, kw_only=True):
 UserAction = ReleaseGpu | DeletePods | Cordon | Uncordon
 
 
-class ActionStep(Fact, frozen=True, kw_only=True):
+class UserActionStep(Fact, frozen=True, kw_only=True):
     """A planned or executed step. `kind` is kill, evict, delete, gone, cordon or uncordon.
 
     `key` identifies it, `text` describes it. After execution `state` is done, refused, later or failed; `outcome` is
@@ -102,13 +102,13 @@ class ActionStep(Fact, frozen=True, kw_only=True):
     said: str | None = None
 
 
-class ActionOutcome(Fact, frozen=True, kw_only=True):
+class UserActionOutcome(Fact, frozen=True, kw_only=True):
     """The plan (`dry_run`) or result of an action. `plan` is a digest of the steps; `ok` if all steps were done."""
 
     action: str
     dry_run: bool
     plan: str
-    steps: tuple[ActionStep, ...]
+    steps: tuple[UserActionStep, ...]
     ok: bool | None = None
 
 
@@ -128,7 +128,7 @@ class PlannedStep:
 
 
 @dataclass(frozen=True)
-class ActionPlan:
+class UserActionPlan:
     """An action and its steps."""
 
     action: UserAction
@@ -143,7 +143,7 @@ class ActionPlan:
 
 
 @dataclass(frozen=True)
-class ActionContext:
+class UserActionContext:
     """The state of the cluster that a plan is based on."""
 
     view: ClusterView
@@ -170,14 +170,14 @@ class ActionContext:
         return identity.user if identity is not None else None
 
 
-def plan_release(action: ReleaseGpu, plan: Plan, context: ActionContext) -> ActionPlan:
+def plan_release(action: ReleaseGpu, plan: Plan, context: UserActionContext) -> UserActionPlan:
     """Steps of a GPU release. Raise ValueError, with a message for the user, if the cleanup plan is refused."""
     if plan.refused is not None:
         raise ValueError(sentence(plan.refused, "en"))
-    return ActionPlan(action, tuple(_release_step(item, context) for item in plan.items))
+    return UserActionPlan(action, tuple(_release_step(item, context) for item in plan.items))
 
 
-def _release_step(item: Item, context: ActionContext) -> PlannedStep:
+def _release_step(item: Item, context: UserActionContext) -> PlannedStep:
     act, node = item.act, item.node or "?"
     if isinstance(act, PodWrite):
         gpus = context.gpu_counts[act.uid]
@@ -191,13 +191,13 @@ def _release_step(item: Item, context: ActionContext) -> PlannedStep:
     return PlannedStep(item.id, "kill", item.name, (what, item.why), node, item.owner, 1)
 
 
-def plan_deletion(action: DeletePods, context: ActionContext) -> ActionPlan:
+def plan_deletion(action: DeletePods, context: UserActionContext) -> UserActionPlan:
     """Steps of a deletion; a pod that no longer exists is a step of kind `gone`."""
     names = dict.fromkeys((pod.namespace, pod.name, pod.uid) for pod in action.pods)
-    return ActionPlan(action, tuple(_delete_step(context, *name) for name in names))
+    return UserActionPlan(action, tuple(_delete_step(context, *name) for name in names))
 
 
-def _delete_step(context: ActionContext, namespace: str, name: str, uid: str | None) -> PlannedStep:
+def _delete_step(context: UserActionContext, namespace: str, name: str, uid: str | None) -> PlannedStep:
     pod, target = context.pods_by_name.get((namespace, name)), f"{namespace}/{name}"
     if pod is None or uid not in (None, pod.uid):
         return PlannedStep(f"{target}/{uid or ''}", "gone", target, (_text("gone", pod=target),))
@@ -226,7 +226,7 @@ def _delete_warnings(pod: PodFact, target: str) -> list[Text]:
     return warnings
 
 
-def plan_cordon(action: Cordon | Uncordon, context: ActionContext) -> ActionPlan:
+def plan_cordon(action: Cordon | Uncordon, context: UserActionContext) -> UserActionPlan:
     """Steps of cordoning or uncordoning nodes. Raise ValueError, with a message for the user, for an unknown node."""
     steps = []
     running = Counter(pod.node for pod in context.pods if pod.phase not in FINISHED)
@@ -240,13 +240,13 @@ def plan_cordon(action: Cordon | Uncordon, context: ActionContext) -> ActionPlan
         warnings = (_text(key, node=name),) if already else ()
         text = _text(action.action, node=name, count=count)
         steps.append(PlannedStep(name, action.action, name, (text,), name, warnings=warnings))
-    return ActionPlan(action, tuple(steps))
+    return UserActionPlan(action, tuple(steps))
 
 
-def render_plan(plan: ActionPlan, lang: str, *, dry_run: bool) -> ActionOutcome:
+def render_plan(plan: UserActionPlan, lang: str, *, dry_run: bool) -> UserActionOutcome:
     """A plan with its texts in one language."""
     steps = tuple(
-        ActionStep(
+        UserActionStep(
             key=step.key,
             kind=step.kind,
             target=step.target,
@@ -258,7 +258,7 @@ def render_plan(plan: ActionPlan, lang: str, *, dry_run: bool) -> ActionOutcome:
         )
         for step in plan.steps
     )
-    return ActionOutcome(action=plan.action.action, dry_run=dry_run, plan=plan.digest, steps=steps)
+    return UserActionOutcome(action=plan.action.action, dry_run=dry_run, plan=plan.digest, steps=steps)
 
 
 def _sentences(texts: tuple[Text, ...], lang: str) -> str:

@@ -15,14 +15,14 @@ from monitor.access.audit import AuditWriter
 from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Principal, Role
 from monitor.actions.plan import (
-    ActionContext,
-    ActionOutcome,
-    ActionPlan,
     Cordon,
     DeletePods,
     PlannedStep,
     ReleaseGpu,
     UserAction,
+    UserActionContext,
+    UserActionOutcome,
+    UserActionPlan,
     plan_cordon,
     plan_deletion,
     plan_release,
@@ -47,7 +47,7 @@ NO_KUBERNETES = "Kubernetes is not configured"
 class PlanChangedError(Exception):
     """The plan is no longer the one that was previewed. `now` is the current plan."""
 
-    def __init__(self, now: ActionOutcome) -> None:
+    def __init__(self, now: UserActionOutcome) -> None:
         super().__init__("the plan has changed; preview it again")
         self.now = now
 
@@ -108,13 +108,13 @@ class ActionService:
         self._deps = deps
         self._audit = audit
 
-    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> ActionOutcome:
+    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> UserActionOutcome:
         """The planned steps. Raise ValueError with a message for the user, or RequestRejectedError if forbidden."""
         return render_plan(self._authorized_plan(action, principal), lang, dry_run=True)
 
     def perform(
         self, action: UserAction, principal: Principal, lang: str, /, *, expect: str | None = None, peer: str = ""
-    ) -> ActionOutcome:
+    ) -> UserActionOutcome:
         """Execute the action and return the result of each step. Raise as `preview` does, or NotLeadingError.
 
         Raise PlanChangedError without doing anything if `expect` is given and is not the digest of the current plan.
@@ -138,7 +138,7 @@ class ActionService:
 
     # Planning
 
-    def _authorized_plan(self, action: UserAction, principal: Principal) -> ActionPlan:
+    def _authorized_plan(self, action: UserAction, principal: Principal) -> UserActionPlan:
         if not principal.has_role(Role.USER):
             message = f"the role {principal.role} is read-only; this needs the role user or admin"
             raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
@@ -150,7 +150,7 @@ class ActionService:
             raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
         return plan
 
-    def _plan(self, action: UserAction) -> ActionPlan:
+    def _plan(self, action: UserAction) -> UserActionPlan:
         if isinstance(action, ReleaseGpu):
             return plan_release(action, self._deps.releaser.release_plan(action.node, action.gpu), self._context())
         if isinstance(action, DeletePods):
@@ -163,12 +163,12 @@ class ActionService:
         _check_count(len(action.nodes), MAX_NODES, "nodes")
         return plan_cordon(action, self._context())
 
-    def _context(self) -> ActionContext:
-        return ActionContext(self._cluster.view, tuple(self._deps.pod_facts()), self._cluster.identities())
+    def _context(self) -> UserActionContext:
+        return UserActionContext(self._cluster.view, tuple(self._deps.pod_facts()), self._cluster.identities())
 
     # Execution
 
-    def _execute(self, plan: ActionPlan, by: str) -> Mapping[str, Written]:
+    def _execute(self, plan: UserActionPlan, by: str) -> Mapping[str, Written]:
         action = plan.action
         if isinstance(action, ReleaseGpu):
             return self._release(action, plan, by)
@@ -178,7 +178,7 @@ class ActionService:
             results = [self._cordon(step, cordoned=isinstance(action, Cordon)) for step in plan.steps]
         return {step.key: result for step, result in zip(plan.steps, results, strict=True)}
 
-    def _release(self, action: ReleaseGpu, plan: ActionPlan, by: str) -> Mapping[str, Written]:
+    def _release(self, action: ReleaseGpu, plan: UserActionPlan, by: str) -> Mapping[str, Written]:
         keys = frozenset(step.key for step in plan.steps)
         try:
             run = self._deps.releaser.release(action.node, action.gpu, by, keys)
@@ -214,7 +214,7 @@ class ActionService:
         return self._deps.nodes.cordon(step.target, cordoned=cordoned)
 
 
-def _with_results(outcome: ActionOutcome, results: Mapping[str, Written], lang: str) -> ActionOutcome:
+def _with_results(outcome: UserActionOutcome, results: Mapping[str, Written], lang: str) -> UserActionOutcome:
     steps = tuple(
         replace(
             step, state=results[step.key].state, outcome=results[step.key].word, message=results[step.key].message,

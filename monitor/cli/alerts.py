@@ -47,7 +47,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     from monitor.present import alerts as overview_alerts
 
     query = urlencode({"lang": _language(lang)})
-    found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.AlertView, ...]))
+    found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.LocalizedAlert, ...]))
     silences = asked(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
     now = time.time()
     show(
@@ -131,7 +131,7 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
         show({"deliveries": sent}, as_json, overview_alerts.deliveries_table(sent))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
-    events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.AlertEventView, ...]))
+    events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.LocalizedAlertEvent, ...]))
     show({"events": events}, as_json, overview_alerts.history_table(events))
 
 

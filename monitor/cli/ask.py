@@ -16,7 +16,7 @@ from monitor.config.root import Config
 from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import NoClusterError
-from monitor.present.findings import FindingView
+from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import ClusterQueries, PodExplanation
 
 TIMEOUT = 10.0
@@ -41,9 +41,9 @@ def view_now(config: Config) -> ClusterView:
         return questions.view()
 
 
-def findings_now(config: Config, lang: str) -> tuple[FindingView, ...] | None:
+def findings_now(config: Config, lang: str) -> tuple[LocalizedFinding, ...] | None:
     """Return what is wrong, in words. None without a daemon: most of what is wrong shows only to one who watches."""
-    return _ask_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[FindingView, ...])
+    return _ask_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
 
 
 def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodExplanation:

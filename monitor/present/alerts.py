@@ -20,7 +20,7 @@ from monitor.present.table import Rows, TextTable, make_limited_table, make_tabl
 PHASE_ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
 
-class AlertView(Fact, frozen=True, kw_only=True):
+class LocalizedAlert(Fact, frozen=True, kw_only=True):
     """An alert in one language. `told` names the notified receivers; other fields say why it is muted."""
 
     fingerprint: str
@@ -48,12 +48,12 @@ class AlertView(Fact, frozen=True, kw_only=True):
 class AlertRow:
     """An alert, its subject labels, and the number of its symptoms."""
 
-    alert: AlertView
+    alert: LocalizedAlert
     subject: tuple[tuple[str, str], ...]
     symptoms: int = 0
 
 
-class AlertEventView(Fact, frozen=True, kw_only=True):
+class LocalizedAlertEvent(Fact, frozen=True, kw_only=True):
     """A change of an alert, in one language."""
 
     at: float
@@ -74,15 +74,15 @@ class ReceiverTestResult(Fact, frozen=True, kw_only=True):
     answer: str
 
 
-def alert_views(alerts: Iterable[Shown], lang: str) -> tuple[AlertView, ...]:
+def localize_alerts(alerts: Iterable[Shown], lang: str) -> tuple[LocalizedAlert, ...]:
     """Alerts in one language: firing ones first, causes before symptoms, then by severity, oldest first."""
     return tuple(_view(alert, lang) for alert in sorted(alerts, key=_order))
 
 
-def alert_event_views(events: Iterable[Event], lang: str) -> tuple[AlertEventView, ...]:
+def localize_events(events: Iterable[Event], lang: str) -> tuple[LocalizedAlertEvent, ...]:
     """Events in one language, in the same order."""
     return tuple(
-        AlertEventView(
+        LocalizedAlertEvent(
             at=event.at,
             what=event.what.value,
             fingerprint=event.alert.fingerprint,
@@ -95,13 +95,13 @@ def alert_event_views(events: Iterable[Event], lang: str) -> tuple[AlertEventVie
     )
 
 
-def alert_rows(alerts: Sequence[AlertView]) -> list[AlertRow]:
+def alert_rows(alerts: Sequence[LocalizedAlert]) -> list[AlertRow]:
     """Alerts as rows, in the same order."""
     symptoms = Counter(alert.explained_by for alert in alerts if alert.phase is Phase.FIRING)
     return [AlertRow(alert, subject_labels(alert.labels), symptoms[alert.fingerprint]) for alert in alerts]
 
 
-def has_urgent(alerts: Iterable[AlertView]) -> bool:
+def has_urgent(alerts: Iterable[LocalizedAlert]) -> bool:
     """Whether an alert fires that is neither informational nor silenced."""
     return any(
         alert.phase is Phase.FIRING and alert.severity is not Severity.INFO and alert.silenced_by is None
@@ -109,7 +109,7 @@ def has_urgent(alerts: Iterable[AlertView]) -> bool:
     )
 
 
-def alerts_table(alerts: Sequence[AlertView], now: float, everything: bool = False) -> TextTable:
+def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool = False) -> TextTable:
     """Table of firing alerts that are not symptoms; of all alerts with `everything`."""
     selected = [alert for alert in alerts if everything or (alert.phase is Phase.FIRING and alert.explained_by is None)]
     rows: Rows = [
@@ -144,7 +144,7 @@ def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
     return make_table("Silences", "id | matchers | for | author | comment", rows, "no active silences")
 
 
-def history_table(events: Sequence[AlertEventView]) -> TextTable:
+def history_table(events: Sequence[LocalizedAlertEvent]) -> TextTable:
     """Table of alert events."""
     rows: Rows = [
         (utc_timestamp(event.at), event.what, event.severity.value, event.rule, subject(event.labels), event.headline)
@@ -180,7 +180,7 @@ def receiver_tests_table(results: Sequence[ReceiverTestResult]) -> TextTable:
     return make_table("Test messages", "receiver | kind | result | response", rows, "no receivers configured")
 
 
-def _notified(alert: AlertView) -> str:
+def _notified(alert: LocalizedAlert) -> str:
     if alert.silenced_by is not None:
         return f"silenced by {alert.silenced_by}"
     if alert.in_maintenance:
@@ -196,9 +196,9 @@ def _order(shown: Shown) -> tuple[int, bool, int, float, str]:
     return PHASE_ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
 
 
-def _view(shown: Shown, lang: str) -> AlertView:
+def _view(shown: Shown, lang: str) -> LocalizedAlert:
     alert, finding = shown.alert, shown.alert.finding
-    return AlertView(
+    return LocalizedAlert(
         fingerprint=alert.fingerprint,
         rule=finding.rule,
         severity=finding.severity,

@@ -17,7 +17,7 @@ SUBJECT_LABELS = ("node", "gpu", "namespace", "pod", "container", "mount", "imag
 NOT_EVALUATED = "unknown: no daemon answers, or it has not evaluated its rules yet; start one with gpuwarden daemon"
 
 
-class FindingView(msgspec.Struct, frozen=True, kw_only=True):
+class LocalizedFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A finding in one language. `explained_by` is the key of its cause, if it is a symptom."""
 
     key: str
@@ -34,10 +34,10 @@ class FindingView(msgspec.Struct, frozen=True, kw_only=True):
     raw: str | None = None
 
 
-def finding_views(findings: Iterable[Finding], lang: str) -> tuple[FindingView, ...]:
+def localize_findings(findings: Iterable[Finding], lang: str) -> tuple[LocalizedFinding, ...]:
     """Findings in one language: causes before symptoms, then by severity, oldest first."""
     return tuple(
-        FindingView(
+        LocalizedFinding(
             key=finding.key,
             rule=finding.rule,
             severity=finding.severity,
@@ -60,7 +60,7 @@ def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
     return finding.explained_by is not None, WORST_FIRST.index(finding.severity), since, finding.key
 
 
-def findings_table(findings: Sequence[FindingView] | None, now: float, everything: bool = False) -> TextTable:
+def findings_table(findings: Sequence[LocalizedFinding] | None, now: float, everything: bool = False) -> TextTable:
     """Table of findings, None if they are unknown. Symptoms are included only with `everything`."""
     columns = "severity | rule | subject | headline | for"
     if findings is None:
@@ -81,7 +81,7 @@ def findings_table(findings: Sequence[FindingView] | None, now: float, everythin
     return make_limited_table("Findings", columns, rows, "no findings", remarks)
 
 
-def has_urgent(findings: Iterable[FindingView] | None) -> bool:
+def has_urgent(findings: Iterable[LocalizedFinding] | None) -> bool:
     """Whether a finding is more than informational."""
     return any(finding.severity is not Severity.INFO for finding in findings or ())
 

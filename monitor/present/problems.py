@@ -14,7 +14,7 @@ from monitor.alert.muted import Shown
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
-from monitor.present.findings import FindingView
+from monitor.present.findings import LocalizedFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def issues_of_alerts(alerts: Iterable[Shown]) -> list[Issue]:
     ]
 
 
-def issues_of_findings(findings: Iterable[FindingView]) -> list[Issue]:
+def issues_of_findings(findings: Iterable[LocalizedFinding]) -> list[Issue]:
     """Findings as issues, where alerting is not available."""
     return [
         Issue(

@@ -20,7 +20,13 @@ from monitor.detect.meta.monitor import OWN_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
 from monitor.leader.elector import Leading
-from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult, alert_event_views, alert_views
+from monitor.present.alerts import (
+    LocalizedAlert,
+    LocalizedAlertEvent,
+    ReceiverTestResult,
+    localize_alerts,
+    localize_events,
+)
 
 SAMPLE_RULE = "disk-full"
 # For each rule, the cause used in a test message.
@@ -66,13 +72,13 @@ class AlertQueries:
         self._alerting = alerting
         self._now = now
 
-    def alerts(self, lang: str) -> tuple[AlertView, ...]:
+    def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         """All alerts in one language."""
-        return alert_views(self._alerting.desk.snapshot(), lang)
+        return localize_alerts(self._alerting.desk.snapshot(), lang)
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[AlertEventView, ...]:
+    def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         """Alert events since a time in one language, newest first."""
-        return alert_event_views(self._alerting.store.history(since, limit), lang)
+        return localize_events(self._alerting.store.history(since, limit), lang)
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]:
         """Deliveries, newest first."""
@@ -125,13 +131,13 @@ def send_samples(
 
     It bypasses the outbox so that the result is the receiver's own response.
     """
-    names = [each.name for each in settings]
+    names = [one.name for one in settings]
     if receiver is not None and receiver not in names:
         raise ValueError(f"there is no receiver {receiver!r}; there are {', '.join(names) or 'none'}")
     rule = (rule or SAMPLE_RULE).replace("_", "-")
     if rule not in SAMPLE_CAUSES:
         raise ValueError(f"there is no rule {rule!r}; an example is {SAMPLE_RULE}")
-    return tuple(_send_sample(each, rule, now) for each in settings if receiver in (None, each.name))
+    return tuple(_send_sample(one, rule, now) for one in settings if receiver in (None, one.name))
 
 
 def _send_sample(settings: ReceiverSettings, rule: str, now: float) -> ReceiverTestResult:

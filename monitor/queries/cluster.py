@@ -14,7 +14,7 @@ from monitor.explain.render import render
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import World, make_world
 from monitor.facts.findings import Finding
-from monitor.present.findings import FindingView, finding_views
+from monitor.present.findings import LocalizedFinding, localize_findings
 
 HEALTHY_STATUSES = (Status.RUNNING, Status.FINISHED)
 
@@ -71,10 +71,10 @@ class ClusterQueries:
     def view(self) -> ClusterView:
         return self._cluster.view
 
-    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         findings = self._findings()
-        return None if findings is None else finding_views(findings, lang)
+        return None if findings is None else localize_findings(findings, lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         """Explain the state of a pod or job, in English (`en`) or Chinese (`zh`)."""

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.access.principal import Principal, Role
-from monitor.actions.plan import ActionOutcome, Cordon, DeletePods, PodName, ReleaseGpu, Uncordon, UserAction
+from monitor.actions.plan import Cordon, DeletePods, PodName, ReleaseGpu, Uncordon, UserAction, UserActionOutcome
 from monitor.actions.service import PlanChangedError
 from monitor.facts.base import Fact
 from monitor.web.authorization import check_role, peer_of
@@ -29,11 +29,11 @@ MAX_BODY_BYTES = 512 * 1024
 class ActionsBackend(Protocol):
     """Previews and performs actions. Both raise ValueError or RequestRejectedError; `perform` also PlanChangedError."""
 
-    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> ActionOutcome: ...
+    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> UserActionOutcome: ...
 
     def perform(
         self, action: UserAction, principal: Principal, lang: str, /, *, expect: str | None = None, peer: str = ""
-    ) -> ActionOutcome: ...
+    ) -> UserActionOutcome: ...
 
 
 class _ActionRequest(Fact, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class PlanChanged(Fact, frozen=True, kw_only=True):
     """
 
     error: str
-    now: ActionOutcome | None = None
+    now: UserActionOutcome | None = None
 
 
 T = TypeVar("T", bound=_ActionRequest)

@@ -22,7 +22,7 @@ from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
-from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.queries.alerts import SilenceRequest
 from monitor.web.authorization import TOKEN_SETTING, check_access, name_of
 from monitor.web.forms import read_body
@@ -37,9 +37,9 @@ MAX_ROWS = 10_000
 class AlertsBackend(Protocol):
     """Queries about alerts, and the changes to them."""
 
-    def alerts(self, lang: str, /) -> tuple[AlertView, ...]: ...
+    def alerts(self, lang: str, /) -> tuple[LocalizedAlert, ...]: ...
 
-    def history(self, since: float, limit: int, lang: str, /) -> tuple[AlertEventView, ...]: ...
+    def history(self, since: float, limit: int, lang: str, /) -> tuple[LocalizedAlertEvent, ...]: ...
 
     def deliveries(self, limit: int, /) -> tuple[Delivery, ...]: ...
 
@@ -101,7 +101,7 @@ class _AlertRoutes:
         return respond(lambda: self._alerts.alerts(language_of(request)))
 
     def history(self, request: Request) -> Response:
-        def read() -> tuple[AlertEventView, ...]:
+        def read() -> tuple[LocalizedAlertEvent, ...]:
             since = time.time() - parse_duration(request.query_params.get("since", DEFAULT_SINCE))
             return self._alerts.history(since, limit_of(request, DEFAULT_ROWS, MAX_ROWS), language_of(request))
 

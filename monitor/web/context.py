@@ -16,7 +16,7 @@ from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
-from monitor.present.findings import FindingView
+from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
 from monitor.report.history import Kind, Point, What
 from monitor.report.model import ReportAsked
@@ -34,7 +34,7 @@ class ClusterBackend(Protocol):
 
     def view(self) -> ClusterView: ...
 
-    def findings(self, lang: str, /) -> tuple[FindingView, ...] | None:
+    def findings(self, lang: str, /) -> tuple[LocalizedFinding, ...] | None:
         """Findings in one language; None before the first evaluation."""
         ...
 

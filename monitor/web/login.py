@@ -141,7 +141,7 @@ class _LoginRoutes:
 
 
 def _check_origin(request: Request) -> None:
-    """Reject a login form of another site, which would sign the user in to an account of its own."""
+    """Reject the login form of another site, which could sign the user in to an account of the attacker."""
     origin = request.headers.get("origin")
     hosts = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
     if origin is not None and urlsplit(origin).netloc not in hosts - {None}:

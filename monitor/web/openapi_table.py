@@ -12,7 +12,7 @@ from typing import Any
 
 from monitor.access.audit import AuditEntry
 from monitor.access.principal import Role
-from monitor.actions.plan import ActionOutcome
+from monitor.actions.plan import UserActionOutcome
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.cleanup.execute.scanner import ScanProgress
@@ -21,8 +21,8 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
 from monitor.leader.elector import LeaseState
-from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult
-from monitor.present.findings import FindingView
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
+from monitor.present.findings import LocalizedFinding
 from monitor.queries.alerts import SilenceRequest
 from monitor.queries.cluster import PodExplanation
 from monitor.report.model import Report
@@ -36,16 +36,13 @@ from monitor.web.login import CurrentUser
 
 # Class -> name of its schema in the published document.
 SCHEMA_NAMES = {
-    "ActionOutcome": "Outcome",
-    "ActionStep": "Step",
-    "AlertEventView": "SaidEvent",
-    "AlertView": "SaidAlert",
     "AuditEntry": "Deed",
-    "CallbackResult": "Messages",
     "CurrentUser": "Me",
     "DeletePodsRequest": "WantedDeletePods",
     "ErrorResponse": "Refusal",
-    "FindingView": "SaidFinding",
+    "LocalizedAlert": "SaidAlert",
+    "LocalizedAlertEvent": "SaidEvent",
+    "LocalizedFinding": "SaidFinding",
     "NodesRequest": "WantedNodes",
     "PlanChanged": "Changed",
     "PodExplanation": "Why",
@@ -61,6 +58,9 @@ SCHEMA_NAMES = {
     "SilenceEnded": "Ended",
     "SilenceRequest": "NewSilence",
     "Text": "Note",
+    "UserActionOutcome": "Outcome",
+    "UserActionStep": "Step",
+    "WebhookResult": "Messages",
 }
 
 
@@ -76,7 +76,7 @@ class SilenceEnded(Fact, frozen=True, kw_only=True):
     ended: str
 
 
-class CallbackResult(Fact, frozen=True, kw_only=True):
+class WebhookResult(Fact, frozen=True, kw_only=True):
     """The number of messages that a webhook call resulted in."""
 
     messages: int
@@ -143,14 +143,15 @@ BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "O
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
 ADMIN = Role.ADMIN
 ACTION: dict[str, Any] = {
-    "response": ActionOutcome, "parameters": (LANG,), "role": Role.USER, "errors": {HTTPStatus.CONFLICT: PlanChanged},
+    "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
+    "errors": {HTTPStatus.CONFLICT: PlanChanged},
 }  # fmt: skip
 
 GENERAL_OPERATIONS = (
     Operation("GET", "/v1/openapi.json", "openapi", "This document.", dict[str, Any]),
     Operation("GET", "/v1/me", "me", "The current user and role.", CurrentUser),
     Operation("GET", "/v1/view", "view", "The cluster: nodes, GPUs, pods, queues, users.", ClusterView),
-    Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[FindingView, ...], (LANG,)),
+    Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[LocalizedFinding, ...], (LANG,)),
     Operation("GET", "/v1/why", "why", "Why a pod or job is in its state.", PodExplanation, WHY),
     Operation("GET", "/v1/snapshot", "snapshot", "Snapshot of the agent in this process, if any.", NodeSnapshot),
     Operation("GET", "/v1/lease", "lease", "Which replica is the leader.", LeaseState),
@@ -164,9 +165,9 @@ GENERAL_OPERATIONS = (
     ),
 )  # fmt: skip
 ALERT_OPERATIONS = (
-    Operation("GET", "/v1/alerts", "alerts", "All alerts.", tuple[AlertView, ...], (LANG,)),
+    Operation("GET", "/v1/alerts", "alerts", "All alerts.", tuple[LocalizedAlert, ...], (LANG,)),
     Operation(
-        "GET", "/v1/alerts/history", "alertsHistory", "Alert events, newest first.", tuple[AlertEventView, ...],
+        "GET", "/v1/alerts/history", "alertsHistory", "Alert events, newest first.", tuple[LocalizedAlertEvent, ...],
         (SINCE, _limit(MAX_ALERT_ROWS), LANG),
     ),
     Operation(
@@ -187,7 +188,7 @@ ALERT_OPERATIONS = (
     ),
     Operation(
         "POST", "/v1/alertmanager", "alertmanager", "Webhook of an Alertmanager, which may have its own token.",
-        CallbackResult, body=dict[str, Any], role=ADMIN,
+        WebhookResult, body=dict[str, Any], role=ADMIN,
     ),
 )  # fmt: skip
 CLEANUP_OPERATIONS = (

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from monitor.actions.plan import (
-    ActionContext,
     Cordon,
     DeletePods,
     PodName,
     ReleaseGpu,
     Uncordon,
+    UserActionContext,
     plan_cordon,
     plan_deletion,
     plan_release,
@@ -48,7 +48,7 @@ NODES = (
     NodeView(name="gpu02", in_kubernetes=True, schedulable=False, free=8),
     NodeView(name="desk", in_kubernetes=False),
 )
-CONTEXT = ActionContext(
+CONTEXT = UserActionContext(
     ClusterView(at=NOW, gpus=HELD, nodes=NODES), PODS, {each.uid: Identity(user="zhang") for each in PODS[:3]}
 )
 
@@ -121,7 +121,7 @@ def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
     one = plan_deletion(deletion("bert", "over"), CONTEXT).digest
     assert plan_deletion(deletion("over", "bert"), CONTEXT).digest == one
     assert plan_deletion(deletion("bert"), CONTEXT).digest != one
-    again = ActionContext(CONTEXT.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
+    again = UserActionContext(CONTEXT.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
     assert plan_deletion(deletion("bert", "over"), again).digest != one
     both = (plan_cordon(kind(nodes=("gpu01",)), CONTEXT).digest for kind in (Cordon, Uncordon))
     assert len(set(both)) == 2

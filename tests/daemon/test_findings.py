@@ -15,7 +15,7 @@ import pytest
 
 from monitor.cluster.view_memory import MemoryFile
 from monitor.facts.cluster import ClusterView, GpuView
-from monitor.present.findings import NOT_EVALUATED, FindingView
+from monitor.present.findings import NOT_EVALUATED, LocalizedFinding
 from tests.cluster.living import two_cards
 from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
@@ -41,13 +41,13 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def findings(environ: dict[str, str], lang: str = "en") -> list[FindingView]:
+def findings(environ: dict[str, str], lang: str = "en") -> list[LocalizedFinding]:
     """Return what the daemon has found; nothing before it has looked."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/findings?lang={lang}")
     except OSError:
         return []
-    return msgspec.json.decode(body, type=list[FindingView]) if status == 200 else []
+    return msgspec.json.decode(body, type=list[LocalizedFinding]) if status == 200 else []
 
 
 def test_what_is_found_is_told_and_shown(environ: dict[str, str]) -> None:

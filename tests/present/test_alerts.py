@@ -14,14 +14,14 @@ from monitor.alert.store import Delivery, Event, What
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.present.alerts import (
-    AlertView,
+    LocalizedAlert,
     ReceiverTestResult,
-    alert_event_views,
-    alert_views,
     alerts_table,
     deliveries_table,
     has_urgent,
     history_table,
+    localize_alerts,
+    localize_events,
     receiver_tests_table,
     silences_table,
 )
@@ -36,8 +36,8 @@ def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.
     return Alert(fingerprint=f"fp-{node}", finding=finding, phase=phase, first_seen_at=NOW - 90, seen_at=NOW, **more)
 
 
-def views(*shown: Shown) -> tuple[AlertView, ...]:
-    return alert_views(shown, "en")
+def views(*shown: Shown) -> tuple[LocalizedAlert, ...]:
+    return localize_alerts(shown, "en")
 
 
 def column(table: TextTable, name: str) -> list[str]:
@@ -85,7 +85,7 @@ def test_other_tables() -> None:
     )
     assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why"),)
     event = Event(at=NOW, what=What.FIRED, alert=alert("n1"))
-    assert column(history_table(alert_event_views([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
+    assert column(history_table(localize_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
     delivery = Delivery(
         id="d", receiver="wecom", group="g", reason=Reason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
         state="parked", late=2.5, attempts=3, word="no\nway",

@@ -9,7 +9,7 @@ import pytest
 
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from monitor.present.findings import NOT_EVALUATED, FindingView, finding_views, findings_table, has_urgent
+from monitor.present.findings import NOT_EVALUATED, LocalizedFinding, findings_table, has_urgent, localize_findings
 from tests.explain.builders import NOW
 
 SILENT = Text(key="node-down.kubelet-silent", values={"node": "n1", "seconds": 60.0})
@@ -23,13 +23,13 @@ def finding(**more: Any) -> Finding:
     return Finding(**(given | more))
 
 
-def views(*findings: Finding) -> tuple[FindingView, ...]:
-    return finding_views(findings, "en")
+def views(*findings: Finding) -> tuple[LocalizedFinding, ...]:
+    return localize_findings(findings, "en")
 
 
 def test_a_finding_in_both_languages() -> None:
     given = finding(evidence=(Text(key="node-down.says", values={"message": "m"}),), advice=(), raw="m", held=True)
-    english, chinese = views(given)[0], finding_views([given], "zh")[0]
+    english, chinese = views(given)[0], localize_findings([given], "zh")[0]
     assert english.headline == "Node n1 is down: its kubelet has not reported for 1 min."
     assert (english.evidence, english.raw, english.held) == (("Kubernetes says: m",), "m", True)
     assert chinese.headline == "节点 n1 宕机：它的 kubelet 已 1 分钟没有上报。"

@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 
 from monitor.access.passwords import hash_password
 from monitor.access.principal import Principal
-from monitor.actions.plan import ActionOutcome, UserAction
+from monitor.actions.plan import UserAction, UserActionOutcome
 from monitor.actions.service import PlanChangedError
 from monitor.config.access import AccessConfig
 from monitor.config.types import Listen
@@ -144,15 +144,15 @@ class FakeActions:
     def __init__(self) -> None:
         self.calls: list[tuple[str, UserAction, str]] = []
 
-    def preview(self, action: UserAction, principal: Principal, _lang: str, /) -> ActionOutcome:
+    def preview(self, action: UserAction, principal: Principal, _lang: str, /) -> UserActionOutcome:
         self.calls.append(("preview", action, principal.name))
-        return ActionOutcome(action=action.action, dry_run=True, plan="p1", steps=())
+        return UserActionOutcome(action=action.action, dry_run=True, plan="p1", steps=())
 
     def perform(
         self, action: UserAction, principal: Principal, _lang: str, /, *, expect: str | None = None, peer: str = ""
-    ) -> ActionOutcome:
+    ) -> UserActionOutcome:
         self.calls.append(("perform", action, principal.name))
-        outcome = ActionOutcome(action=action.action, dry_run=False, plan="p1", steps=(), ok=True)
+        outcome = UserActionOutcome(action=action.action, dry_run=False, plan="p1", steps=(), ok=True)
         if expect not in (None, "p1"):
             raise PlanChangedError(outcome)
         return outcome

@@ -17,7 +17,7 @@ from monitor.alert.model import Phase, Reason
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
-from monitor.present.alerts import AlertEventView, AlertView, ReceiverTestResult
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.queries.alerts import SilenceRequest, make_silence
 from monitor.web.alerts_api import MAX_BODY_BYTES, ApiTokens
 from monitor.web.app import create_app
@@ -27,7 +27,7 @@ from tests.web.test_app import EVIL, FakeCluster
 
 AT = 1_700_000_000.0
 TOKEN = "s3cret-t0ken"
-ALERT = AlertView(
+ALERT = LocalizedAlert(
     fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, cause="images", phase=Phase.FIRING,
     labels={"node": EVIL}, headline=f"Disk of {EVIL} is full", since=AT, advice=(EVIL,), told=("wecom",), group="G",
 )  # fmt: skip
@@ -46,14 +46,14 @@ class FakeAlerts:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
 
-    def alerts(self, lang: str) -> tuple[AlertView, ...]:
+    def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         self.calls.append(("alerts", lang))
         return (ALERT,)
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[AlertEventView, ...]:
+    def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         self.calls.append(("history", limit, lang))
         return (
-            AlertEventView(
+            LocalizedAlertEvent(
                 at=AT, what="fired", fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, labels={},
                 headline="full",
             ),

@@ -17,7 +17,7 @@ from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
-from monitor.present.findings import FindingView, finding_views
+from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
@@ -45,8 +45,8 @@ class FakeCluster:
         gpu = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
         return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(gpu,))
 
-    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
-        return finding_views((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        return localize_findings((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
@@ -159,7 +159,7 @@ def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
 
 
 def test_findings_are_told_in_words(site: str) -> None:
-    findings = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[FindingView])
+    findings = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[LocalizedFinding])
     assert [(each.labels, each.explained_by) for each in findings] == [
         ({"node": "gpu-01"}, None),
         ({"node": "gpu-01-2"}, "x"),

@@ -30,7 +30,7 @@ from monitor.facts.cluster import (
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
-from monitor.present.findings import FindingView, finding_views
+from monitor.present.findings import LocalizedFinding, localize_findings
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
@@ -73,8 +73,8 @@ class FakeCluster:
             gpus=gpus, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
         )  # fmt: skip
 
-    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
-        return finding_views((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        return localize_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 
     def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from monitor.alert.matchers import matches
 from monitor.alert.model import Phase, alertname
-from monitor.present.alerts import AlertRow, AlertView, alert_rows, alert_views
+from monitor.present.alerts import AlertRow, LocalizedAlert, alert_rows, localize_alerts
 from monitor.present.findings import subject_labels
 from monitor.queries.alerts import SilenceRequest, make_silence
 from monitor.web.alerts_api import AlertsBackend
@@ -91,17 +91,17 @@ def firing_alerts(page: PageRequest, **labels: str) -> list[AlertRow]:
         for shown in page.deps.data.alerts()
         if shown.alert.phase is Phase.FIRING and wanted <= shown.alert.finding.labels.items()
     ]
-    return alert_rows(alert_views(selected, page.lang))
+    return alert_rows(localize_alerts(selected, page.lang))
 
 
-def _matched_labels(alert: AlertView) -> dict[str, str]:
+def _matched_labels(alert: LocalizedAlert) -> dict[str, str]:
     """The labels that the matchers of a silence apply to."""
     return alert.labels | {
         "alertname": alertname(alert.rule), "severity": alert.severity.value, "cause": alert.cause,
     }  # fmt: skip
 
 
-def _is_listed(page: PageRequest, alert: AlertView) -> bool:
+def _is_listed(page: PageRequest, alert: LocalizedAlert) -> bool:
     """Whether to list an alert: all of a given group, else those that fire and are not symptoms."""
     group, rule = page.query("group"), page.query("rule")
     if (group and alert.group != group) or (rule and alert.rule != rule):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from monitor.facts.cluster import ClusterView
-from monitor.present.findings import FindingView
+from monitor.present.findings import LocalizedFinding
 from monitor.queries.cluster import PodExplanation
 from monitor.web.context import ClusterBackend
 
@@ -29,7 +29,7 @@ class CachedQueries:
     def view(self) -> ClusterView:
         return self._cluster.view()
 
-    def findings(self, lang: str) -> tuple[FindingView, ...] | None:
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
         return self._cluster.findings(lang)
 
     def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:

@@ -36,32 +36,14 @@ from monitor.web.login import CurrentUser
 
 # Class -> name of its schema in the published document.
 SCHEMA_NAMES = {
-    "AuditEntry": "Deed",
-    "CurrentUser": "Me",
-    "DeletePodsRequest": "WantedDeletePods",
-    "ErrorResponse": "Refusal",
-    "LocalizedAlert": "SaidAlert",
-    "LocalizedAlertEvent": "SaidEvent",
-    "LocalizedFinding": "SaidFinding",
-    "NodesRequest": "WantedNodes",
-    "PlanChanged": "Changed",
-    "PodExplanation": "Why",
-    "ReceiverTestResult": "Tried",
-    "ReleaseGpuRequest": "WantedReleaseGpu",
-    "ReleaseRequest": "WantedRelease",
-    "RestoreRequest": "WantedRestore",
-    "RunRequest": "WantedRun",
-    "RunStarted": "Started",
-    "ScanRequest": "WantedScan",
-    "ScanStopped": "Stopped",
-    "SendTestRequest": "WantedTest",
-    "SilenceEnded": "Ended",
-    "SilenceRequest": "NewSilence",
-    "Text": "Note",
-    "UserActionOutcome": "Outcome",
-    "UserActionStep": "Step",
-    "WebhookResult": "Messages",
-}
+    "AuditEntry": "Deed", "CurrentUser": "Me", "DeletePodsRequest": "WantedDeletePods", "ErrorResponse": "Refusal",
+    "LocalizedAlert": "SaidAlert", "LocalizedAlertEvent": "SaidEvent", "LocalizedFinding": "SaidFinding",
+    "NodesRequest": "WantedNodes", "PlanChanged": "Changed", "PodExplanation": "Why", "ReceiverTestResult": "Tried",
+    "ReleaseGpuRequest": "WantedReleaseGpu", "ReleaseRequest": "WantedRelease", "RestoreRequest": "WantedRestore",
+    "RunRequest": "WantedRun", "RunStarted": "Started", "ScanRequest": "WantedScan", "ScanStopped": "Stopped",
+    "SendTestRequest": "WantedTest", "SilenceEnded": "Ended", "SilenceRequest": "NewSilence", "Text": "Note",
+    "UserActionOutcome": "Outcome", "UserActionStep": "Step", "WebhookResult": "Messages",
+}  # fmt: skip
 
 
 class ErrorResponse(Fact, frozen=True, kw_only=True):

@@ -38,11 +38,11 @@ from monitor.detect.engine import History, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import ClusterView, GpuState, GpuView
 from monitor.facts.findings import Finding
-from monitor.present.findings import SaidFinding, say_findings
-from monitor.queries.alerts import AlertQuestions
-from monitor.queries.cluster import Why
+from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.queries.alerts import AlertQueries
+from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
-from monitor.web.context import Parts
+from monitor.web.context import PageData
 from monitor.web.server import WebServer
 
 LARGE, SMALL = 1000, 100
@@ -146,10 +146,10 @@ class Cluster:
     def view(self) -> ClusterView:
         return next(self._views)
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...]:
-        return say_findings(self._found, lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...]:
+        return localize_findings(self._found, lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
         raise NotImplementedError
 
 
@@ -177,9 +177,9 @@ def serve(directory: Path) -> None:
     assert world.view is not None
     alerting = Alerting(AlertsConfig(), str(directory), "http://127.0.0.1", Sources, now=lambda: NOW + BEAT)
     alerting.found(found)
-    alerts = AlertQuestions(alerting, now=lambda: NOW + BEAT)
-    parts = Parts(agents=lambda: facts.inputs.agents, found=lambda: found, shown=alerting.desk.snapshot)
-    app = create_app(Cluster(views(world.view), found), alerts=alerts, parts=parts)
+    alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
+    parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.desk.snapshot)
+    app = create_app(Cluster(views(world.view), found), alerts=alerts, page_data=parts)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     print(server.address[1], flush=True)

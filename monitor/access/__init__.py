@@ -1,1 +1,1 @@
-"""Who may do what: principals and roles, passwords, sessions, lockout, and the audit log."""
+"""Access control: principals and roles, passwords, sessions, lockout, and the audit log."""

@@ -1,13 +1,15 @@
-"""Who did what: a record of every change that somebody asked for, whatever came of it. Only added to."""
+"""The audit log: an append-only record of every requested change and its result."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Callable
+from typing import Protocol
 
-from monitor.access.principal import Person
+from monitor.access.principal import Principal
 from monitor.base.sqlite import Database, DatabaseError
+from monitor.base.text import clean
 from monitor.facts.base import Fact
 
 log = logging.getLogger(__name__)
@@ -20,12 +22,12 @@ CREATE TABLE deeds (
 )
 """,
 )
-KEEP = 100_000
-LONGEST = 1000  # characters of a text
+MAX_ENTRIES = 100_000
+MAX_TEXT_CHARS = 1000
 
 
-class Deed(Fact, frozen=True, kw_only=True):
-    """Something that was asked for. `result` is done, refused or failed; `on` is what it was about."""
+class AuditEntry(Fact, frozen=True, kw_only=True):
+    """A requested change. `result` is done, refused or failed; `on` is the target."""
 
     id: int
     at: float
@@ -39,18 +41,30 @@ class Deed(Fact, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class Audit:
-    """The record, in one SQLite file. For use from any thread."""
+class AuditWriter(Protocol):
+    """The part of the audit log that other packages write to."""
 
-    def __init__(self, path: str, now: Callable[[], float] = time.time, keep: int = KEEP) -> None:
+    def write(
+        self, principal: Principal, peer: str, action: str, target: str, result: str, detail: str = "", /
+    ) -> None: ...
+
+
+class AuditLog:
+    """The audit log in a SQLite file. Thread-safe."""
+
+    def __init__(self, path: str, now: Callable[[], float] = time.time, max_entries: int = MAX_ENTRIES) -> None:
         self._database = Database(path, MIGRATIONS)
         self._now = now
-        self._keep = keep
+        self._max_entries = max_entries
 
-    def write(self, person: Person, peer: str, what: str, on: str, result: str, detail: str = "") -> None:
-        """Write down what somebody asked for and what came of it."""
-        texts: tuple[str, ...] = (person.name, person.role, person.how, peer, what, on, result, detail)
-        values: list[str | float] = [self._now(), *(_plain(text) for text in texts)]
+    def write(
+        self, principal: Principal, peer: str, action: str, target: str, result: str, detail: str = "", /
+    ) -> None:
+        """Append an entry, and drop the oldest ones beyond the limit."""
+        texts: tuple[str, ...] = (
+            principal.name, principal.role, principal.method, peer, action, target, result, detail,
+        )  # fmt: skip
+        values: list[str | float] = [self._now(), *(clean(text)[:MAX_TEXT_CHARS] for text in texts)]
         statement = (
             "INSERT INTO deeds (at, who, role, how, peer, what, target, result, detail)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"
@@ -58,23 +72,19 @@ class Audit:
         try:
             with self._database.transaction() as session:
                 last = session.run(statement, values)[0][0]
-                session.run("DELETE FROM deeds WHERE id <= ?", (last - self._keep,))
-        except DatabaseError as error:  # what was done is done; that it cannot be written down is said
-            log.error("the record of %s by %s cannot be written: %s", what, person.name, error)
+                session.run("DELETE FROM deeds WHERE id <= ?", (last - self._max_entries,))
+        except DatabaseError as error:  # the action has been taken and must not fail because of its record
+            log.error("cannot write audit entry for %s by %s: %s", action, principal.name, error)
 
-    def latest(self, limit: int, before: int | None = None) -> tuple[Deed, ...]:
-        """Return the latest deeds, the last one first; `before` one of them, to go on from there."""
+    def latest(self, limit: int, before: int | None = None) -> tuple[AuditEntry, ...]:
+        """Up to `limit` entries, newest first; with `before`, only those with a smaller id."""
         rows = self._database.select(
             "SELECT id, at, who, role, how, peer, what, target, result, detail FROM deeds"
             " WHERE id < ? ORDER BY id DESC LIMIT ?",
             (before if before is not None else 1 << 62, limit),
         )
         names = ("id", "at", "who", "role", "how", "peer", "what", "on", "result", "detail")
-        return tuple(Deed(**dict(zip(names, row, strict=True))) for row in rows)
+        return tuple(AuditEntry(**dict(zip(names, row, strict=True))) for row in rows)
 
     def close(self) -> None:
         self._database.close()
-
-
-def _plain(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:LONGEST]

@@ -1,12 +1,12 @@
-"""Errors of authorization."""
+"""Errors of access control."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 
 
-class RefusedError(Exception):
-    """What was asked for may not be done. The message says what would have to be different."""
+class RequestRejectedError(Exception):
+    """A request is rejected with an HTTP status. The message says what the client has to change."""
 
     def __init__(self, status: HTTPStatus, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
-"""How long somebody who guesses has to wait, by the name that is guessed at and by where the guesses come from.
+"""Delays against password guessing, per user name and per client network.
 
-A try counts before it is known whether it is right: many at once are not one. Waiting doubles with each. A name is
-kept waiting for less long than a guesser: or anybody could keep its owner out.
+An attempt is counted before it is verified, so that parallel attempts are all counted. The delay doubles with each
+attempt. The maximum for a name is shorter than for a network, otherwise anyone could lock out its owner.
 """
 
 from __future__ import annotations
@@ -11,81 +11,88 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
-MOST = 10_000
-FORGET = 1800.0  # seconds after the last try
+MAX_KEYS = 10_000
+MAX_DOUBLINGS = 30
+FORGET_SECONDS = 1800.0  # after the last attempt
 
 
 @dataclass(frozen=True)
-class Patience:
-    """How many tries are free, and how many seconds the longest wait is."""
+class LockoutPolicy:
+    """Number of attempts without delay, and the longest delay in seconds."""
 
-    free: int
-    longest: float
+    free_attempts: int
+    max_delay: float
 
 
-NAME = Patience(5, 60.0)
-PEER = Patience(20, 900.0)
+NAME_POLICY = LockoutPolicy(5, 60.0)
+PEER_POLICY = LockoutPolicy(20, 900.0)
 
 
 @dataclass
-class _Tries:
+class _Attempts:
     count: int
     last_at: float
-    until: float
+    locked_until: float
 
 
 class Lockout:
-    """Counts tries. For use from any thread."""
+    """Counts attempts. Thread-safe."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._tries: OrderedDict[tuple[str, str], _Tries] = OrderedDict()  # the least lately tried first
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self._max_keys = max_keys
+        self._attempts: OrderedDict[tuple[str, str], _Attempts] = OrderedDict()  # least recent first
         self._lock = threading.Lock()
 
-    def wait(self, name: str | None, peer: str, now: float) -> float:
-        """Return how many seconds it takes until there may be another try; 0 if there may be one now."""
+    def delay(self, name: str | None, peer: str, now: float) -> float:
+        """Seconds until the next attempt is allowed; 0 if it is allowed now."""
         with self._lock:
-            found = [self._tries.get(key) for key, _ in _keys(name, peer)]
-            return max([each.until - now for each in found if each is not None] + [0.0])
+            return self._delay(_keys(name, peer), now)
 
     def begin(self, name: str | None, peer: str, now: float) -> float:
-        """Begin a try, and return 0; or return how many seconds to wait, and none is begun."""
+        """Count an attempt and return 0, or return the delay in seconds without counting it."""
         with self._lock:
             keys = _keys(name, peer)
-            found = [self._tries.get(key) for key, _ in keys]
-            wait = max([each.until - now for each in found if each is not None] + [0.0])
-            if wait > 0:
-                return wait
-            for (key, patience), tries in zip(keys, found, strict=True):
-                known = tries if tries is not None and now - tries.last_at < FORGET else _Tries(0, now, 0.0)
-                known.count, known.last_at = known.count + 1, now
-                over = known.count - patience.free
-                known.until = now + min(2.0 ** min(over, 30), patience.longest) if over >= 0 else 0.0
-                self._tries[key] = known
-                self._tries.move_to_end(key)
-            while len(self._tries) > self._most:
-                self._tries.popitem(last=False)
+            delay = self._delay(keys, now)
+            if delay > 0:
+                return delay
+            for key, policy in keys:
+                attempts = self._attempts.get(key)
+                if attempts is None or now - attempts.last_at >= FORGET_SECONDS:
+                    attempts = _Attempts(0, now, 0.0)
+                attempts.count, attempts.last_at = attempts.count + 1, now
+                excess = attempts.count - policy.free_attempts
+                delay_after = min(2.0 ** min(excess, MAX_DOUBLINGS), policy.max_delay)
+                attempts.locked_until = now + delay_after if excess >= 0 else 0.0
+                self._attempts[key] = attempts
+                self._attempts.move_to_end(key)
+            while len(self._attempts) > self._max_keys:
+                self._attempts.popitem(last=False)
             return 0.0
 
-    def was_right(self, name: str | None, peer: str) -> None:
-        """Forget the tries at a name, and take this one back from its peer: others may still be guesses."""
+    def succeeded(self, name: str | None, peer: str) -> None:
+        """Forget the attempts for a name, and uncount this one for the peer, whose other attempts may be guesses."""
         with self._lock:
-            for key, patience in _keys(name, peer):
-                tries = self._tries.get(key)
+            for key, policy in _keys(name, peer):
+                attempts = self._attempts.get(key)
                 if key[0] == "name":
-                    self._tries.pop(key, None)
-                elif tries is not None:
-                    tries.count -= 1
-                    tries.until = 0.0 if tries.count <= patience.free else tries.until
+                    self._attempts.pop(key, None)
+                elif attempts is not None:
+                    attempts.count -= 1
+                    if attempts.count <= policy.free_attempts:
+                        attempts.locked_until = 0.0
+
+    def _delay(self, keys: list[tuple[tuple[str, str], LockoutPolicy]], now: float) -> float:
+        known = (self._attempts[key] for key, _ in keys if key in self._attempts)
+        return max([attempts.locked_until - now for attempts in known] + [0.0])
 
 
-def _keys(name: str | None, peer: str) -> list[tuple[tuple[str, str], Patience]]:
-    named = [(("name", name), NAME)] if name is not None else []
-    return [*named, (("peer", _network(peer)), PEER)]
+def _keys(name: str | None, peer: str) -> list[tuple[tuple[str, str], LockoutPolicy]]:
+    named = [(("name", name), NAME_POLICY)] if name is not None else []
+    return [*named, (("peer", _network(peer)), PEER_POLICY)]
 
 
 def _network(peer: str) -> str:
-    """Return whom a peer counts as: whoever has one address of IPv6 has all of its /64."""
+    """The network that a peer is counted under: an IPv6 client usually controls a whole /64."""
     try:
         address = ipaddress.ip_address(peer)
     except ValueError:

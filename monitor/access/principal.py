@@ -1,4 +1,4 @@
-"""Persons and what they may do. Pure."""
+"""Principals, their roles, and how they are authenticated."""
 
 from __future__ import annotations
 
@@ -7,50 +7,47 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do, each with all that those before it may."""
+    """Roles in ascending order; each includes the permissions of those before it."""
 
-    NONE = "none"  # nothing but sign in
-    VIEWER = "viewer"  # look at everything
-    USER = "user"  # act on what is their own
-    ADMIN = "admin"  # act on everything
+    NONE = "none"  # may only sign in
+    VIEWER = "viewer"  # reads everything
+    USER = "user"  # acts on their own workloads
+    ADMIN = "admin"  # acts on everything
 
-    def covers(self, other: Role) -> bool:
-        """Return whether this role may do all that the other may."""
+    def includes(self, other: Role) -> bool:
         order = list(Role)
         return order.index(self) >= order.index(other)
 
 
-class How(StrEnum):
-    """How it is known who asks."""
+class AuthMethod(StrEnum):
+    """How a principal is authenticated."""
 
     ANONYMOUS = "anonymous"
-    MACHINE = "machine"  # somebody on this machine, while nobody has to prove who they are
-    TOKEN = "token"  # noqa: S105  # a word
+    MACHINE = "machine"  # a local process, while no authentication is configured
+    TOKEN = "token"  # noqa: S105  # not a secret
     SESSION = "session"
-    HEADER = "header"  # a proxy says so
+    HEADER = "header"  # set by a trusted proxy
 
 
 @dataclass(frozen=True)
-class Person:
-    """Who asks. `cluster_user` is what their pods call them; `csrf` is what each of their forms has to carry."""
+class Principal:
+    """Who makes a request. `cluster_user` owns pods; `csrf` is required in every change made with a session."""
 
     name: str
     role: Role
     cluster_user: str | None = None
     csrf: str | None = field(default=None, repr=False)
-    how: How = How.ANONYMOUS
+    method: AuthMethod = AuthMethod.ANONYMOUS
 
     @property
-    def known(self) -> bool:
-        """Return whether they have shown who they are."""
-        return self.how is not How.ANONYMOUS
+    def authenticated(self) -> bool:
+        return self.method is not AuthMethod.ANONYMOUS
 
-    def may(self, role: Role | str) -> bool:
-        """Return whether they may do what this role may."""
-        return self.role.covers(Role(role))
+    def has_role(self, role: Role | str) -> bool:
+        return self.role.includes(Role(role))
 
-    def owns(self, user: str | None) -> bool:
-        """Given whose something is, return whether this person may act on it. What is nobody's is an admin's."""
+    def may_act_on(self, owner: str | None) -> bool:
+        """Whether this principal may act on the workloads of `owner`; those without an owner are left to admins."""
         if self.role is Role.ADMIN:
             return True
-        return self.role is Role.USER and user is not None and user == self.cluster_user
+        return self.role is Role.USER and owner is not None and owner == self.cluster_user

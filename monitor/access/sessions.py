@@ -1,6 +1,6 @@
-"""Who is signed in. Kept in memory, by hashes: whoever reads it cannot be anybody.
+"""Sessions and one-time login codes, in memory. Only hashes are kept: they cannot be used to sign in.
 
-An id is made when somebody signs in, never taken from a browser.
+Session ids are generated at login and never taken from the client.
 """
 
 from __future__ import annotations
@@ -11,81 +11,79 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from monitor.access.principal import How, Person
+from monitor.access.principal import AuthMethod, Principal
 
-MOST = 5000
-CODE_GOOD_FOR = 3600.0  # seconds for which a link to sign in may be used, once
-MOST_CODES = 16
+MAX_SESSIONS = 5000
+CODE_LIFETIME_SECONDS = 3600.0
+MAX_CODES = 16
 
 
 @dataclass
 class _Session:
-    person: Person
-    begun_at: float
+    principal: Principal
+    started_at: float
     used_at: float
 
 
 class Sessions:
-    """Sessions that end after `lifetime` seconds, or `idle` seconds without a request. For use from any thread."""
+    """Sessions that expire after `lifetime` seconds, or `idle` seconds without a request. Thread-safe."""
 
-    def __init__(self, lifetime: float, idle: float, most: int = MOST) -> None:
+    def __init__(self, lifetime: float, idle: float, max_sessions: int = MAX_SESSIONS) -> None:
         self.lifetime = lifetime
         self._idle = idle
-        self._most = most
-        self._open: OrderedDict[str, _Session] = OrderedDict()  # the least lately used first
+        self._max_sessions = max_sessions
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()  # by hashed id, least recently used first
         self._lock = threading.Lock()
 
-    def begin(self, person: Person, now: float) -> tuple[str, Person]:
-        """Given who has shown who they are, return the id of a new session, and them with what it takes to act."""
-        own = secrets.token_urlsafe(32)
-        signed_in = replace(person, csrf=secrets.token_urlsafe(32), how=How.SESSION)
+    def begin(self, principal: Principal, now: float) -> tuple[str, Principal]:
+        """Start a session; return its id, and the principal with a CSRF token."""
+        session_id = secrets.token_urlsafe(32)
+        signed_in = replace(principal, csrf=secrets.token_urlsafe(32), method=AuthMethod.SESSION)
         with self._lock:
-            self._open[_hashed(own)] = _Session(signed_in, now, now)
-            while len(self._open) > self._most:
-                self._open.popitem(last=False)
-        return own, signed_in
+            self._sessions[_hashed(session_id)] = _Session(signed_in, now, now)
+            while len(self._sessions) > self._max_sessions:
+                self._sessions.popitem(last=False)
+        return session_id, signed_in
 
-    def find(self, own: str, now: float) -> Person | None:
-        """Given an id, return who it is; None if there is no such session any more. This counts as using it."""
-        key = _hashed(own)
+    def find(self, session_id: str, now: float) -> Principal | None:
+        """Principal of a session, whose idle time restarts; None if there is no such session."""
+        key = _hashed(session_id)
         with self._lock:
-            session = self._open.get(key)
+            session = self._sessions.get(key)
             if session is None:
                 return None
-            if now - session.begun_at >= self.lifetime or now - session.used_at >= self._idle:
-                del self._open[key]
+            if now - session.started_at >= self.lifetime or now - session.used_at >= self._idle:
+                del self._sessions[key]
                 return None
             session.used_at = now
-            self._open.move_to_end(key)
-            return session.person
+            self._sessions.move_to_end(key)
+            return session.principal
 
-    def end(self, own: str) -> None:
-        """End a session."""
+    def end(self, session_id: str) -> None:
         with self._lock:
-            self._open.pop(_hashed(own), None)
+            self._sessions.pop(_hashed(session_id), None)
 
 
-class Codes:
-    """Codes that each let somebody sign in once. For use from any thread."""
+class LoginCodes:
+    """Codes that each allow one login. Thread-safe."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, float] = OrderedDict()  # the hash of a code -> until when it is good
+        self._expires_at: OrderedDict[str, float] = OrderedDict()  # by hashed code
         self._lock = threading.Lock()
 
     def make(self, now: float) -> str:
-        """Return a new code."""
         code = secrets.token_urlsafe(24)
         with self._lock:
-            self._known[_hashed(code)] = now + CODE_GOOD_FOR
-            while len(self._known) > MOST_CODES:
-                self._known.popitem(last=False)
+            self._expires_at[_hashed(code)] = now + CODE_LIFETIME_SECONDS
+            while len(self._expires_at) > MAX_CODES:
+                self._expires_at.popitem(last=False)
         return code
 
     def use(self, code: str, now: float) -> bool:
-        """Return whether a code is good; it is not again."""
+        """Whether a code is valid; it is invalid afterwards."""
         with self._lock:
-            until = self._known.pop(_hashed(code), None)
-        return until is not None and now < until
+            expires_at = self._expires_at.pop(_hashed(code), None)
+        return expires_at is not None and now < expires_at
 
 
 def _hashed(secret: str) -> str:

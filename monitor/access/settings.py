@@ -1,4 +1,4 @@
-"""Who is let in, as the gate takes it. `monitor.config.access` makes it of the configuration."""
+"""Settings of access control; `monitor.config.access` creates them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True)
 class Account:
-    """Somebody who signs in with a password. `cluster_user` is what their pods call them."""
+    """A user who signs in with a password. `cluster_user` is the owner name on their pods."""
 
     name: str
     role: Role
@@ -24,7 +24,7 @@ class Account:
 
 @dataclass(frozen=True)
 class AccessToken:
-    """A program, or the command line, that sends a token."""
+    """A bearer token of a program or of the command line."""
 
     name: str
     role: Role
@@ -33,9 +33,9 @@ class AccessToken:
 
 @dataclass(frozen=True)
 class TrustedHeader:
-    """A proxy that has asked who somebody is, and says so in a header. Only these networks are believed.
+    """A header in which an authenticating proxy names the user; trusted from these networks only.
 
-    Without a word in `role_header`, and without an account of that name, the role is `role`.
+    `role` applies when `role_header` is not sent and there is no account of that name.
     """
 
     name: str
@@ -46,17 +46,17 @@ class TrustedHeader:
 
 @dataclass(frozen=True)
 class AccessSettings:
-    """Who is let in. `anonymous` is what those may do who do not say who they are, `here_only` if they are here."""
+    """Who has access. `anonymous` is the role without authentication, with `local_only` for local clients only."""
 
     accounts: tuple[Account, ...] = ()
     tokens: tuple[AccessToken, ...] = ()
     header: TrustedHeader | None = None
     anonymous: Role = Role.VIEWER
-    here_only: bool = True
+    local_only: bool = True
     lifetime: float = 12 * HOUR
     idle: float = 2 * HOUR
 
     @property
     def closed(self) -> bool:
-        """Return whether there is a way to show who one is; then it has to be gone, by those on this machine too."""
+        """Whether a way to authenticate is configured; local processes then have to use it as well."""
         return bool(self.accounts or self.tokens or self.header)

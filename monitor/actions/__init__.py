@@ -1,1 +1,1 @@
-"""Write port: actions that a person requests through the page, the API or the CLI."""
+"""Write port: actions that users take through the page, the API and the CLI."""

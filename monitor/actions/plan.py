@@ -1,4 +1,4 @@
-"""What an action of a person would do, step by step. Pure."""
+"""Plan of a user action: the steps it would take."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from monitor.facts.text import Text, Value
 from monitor.i18n import say
 from monitor.i18n.notes import sentence
 
-SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-NOBODY = "act.nobody"
+SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+UNKNOWN_USER = "act.nobody"
 
 
 class PodName(Fact, frozen=True, kw_only=True):
-    """A pod. With its uid it is that one, and not a later one of the same name."""
+    """A pod. With a uid it never matches a later pod of the same name."""
 
     namespace: str
     name: str
@@ -33,58 +33,58 @@ class PodName(Fact, frozen=True, kw_only=True):
 
 
 class ReleaseGpu(Fact, frozen=True, kw_only=True):
-    """That a card, by its index or uuid, is released by whoever holds it for nothing."""
+    """Release a GPU, given by index or uuid, from holders that do not use it."""
 
     action: ClassVar[str] = "release-gpu"
     node: str
     gpu: str
 
     @property
-    def about(self) -> str:
+    def target(self) -> str:
         return f"{self.node}/{self.gpu}"
 
 
 class DeletePods(Fact, frozen=True, kw_only=True):
-    """That pods are deleted."""
+    """Delete pods."""
 
     action: ClassVar[str] = "delete-pods"
     pods: tuple[PodName, ...]
 
     @property
-    def about(self) -> str:
+    def target(self) -> str:
         return " ".join(f"{pod.namespace}/{pod.name}" for pod in self.pods)
 
 
 class Cordon(Fact, frozen=True, kw_only=True):
-    """That no new pods are placed on nodes."""
+    """Cordon nodes."""
 
     action: ClassVar[str] = "cordon"
     nodes: tuple[str, ...]
 
     @property
-    def about(self) -> str:
+    def target(self) -> str:
         return " ".join(self.nodes)
 
 
 class Uncordon(Fact, frozen=True, kw_only=True):
-    """That new pods are placed on nodes again."""
+    """Uncordon nodes."""
 
     action: ClassVar[str] = "uncordon"
     nodes: tuple[str, ...]
 
     @property
-    def about(self) -> str:
+    def target(self) -> str:
         return " ".join(self.nodes)
 
 
-Wanted = ReleaseGpu | DeletePods | Cordon | Uncordon
+UserAction = ReleaseGpu | DeletePods | Cordon | Uncordon
 
 
-class Step(Fact, frozen=True, kw_only=True):
-    """One thing that will happen, or that has. `kind` is kill, evict, delete, gone, cordon or uncordon.
+class UserActionStep(Fact, frozen=True, kw_only=True):
+    """A planned or executed step. `kind` is kill, evict, delete, gone, cordon or uncordon.
 
-    `key` is what it is known by, `text` the sentence for it. Once it was done, `state` is done, refused, later or
-    failed; `outcome` is the word for programs, `message` what was said by who did it, and `said` the sentence.
+    `key` identifies it, `text` describes it. After execution `state` is done, refused, later or failed; `outcome` is
+    the result code, `message` the error of the executor, and `said` the sentence for the user.
     """
 
     key: str
@@ -101,24 +101,24 @@ class Step(Fact, frozen=True, kw_only=True):
     said: str | None = None
 
 
-class Outcome(Fact, frozen=True, kw_only=True):
-    """What will happen (`dry_run`), or what has. `plan` is the same as long as the steps are; `ok` if all was done."""
+class UserActionOutcome(Fact, frozen=True, kw_only=True):
+    """The plan (`dry_run`) or result of an action. `plan` is a digest of the steps; `ok` if all steps were done."""
 
     action: str
     dry_run: bool
     plan: str
-    steps: tuple[Step, ...]
+    steps: tuple[UserActionStep, ...]
     ok: bool | None = None
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A step before it is put into words."""
+class PlannedStep:
+    """A step whose texts are not rendered yet."""
 
     key: str
     kind: str
     target: str
-    notes: tuple[Text, ...]
+    texts: tuple[Text, ...]
     node: str | None = None
     owner: str | None = None
     gpus: int = 0
@@ -127,151 +127,152 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What would happen."""
+class UserActionPlan:
+    """An action and its steps."""
 
-    wanted: Wanted
-    steps: tuple[Asked, ...]
+    action: UserAction
+    steps: tuple[PlannedStep, ...]
 
     @property
     def digest(self) -> str:
-        """Return what tells this from any other plan."""
+        """Digest of the action and its steps, independent of their order."""
         steps = sorted(f"{step.kind} {step.key}" for step in self.steps)
-        told = "\n".join((self.wanted.action, *steps))
-        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        lines = "\n".join((self.action.action, *steps))
+        return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """The cluster at one moment."""
+class UserActionContext:
+    """The state of the cluster that a plan is based on."""
 
     view: ClusterView
     pods: tuple[PodFact, ...]
     identities: Mapping[str, Identity]
 
     @cached_property
-    def by_name(self) -> dict[tuple[str, str], PodFact]:
-        """The pods by namespace and name."""
+    def pods_by_name(self) -> dict[tuple[str, str], PodFact]:
+        """Pods by namespace and name."""
         return {(pod.namespace, pod.name): pod for pod in self.pods}
 
     @cached_property
     def nodes(self) -> dict[str, NodeView]:
-        """The nodes by name."""
+        """Nodes by name."""
         return {node.name: node for node in self.view.nodes}
 
     @cached_property
-    def cards(self) -> Counter[str]:
-        """How many cards each pod has, by uid."""
+    def gpu_counts(self) -> Counter[str]:
+        """Number of GPUs that each pod holds, by pod uid."""
         return Counter(holder.pod_uid for gpu in self.view.gpus for holder in gpu.holders if holder.pod_uid)
 
-    def user(self, pod: PodFact) -> str | None:
-        """Return whose a pod is."""
-        known = self.identities.get(pod.uid)
-        return known.user if known is not None else None
+    def owner(self, pod: PodFact) -> str | None:
+        identity = self.identities.get(pod.uid)
+        return identity.user if identity is not None else None
 
 
-def plan_release(wanted: ReleaseGpu, plan: CleanupPlan, scene: Scene) -> Planned:
-    """Given what a release would do, return it as steps. Raise ValueError, in words for a user, if there is none."""
+def plan_release(action: ReleaseGpu, plan: CleanupPlan, context: UserActionContext) -> UserActionPlan:
+    """Steps of a GPU release. Raise ValueError, with a message for the user, if the cleanup plan is refused."""
     if plan.refused is not None:
         raise ValueError(sentence(plan.refused, "en"))
-    return Planned(wanted, tuple(_released(item, scene) for item in plan.items))
+    return UserActionPlan(action, tuple(_release_step(item, context) for item in plan.items))
 
 
-def _released(item: Item, scene: Scene) -> Asked:
+def _release_step(item: Item, context: UserActionContext) -> PlannedStep:
     act, node = item.act, item.node or "?"
     if isinstance(act, PodWrite):
-        gpus = scene.cards[act.uid]
-        what = _note(act.how, pod=item.name, node=node, user=item.owner or NOBODY)
-        return Asked(item.id, act.how, item.name, (what, item.why, *_frees(gpus, node)), node, item.owner, gpus)
+        gpus = context.gpu_counts[act.uid]
+        what = _text(act.how, pod=item.name, node=node, user=item.owner or UNKNOWN_USER)
+        texts = (what, item.why, *_freed_text(gpus, node))
+        return PlannedStep(item.id, act.how, item.name, texts, node, item.owner, gpus)
     if not isinstance(act, KillProcess):
-        raise TypeError(f"a release does nothing like {item.id}")
+        raise TypeError(f"unexpected step in a GPU release: {item.id}")
     values = item.why.values
-    what = _note("kill", pid=act.pid, process=values.get("process", "?"), node=node, gpu=values.get("gpu", "?"))
-    return Asked(item.id, "kill", item.name, (what, item.why), node, item.owner, 1)
+    what = _text("kill", pid=act.pid, process=values.get("process", "?"), node=node, gpu=values.get("gpu", "?"))
+    return PlannedStep(item.id, "kill", item.name, (what, item.why), node, item.owner, 1)
 
 
-def plan_deletion(wanted: DeletePods, scene: Scene) -> Planned:
-    """Given which pods are to go, return that as steps; one that is gone already is one of them."""
-    names = dict.fromkeys((pod.namespace, pod.name, pod.uid) for pod in wanted.pods)
-    return Planned(wanted, tuple(_deleted(scene, *name) for name in names))
+def plan_deletion(action: DeletePods, context: UserActionContext) -> UserActionPlan:
+    """Steps of a deletion; a pod that no longer exists is a step of kind `gone`."""
+    names = dict.fromkeys((pod.namespace, pod.name, pod.uid) for pod in action.pods)
+    return UserActionPlan(action, tuple(_delete_step(context, *name) for name in names))
 
 
-def _deleted(scene: Scene, namespace: str, name: str, uid: str | None) -> Asked:
-    pod, target = scene.by_name.get((namespace, name)), f"{namespace}/{name}"
+def _delete_step(context: UserActionContext, namespace: str, name: str, uid: str | None) -> PlannedStep:
+    pod, target = context.pods_by_name.get((namespace, name)), f"{namespace}/{name}"
     if pod is None or uid not in (None, pod.uid):
-        return Asked(f"{target}/{uid or ''}", "gone", target, (_note("gone", pod=target),))
-    user = scene.user(pod)
-    who: dict[str, Value] = {"pod": target, "user": user or NOBODY}
+        return PlannedStep(f"{target}/{uid or ''}", "gone", target, (_text("gone", pod=target),))
+    user = context.owner(pod)
+    values: dict[str, Value] = {"pod": target, "user": user or UNKNOWN_USER}
     gpus = 0
     if pod.finished:
-        what = _note("delete-finished", **who, phase=pod.phase or "?")
+        what = _text("delete-finished", **values, phase=pod.phase or "?")
     elif pod.node is None:
-        what = _note("delete-waiting", **who)
+        what = _text("delete-waiting", **values)
     else:
-        what, gpus = _note("delete", **who, node=pod.node), scene.cards[pod.uid]
-    notes = (what, *_frees(gpus, pod.node))
-    return Asked(
-        f"{target}/{pod.uid}", "delete", target, notes, pod.node, user, gpus, tuple(_worries(pod, target)), pod
-    )
+        what, gpus = _text("delete", **values, node=pod.node), context.gpu_counts[pod.uid]
+    texts = (what, *_freed_text(gpus, pod.node))
+    warnings = tuple(_delete_warnings(pod, target))
+    return PlannedStep(f"{target}/{pod.uid}", "delete", target, texts, pod.node, user, gpus, warnings, pod)
 
 
-def _worries(pod: PodFact, target: str) -> list[Text]:
-    found = []
+def _delete_warnings(pod: PodFact, target: str) -> list[Text]:
+    warnings = []
     if pod.owner is not None and not pod.finished:
-        found.append(_note("warn.comes-back", kind=pod.owner.kind, name=pod.owner.name, pod=target))
-    if pod.namespace in SYSTEM:
-        found.append(_note("warn.system", pod=target, namespace=pod.namespace))
+        warnings.append(_text("warn.comes-back", kind=pod.owner.kind, name=pod.owner.name, pod=target))
+    if pod.namespace in SYSTEM_NAMESPACES:
+        warnings.append(_text("warn.system", pod=target, namespace=pod.namespace))
     if pod.deletion_at is not None:
-        found.append(_note("warn.terminating", pod=target))
-    return found
+        warnings.append(_text("warn.terminating", pod=target))
+    return warnings
 
 
-def plan_cordon(wanted: Cordon | Uncordon, scene: Scene) -> Planned:
-    """Given which nodes, return that as steps. Raise ValueError, in words for a user, if one is not known."""
+def plan_cordon(action: Cordon | Uncordon, context: UserActionContext) -> UserActionPlan:
+    """Steps of cordoning or uncordoning nodes. Raise ValueError, with a message for the user, for an unknown node."""
     steps = []
-    running = Counter(pod.node for pod in scene.pods if not pod.finished)
-    for name in dict.fromkeys(wanted.nodes):
-        node = scene.nodes.get(name)
+    running = Counter(pod.node for pod in context.pods if not pod.finished)
+    for name in dict.fromkeys(action.nodes):
+        node = context.nodes.get(name)
         if node is None or not node.in_kubernetes:
             raise ValueError(f"Kubernetes has no node {name!r}")
-        count = running[name] if isinstance(wanted, Cordon) else (node.free or 0)
-        already = node.schedulable is isinstance(wanted, Uncordon)
-        word = "warn.cordoned" if isinstance(wanted, Cordon) else "warn.not-cordoned"
-        worries = (_note(word, node=name),) if already else ()
-        note = _note(wanted.action, node=name, count=count)
-        steps.append(Asked(name, wanted.action, name, (note,), name, warnings=worries))
-    return Planned(wanted, tuple(steps))
+        count = running[name] if isinstance(action, Cordon) else (node.free or 0)
+        already = node.schedulable is isinstance(action, Uncordon)
+        key = "warn.cordoned" if isinstance(action, Cordon) else "warn.not-cordoned"
+        warnings = (_text(key, node=name),) if already else ()
+        text = _text(action.action, node=name, count=count)
+        steps.append(PlannedStep(name, action.action, name, (text,), name, warnings=warnings))
+    return UserActionPlan(action, tuple(steps))
 
 
-def shown(planned: Planned, lang: str, *, dry_run: bool) -> Outcome:
-    """Given what would happen, return it in words."""
+def render_plan(plan: UserActionPlan, lang: str, *, dry_run: bool) -> UserActionOutcome:
+    """A plan with its texts in one language."""
     steps = tuple(
-        Step(
+        UserActionStep(
             key=step.key,
             kind=step.kind,
             target=step.target,
-            text=_sentences(step.notes, lang),
+            text=_sentences(step.texts, lang),
             node=step.node,
             owner=step.owner,
             gpus=step.gpus,
-            warnings=tuple(_sentences((note,), lang) for note in step.warnings),
+            warnings=tuple(_sentences((text,), lang) for text in step.warnings),
         )
-        for step in planned.steps
+        for step in plan.steps
     )
-    return Outcome(action=planned.wanted.action, dry_run=dry_run, plan=planned.digest, steps=steps)
+    return UserActionOutcome(action=plan.action.action, dry_run=dry_run, plan=plan.digest, steps=steps)
 
 
-def _sentences(notes: tuple[Text, ...], lang: str) -> str:
-    said = []
-    for note in notes:
-        values = {name: say(lang, NOBODY, {}) if value == NOBODY else value for name, value in note.values.items()}
-        said.append(sentence(msgspec.structs.replace(note, values=values), lang))
-    return ("" if lang == "zh" else " ").join(said)
+def _sentences(texts: tuple[Text, ...], lang: str) -> str:
+    sentences = []
+    for text in texts:
+        values = {
+            name: say(lang, UNKNOWN_USER, {}) if value == UNKNOWN_USER else value for name, value in text.values.items()
+        }
+        sentences.append(sentence(msgspec.structs.replace(text, values=values), lang))
+    return ("" if lang == "zh" else " ").join(sentences)
 
 
-def _note(word: str, **values: Value) -> Text:
-    return Text(key=f"act.{word}", values=values)
+def _text(key: str, **values: Value) -> Text:
+    return Text(key=f"act.{key}", values=values)
 
 
-def _frees(gpus: int, node: str | None) -> tuple[Text, ...]:
-    return (_note("frees", count=gpus, node=node or "?"),) if gpus else ()
+def _freed_text(gpus: int, node: str | None) -> tuple[Text, ...]:
+    return (_text("frees", count=gpus, node=node or "?"),) if gpus else ()

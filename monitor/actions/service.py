@@ -1,34 +1,34 @@
-"""What a person may do to the cluster: release a card, stop pods, keep new pods off a node.
+"""User actions on the cluster: release a GPU, delete pods, cordon nodes.
 
-First it is said exactly what will happen; then exactly that is done, or nothing if it is not the same any more; and
-who did it is written down, before and after.
+An action is previewed first. It is executed only if the plan is still the same, and audited before and after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Protocol
 
 from msgspec.structs import replace
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import Person, Role
+from monitor.access.audit import AuditWriter
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import Principal, Role
 from monitor.actions.plan import (
-    Asked,
     Cordon,
     DeletePods,
-    Outcome,
-    Planned,
+    PlannedStep,
     ReleaseGpu,
-    Scene,
-    Wanted,
+    UserAction,
+    UserActionContext,
+    UserActionOutcome,
+    UserActionPlan,
     plan_cordon,
     plan_deletion,
     plan_release,
-    shown,
+    render_plan,
 )
+from monitor.base.threads import map_parallel
 from monitor.cleanup.execute.run_plan import LEASE_LOST
 from monitor.cleanup.model import CleanupPlan
 from monitor.facts.cluster import ClusterView, Identity
@@ -38,20 +38,22 @@ from monitor.kube.pod_writes import WriteResult, WriteState
 from monitor.leader.elector import LeaderElector, NotLeaderError, SingleReplica
 from monitor.present.cleanup import ShownRun
 
-CREW = 8  # pods that are deleted at the same time
-MOST_PODS, MOST_NODES = 1000, 200
+DELETE_WORKERS = 8
+MAX_PODS, MAX_NODES = 1000, 200
+MAX_NAMED_TARGETS = 5
+NO_KUBERNETES = "Kubernetes is not configured"
 
 
-class ChangedError(Exception):
-    """What would happen is not what was shown. `now` is what would happen now."""
+class PlanChangedError(Exception):
+    """The plan is no longer the one that was previewed. `now` is the current plan."""
 
-    def __init__(self, now: Outcome) -> None:
-        super().__init__("what would happen has changed; look again")
+    def __init__(self, now: UserActionOutcome) -> None:
+        super().__init__("the plan has changed; preview it again")
         self.now = now
 
 
-class Cluster(Protocol):
-    """The cluster as it is followed."""
+class ClusterReader(Protocol):
+    """The current state of the cluster."""
 
     @property
     def view(self) -> ClusterView: ...
@@ -59,175 +61,174 @@ class Cluster(Protocol):
     def identities(self) -> dict[str, Identity]: ...
 
 
-class Releasing(Protocol):
-    """Who releases cards. Both raise ValueError in plain words."""
+class GpuReleaser(Protocol):
+    """Plans and executes the release of a GPU. Both raise ValueError with a message for the user."""
 
-    def release_plan(self, node: str, gpu: str) -> CleanupPlan: ...
+    def release_plan(self, node: str, gpu: str, /) -> CleanupPlan: ...
 
-    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None) -> ShownRun: ...
-
-
-class PodWriting(Protocol):
-    """Who deletes pods."""
-
-    def delete(self, namespace: str, name: str, uid: str, *, force: bool = False) -> WriteResult: ...
+    def release(self, node: str, gpu: str, by: str, only: frozenset[str] | None = None, /) -> ShownRun: ...
 
 
-class NodeWriting(Protocol):
-    """Who cordons nodes."""
+class PodDeleter(Protocol):
+    """Deletes pods."""
 
-    def cordon(self, name: str, *, cordoned: bool) -> WriteResult: ...
-
-
-class Recording(Protocol):
-    """Who writes down what people do."""
-
-    def write(self, person: Person, peer: str, what: str, on: str, result: str, detail: str = "") -> None: ...
+    def delete(self, namespace: str, name: str, uid: str, /, *, force: bool = False) -> WriteResult: ...
 
 
-class Hands:
-    """What acts in the cluster; without Kubernetes there is nothing to act on."""
+class NodeCordoner(Protocol):
+    """Cordons and uncordons nodes."""
+
+    def cordon(self, name: str, /, *, cordoned: bool) -> WriteResult: ...
+
+
+class ActionDeps:
+    """What actions are executed with; without Kubernetes there are no pods and nodes."""
 
     def __init__(
         self,
-        releasing: Releasing,
-        pods: PodWriting | None = None,
-        nodes: NodeWriting | None = None,
+        releaser: GpuReleaser,
+        pods: PodDeleter | None = None,
+        nodes: NodeCordoner | None = None,
         pod_facts: Callable[[], Sequence[PodFact]] = tuple,
     ) -> None:
-        self.releasing = releasing
+        self.releaser = releaser
         self.pods = pods
         self.nodes = nodes
         self.pod_facts = pod_facts
 
 
-class Acts:
-    """Shows and does what people ask for. For use from any thread."""
+class ActionService:
+    """Previews and performs user actions. Thread-safe."""
 
-    def __init__(self, cluster: Cluster, hands: Hands, record: Recording, leading: LeaderElector | None = None) -> None:
-        self._leading = leading or SingleReplica()
+    def __init__(
+        self, cluster: ClusterReader, deps: ActionDeps, audit: AuditWriter, leader: LeaderElector | None = None
+    ) -> None:
+        self._leader = leader or SingleReplica()
         self._cluster = cluster
-        self._hands = hands
-        self._record = record
+        self._deps = deps
+        self._audit = audit
 
-    def preview(self, wanted: Wanted, person: Person, lang: str) -> Outcome:
-        """Return what would happen. Raise ValueError in plain words, or RefusedError if this person may not."""
-        return shown(self._plan(wanted, person), lang, dry_run=True)
+    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> UserActionOutcome:
+        """The planned steps. Raise ValueError with a message for the user, or RequestRejectedError if forbidden."""
+        return render_plan(self._authorized_plan(action, principal), lang, dry_run=True)
 
     def perform(
-        self, wanted: Wanted, person: Person, lang: str, *, expect: str | None = None, peer: str = ""
-    ) -> Outcome:
-        """Do it, and return what became of each step. Raise as `preview` does, or NotLeadingError.
+        self, action: UserAction, principal: Principal, lang: str, /, *, expect: str | None = None, peer: str = ""
+    ) -> UserActionOutcome:
+        """Execute the action and return the result of each step. Raise as `preview` does, or NotLeadingError.
 
-        Raise ChangedError, with nothing done, if `expect` is given and is not what would happen.
+        Raise PlanChangedError without doing anything if `expect` is given and is not the digest of the current plan.
         """
         try:
-            self._leading.check()
-            planned = self._plan(wanted, person)
-            if expect is not None and expect != planned.digest:
-                raise ChangedError(shown(planned, lang, dry_run=True))
-        except (ValueError, RefusedError, ChangedError, NotLeaderError) as error:
-            self._record.write(person, peer, wanted.action, wanted.about, "refused", str(error))
+            self._leader.check()
+            plan = self._authorized_plan(action, principal)
+            if expect is not None and expect != plan.digest:
+                raise PlanChangedError(render_plan(plan, lang, dry_run=True))
+        except (ValueError, RequestRejectedError, PlanChangedError, NotLeaderError) as error:
+            self._audit.write(principal, peer, action.action, action.target, "refused", str(error))
             raise
-        targets = " ".join(step.target for step in planned.steps)
-        self._record.write(person, peer, wanted.action, targets, "begun")
-        became = self._do(planned, f"{person.name}@{peer}" if peer else person.name)
-        for step in planned.steps:
-            done = became[step.key]
-            said = " ".join(part for part in (done.word, done.message) if part)
-            self._record.write(person, peer, wanted.action, f"{step.kind} {step.target}", done.state, said)
-        outcome = shown(planned, lang, dry_run=False)
-        steps = tuple(
-            replace(
-                step, state=became[step.key].state, outcome=became[step.key].word, message=became[step.key].message,
-                said=say(lang, f"act.did.{became[step.key].state}", {}),
-            )
-            for step in outcome.steps
-        )  # fmt: skip
-        return replace(outcome, steps=steps, ok=all(step.state == WriteState.DONE for step in steps))
+        targets = " ".join(step.target for step in plan.steps)
+        self._audit.write(principal, peer, action.action, targets, "begun")
+        results = self._execute(plan, f"{principal.name}@{peer}" if peer else principal.name)
+        for step in plan.steps:
+            result = results[step.key]
+            detail = " ".join(part for part in (result.word, result.message) if part)
+            self._audit.write(principal, peer, action.action, f"{step.kind} {step.target}", result.state, detail)
+        return _with_results(render_plan(plan, lang, dry_run=False), results, lang)
 
-    # What would happen
+    # Planning
 
-    def _plan(self, wanted: Wanted, person: Person) -> Planned:
-        if not person.may(Role.USER):
-            raise RefusedError(HTTPStatus.FORBIDDEN, f"the role {person.role} only looks; this needs user or admin")
-        planned = self._planned(wanted)
-        strange = [step.target for step in planned.steps if step.kind != "gone" and not person.owns(step.owner)]
-        if strange:
-            whose = ", ".join(strange[:5]) + (", …" if len(strange) > 5 else "")
-            raise RefusedError(HTTPStatus.FORBIDDEN, f"{person.name} may act on what is their own; not on {whose}")
-        return planned
+    def _authorized_plan(self, action: UserAction, principal: Principal) -> UserActionPlan:
+        if not principal.has_role(Role.USER):
+            message = f"the role {principal.role} is read-only; this needs the role user or admin"
+            raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+        plan = self._plan(action)
+        foreign = [step.target for step in plan.steps if step.kind != "gone" and not principal.may_act_on(step.owner)]
+        if foreign:
+            named = ", ".join(foreign[:MAX_NAMED_TARGETS]) + (", …" if len(foreign) > MAX_NAMED_TARGETS else "")
+            message = f"{principal.name} may act on their own workloads only, not on {named}"
+            raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+        return plan
 
-    def _planned(self, wanted: Wanted) -> Planned:
-        if isinstance(wanted, ReleaseGpu):
-            return plan_release(wanted, self._hands.releasing.release_plan(wanted.node, wanted.gpu), self._scene())
-        if isinstance(wanted, DeletePods):
-            if self._hands.pods is None:
-                raise ValueError("there is no Kubernetes here")
-            _check_count(len(wanted.pods), MOST_PODS, "pods")
-            return plan_deletion(wanted, self._scene())
-        if self._hands.nodes is None:
-            raise ValueError("there is no Kubernetes here")
-        _check_count(len(wanted.nodes), MOST_NODES, "nodes")
-        return plan_cordon(wanted, self._scene())
+    def _plan(self, action: UserAction) -> UserActionPlan:
+        if isinstance(action, ReleaseGpu):
+            return plan_release(action, self._deps.releaser.release_plan(action.node, action.gpu), self._context())
+        if isinstance(action, DeletePods):
+            if self._deps.pods is None:
+                raise ValueError(NO_KUBERNETES)
+            _check_count(len(action.pods), MAX_PODS, "pods")
+            return plan_deletion(action, self._context())
+        if self._deps.nodes is None:
+            raise ValueError(NO_KUBERNETES)
+        _check_count(len(action.nodes), MAX_NODES, "nodes")
+        return plan_cordon(action, self._context())
 
-    def _scene(self) -> Scene:
-        return Scene(self._cluster.view, tuple(self._hands.pod_facts()), self._cluster.identities())
+    def _context(self) -> UserActionContext:
+        return UserActionContext(self._cluster.view, tuple(self._deps.pod_facts()), self._cluster.identities())
 
-    # Doing it
+    # Execution
 
-    def _do(self, planned: Planned, by: str) -> Mapping[str, WriteResult]:
-        wanted = planned.wanted
-        if isinstance(wanted, ReleaseGpu):
-            return self._release(wanted, planned, by)
-        if isinstance(wanted, DeletePods):
-            with ThreadPoolExecutor(CREW, "acts") as crew:
-                done = list(crew.map(self._delete, planned.steps))
+    def _execute(self, plan: UserActionPlan, by: str) -> Mapping[str, WriteResult]:
+        action = plan.action
+        if isinstance(action, ReleaseGpu):
+            return self._release(action, plan, by)
+        if isinstance(action, DeletePods):
+            results = map_parallel(self._delete, plan.steps, DELETE_WORKERS, "delete-pods")
         else:
-            done = [self._cordon(step, cordoned=isinstance(wanted, Cordon)) for step in planned.steps]
-        return {step.key: each for step, each in zip(planned.steps, done, strict=True)}
+            results = [self._cordon(step, cordoned=isinstance(action, Cordon)) for step in plan.steps]
+        return {step.key: result for step, result in zip(plan.steps, results, strict=True)}
 
-    def _release(self, wanted: ReleaseGpu, planned: Planned, by: str) -> Mapping[str, WriteResult]:
-        keys = frozenset(step.key for step in planned.steps)
-        gone = WriteResult(WriteState.REFUSED, "changed")
+    def _release(self, action: ReleaseGpu, plan: UserActionPlan, by: str) -> Mapping[str, WriteResult]:
+        keys = frozenset(step.key for step in plan.steps)
         try:
-            run = self._hands.releasing.release(wanted.node, wanted.gpu, by, keys)
+            run = self._deps.releaser.release(action.node, action.gpu, by, keys)
         except ValueError as error:
             return dict.fromkeys(keys, WriteResult(WriteState.REFUSED, "changed", str(error)))
         except NotLeaderError as error:
-            return dict.fromkeys(keys, _left(error))
-        became = {
+            return dict.fromkeys(keys, _lease_lost(error))
+        results = {
             entry.item.id: WriteResult(WriteState(entry.state), entry.outcome or entry.state, entry.message)
             for entry in run.items
             if entry.ended_at is not None
         }
-        return {key: became.get(key, gone) for key in keys}
+        return {key: results.get(key, WriteResult(WriteState.REFUSED, "changed")) for key in keys}
 
-    def _delete(self, step: Asked) -> WriteResult:
+    def _delete(self, step: PlannedStep) -> WriteResult:
         if step.pod is None:
             return WriteResult(WriteState.DONE, "gone")
-        if self._hands.pods is None:
-            return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
+        if self._deps.pods is None:
+            return WriteResult(WriteState.FAILED, "failed", NO_KUBERNETES)
         try:
-            self._leading.check()  # before each: many take their time
+            self._leader.check()  # before each pod: deleting many takes a while
         except NotLeaderError as error:
-            return _left(error)
-        return self._hands.pods.delete(step.pod.namespace, step.pod.name, step.pod.uid)
+            return _lease_lost(error)
+        return self._deps.pods.delete(step.pod.namespace, step.pod.name, step.pod.uid)
 
-    def _cordon(self, step: Asked, *, cordoned: bool) -> WriteResult:
-        if self._hands.nodes is None:
-            return WriteResult(WriteState.FAILED, "failed", "there is no Kubernetes here")
+    def _cordon(self, step: PlannedStep, *, cordoned: bool) -> WriteResult:
+        if self._deps.nodes is None:
+            return WriteResult(WriteState.FAILED, "failed", NO_KUBERNETES)
         try:
-            self._leading.check()
+            self._leader.check()
         except NotLeaderError as error:
-            return _left(error)
-        return self._hands.nodes.cordon(step.target, cordoned=cordoned)
+            return _lease_lost(error)
+        return self._deps.nodes.cordon(step.target, cordoned=cordoned)
 
 
-def _left(error: NotLeaderError) -> WriteResult:
+def _with_results(outcome: UserActionOutcome, results: Mapping[str, WriteResult], lang: str) -> UserActionOutcome:
+    steps = tuple(
+        replace(
+            step, state=results[step.key].state, outcome=results[step.key].word, message=results[step.key].message,
+            said=say(lang, f"act.did.{results[step.key].state}", {}),
+        )
+        for step in outcome.steps
+    )  # fmt: skip
+    return replace(outcome, steps=steps, ok=all(step.state == WriteState.DONE for step in steps))
+
+
+def _lease_lost(error: NotLeaderError) -> WriteResult:
     return WriteResult(WriteState.LATER, LEASE_LOST, str(error))
 
 
-def _check_count(count: int, most: int, what: str) -> None:
-    if not 0 < count <= most:
-        raise ValueError(f"name from 1 to {most} {what}")
+def _check_count(count: int, maximum: int, what: str) -> None:
+    if not 0 < count <= maximum:
+        raise ValueError(f"name from 1 to {maximum} {what}")

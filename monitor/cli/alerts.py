@@ -24,7 +24,7 @@ from monitor.cli.base import (
 
 if TYPE_CHECKING:
     from monitor.config.root import Config
-    from monitor.present.alerts import Tried
+    from monitor.present.alerts import ReceiverTestResult
 
 TEST_LIMIT = 120.0  # seconds for all receivers together
 
@@ -47,7 +47,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
     from monitor.present import alerts as overview_alerts
 
     query = urlencode({"lang": _language(lang)})
-    found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.SaidAlert, ...]))
+    found = asked(lambda: call_daemon(config, "GET", f"/v1/alerts?{query}", tuple[overview_alerts.LocalizedAlert, ...]))
     silences = asked(lambda: call_daemon(config, "GET", "/v1/silences", tuple[Silence, ...]))
     now = time.time()
     show(
@@ -56,7 +56,7 @@ def list_alerts(everything: bool, lang: str | None, config_path: str | None, as_
         overview_alerts.alerts_table(found, now, everything),
         *([overview_alerts.silences_table(silences, now)] if silences else []),
     )
-    sys.exit(PROBLEM_FOUND if overview_alerts.urgent(found) else 0)
+    sys.exit(PROBLEM_FOUND if overview_alerts.has_urgent(found) else 0)
 
 
 @alerts.command()
@@ -73,9 +73,9 @@ def silence(
     config = load_config(config_path)
     from monitor.alert.silences import Silence
     from monitor.cli.ask import call_daemon
-    from monitor.queries.alerts import NewSilence, make_silence
+    from monitor.queries.alerts import SilenceRequest, make_silence
 
-    wanted = NewSilence(
+    wanted = SilenceRequest(
         matchers=matchers, duration=duration, author=author if author is not None else user_name(), comment=comment
     )
     try:
@@ -131,7 +131,7 @@ def history(since: str, messages: bool, lang: str | None, config_path: str | Non
         show({"deliveries": sent}, as_json, overview_alerts.deliveries_table(sent))
         return
     path = f"/v1/alerts/history?{urlencode({'since': since, 'lang': _language(lang)})}"
-    events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.SaidEvent, ...]))
+    events = asked(lambda: call_daemon(config, "GET", path, tuple[overview_alerts.LocalizedAlertEvent, ...]))
     show({"events": events}, as_json, overview_alerts.history_table(events))
 
 
@@ -148,19 +148,19 @@ def test(receiver: str | None, rule: str | None, config_path: str | None, as_jso
     if not config.daemon.alerts.receivers:
         raise click.UsageError("no receiver is configured; add one to daemon.alerts.receivers")
     tried = asked(lambda: send_test(config, receiver, rule))
-    show({"results": tried}, as_json, overview_alerts.tried_table(tried))
+    show({"results": tried}, as_json, overview_alerts.receiver_tests_table(tried))
     sys.exit(0 if all(each.ok for each in tried) else PROBLEM_FOUND)
 
 
-def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+def send_test(config: Config, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
     """Have the daemon send, because its network and its proxies are what counts; send from here if there is none."""
     from monitor.cli.ask import NoDaemonError, call_daemon
-    from monitor.present.alerts import Tried
+    from monitor.present.alerts import ReceiverTestResult
     from monitor.queries.alerts import send_samples
 
     wanted = {"receiver": receiver, "rule": rule}
     try:
-        return call_daemon(config, "POST", "/v1/alerts/test", tuple[Tried, ...], wanted, TEST_LIMIT)
+        return call_daemon(config, "POST", "/v1/alerts/test", tuple[ReceiverTestResult, ...], wanted, TEST_LIMIT)
     except NoDaemonError:
         pass
     try:

@@ -18,8 +18,8 @@ from monitor.config.types import Listen
 from monitor.daemon.build import make_cluster
 from monitor.facts.cluster import ClusterView
 from monitor.kube.client import KubeCredentialsError
-from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Questions, Why
+from monitor.present.findings import LocalizedFinding
+from monitor.queries.cluster import ClusterQueries, PodExplanation
 
 TIMEOUT_SECONDS = 10.0
 SETTLE_SECONDS = 15.0
@@ -44,15 +44,15 @@ def view_now(config: Config) -> ClusterView:
         return questions.view()
 
 
-def findings_now(config: Config, lang: str) -> tuple[SaidFinding, ...] | None:
+def findings_now(config: Config, lang: str) -> tuple[LocalizedFinding, ...] | None:
     """Return what is wrong, in words. None without a daemon: most of what is wrong shows only to one who watches."""
-    return _ask_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[SaidFinding, ...])
+    return _ask_daemon(config, f"/v1/findings?{urlencode({'lang': lang})}", tuple[LocalizedFinding, ...])
 
 
-def why_now(config: Config, name: str, namespace: str | None, lang: str) -> Why:
+def why_now(config: Config, name: str, namespace: str | None, lang: str) -> PodExplanation:
     """Return why a pod or job is as it is. Raise AskError."""
     query = {"name": name, "lang": lang} | ({"namespace": namespace} if namespace else {})
-    why = _ask_daemon(config, f"/v1/why?{urlencode(query)}", Why)
+    why = _ask_daemon(config, f"/v1/why?{urlencode(query)}", PodExplanation)
     if why is not None:
         return why
     with _questions(config) as questions:
@@ -120,7 +120,7 @@ def _sentence(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _questions(config: Config) -> Iterator[Questions]:
+def _questions(config: Config) -> Iterator[ClusterQueries]:
     """Follow the cluster for as long as it takes to answer. Raise AskError if there is none and there has to be one."""
     logs.setup("error")  # what could not be seen is part of the answer
     try:
@@ -135,6 +135,6 @@ def _questions(config: Config) -> Iterator[Questions]:
     cluster.poller.start()
     try:
         cluster.wait_settled(SETTLE_SECONDS)
-        yield Questions(cluster, config.daemon.gpu_resource)
+        yield ClusterQueries(cluster, config.daemon.gpu_resource)
     finally:
         cluster.stop()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from monitor.config.root import Config
-    from monitor.present.node import Table
+    from monitor.present.table import TextTable
 
 T = TypeVar("T")
 PROBLEM_FOUND = 1
@@ -61,7 +61,7 @@ def user_name() -> str:
         return str(os.getuid())
 
 
-def show(whole: object, as_json: bool, *tables: Table) -> None:
+def show(whole: object, as_json: bool, *tables: TextTable) -> None:
     """Print it as JSON, or as tables."""
     if as_json:
         print_json(whole)

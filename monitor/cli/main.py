@@ -91,10 +91,10 @@ def demo(nodes: int, listen: str, lang: str | None) -> None:
     from monitor.config.types import Listen, parse_listen
     from monitor.daemon.main import run_daemon
     from monitor.sim.demo import run_demo
-    from monitor.web.context import Link
+    from monitor.web.context import HeaderLink
 
     def run(config: Config, robot: str) -> int:
-        return run_daemon(config, sys.stdout, (Link("WeCom", robot),))
+        return run_daemon(config, sys.stdout, (HeaderLink("WeCom", robot),))
 
     try:
         address = Listen.model_validate(parse_listen(listen))
@@ -123,7 +123,7 @@ def snapshot(config_path: str | None, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(taken)))
     else:
         tables.print_snapshot(taken, sys.stdout)
-    sys.exit(PROBLEM_FOUND if overview.troubled(taken) else 0)
+    sys.exit(PROBLEM_FOUND if overview.failed_collectors(taken) else 0)
 
 
 @main.command()
@@ -147,8 +147,8 @@ def status(everything: bool, lang: str | None, config_path: str | None, as_json:
         whole = msgspec.to_builtins(view) | {"findings": findings}
         click.echo(msgspec.json.format(msgspec.json.encode(whole)))
     else:
-        render.print_view(view, sys.stdout, overview_findings.table(findings, view.at, everything))
-    sys.exit(PROBLEM_FOUND if overview_cluster.troubled(view) or overview_findings.urgent(findings) else 0)
+        render.print_view(view, sys.stdout, overview_findings.findings_table(findings, view.at, everything))
+    sys.exit(PROBLEM_FOUND if overview_cluster.needs_attention(view) or overview_findings.has_urgent(findings) else 0)
 
 
 @main.command()

@@ -13,6 +13,7 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.cluster import ClusterView
 from monitor.present import cluster as overview_cluster
 from monitor.present import node
+from monitor.present.table import NUMERIC_COLUMNS, TextTable
 
 PLAIN_WIDTH = 120
 
@@ -22,17 +23,17 @@ def print_snapshot(snapshot: NodeSnapshot, file: TextIO) -> None:
     _print(node.headline(snapshot), node.tables(snapshot), file)
 
 
-def print_view(view: ClusterView, file: TextIO, *first: node.Table) -> None:
+def print_view(view: ClusterView, file: TextIO, *first: TextTable) -> None:
     """Given a view of the cluster, print its tables to `file`, after those that come first."""
     _print(overview_cluster.headline(view), (*first, *overview_cluster.tables(view)), file)
 
 
-def print_tables(tables: Iterable[node.Table], file: TextIO) -> None:
+def print_tables(tables: Iterable[TextTable], file: TextIO) -> None:
     """Print these tables to `file`."""
     _print_each(_console(file), tables)
 
 
-def _print(headline: str, tables: Iterable[node.Table], file: TextIO) -> None:
+def _print(headline: str, tables: Iterable[TextTable], file: TextIO) -> None:
     console = _console(file)
     console.print(Text(headline, style="bold"))
     console.print()
@@ -44,7 +45,7 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=width, markup=False, highlight=False, emoji=False)
 
 
-def _print_each(console: Console, tables: Iterable[node.Table]) -> None:
+def _print_each(console: Console, tables: Iterable[TextTable]) -> None:
     for number, table in enumerate(tables):
         if number:
             console.print()
@@ -52,10 +53,10 @@ def _print_each(console: Console, tables: Iterable[node.Table]) -> None:
         console.print(_rich(table) if table.rows else Text(f"  {table.note}"))
 
 
-def _rich(table: node.Table) -> RichTable:
+def _rich(table: TextTable) -> RichTable:
     rich = RichTable(box=None, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
     for name in table.columns:
-        rich.add_column(name, justify="right" if name in node.NUMBERS else "left", overflow="fold")
+        rich.add_column(name, justify="right" if name in NUMERIC_COLUMNS else "left", overflow="fold")
     for row in table.rows:
         rich.add_row(*(Text(cell) for cell in row))
     return rich

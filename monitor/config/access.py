@@ -165,7 +165,7 @@ class AccessConfig(Section):
             tokens=tokens,
             header=self.trusted_header.header() if self.trusted_header is not None else None,
             anonymous=Role(self.anonymous or ("viewer" if loopback else "none")),
-            here_only=self.anonymous is None,
+            local_only=self.anonymous is None,
             lifetime=self.session_lifetime,
             idle=self.session_idle,
         )

@@ -23,7 +23,7 @@ from monitor.detect.rules import RULES
 from monitor.facts.findings import Finding
 from monitor.facts.services import ServiceFact
 from monitor.probes.runner import ServiceProbes
-from monitor.queries.cluster import world_of
+from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
 FILE = "findings.json"
@@ -108,7 +108,7 @@ class FindingsWatch:
         """Look once, or only glance, and return what is found."""
         began = time.monotonic()
         situation = RuleContext(
-            world=world_of(self._cluster, self._settings.resource),
+            world=cluster_facts_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TextIO
 from starlette.types import ASGIApp
 
 from monitor.access.audit import FILE as AUDIT_FILE
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
-from monitor.actions.service import Acts, Hands
+from monitor.actions.service import ActionDeps, ActionService
 from monitor.base.msgspec_types import warm_up_msgspec
 from monitor.base.net import connect_host, is_loopback, is_wildcard
 from monitor.base.process import limit_malloc_arenas
@@ -37,13 +37,13 @@ from monitor.kube.node_writes import NodeWrites
 from monitor.kube.pod_writes import PodWrites
 from monitor.leader.elector import LeaderElector, LeaseElector, SingleReplica, elect_leader
 from monitor.probes.runner import ServiceProbes
-from monitor.queries.alerts import AlertQuestions
-from monitor.queries.cluster import Questions
-from monitor.web.alerts_api import Tokens
+from monitor.queries.alerts import AlertQueries
+from monitor.queries.cluster import ClusterQueries
+from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.context import Link, Parts
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.context import HeaderLink, PageData
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_up(config: Config, out: TextIO, show: Callable[[NodeSnapshot, TextIO], N
     return serve_until_stopped(stop, web, *stops)
 
 
-def run_daemon(config: Config, out: TextIO | None = None, links: tuple[Link, ...] = ()) -> int:
+def run_daemon(config: Config, out: TextIO | None = None, links: tuple[HeaderLink, ...] = ()) -> int:
     """Follow the cluster and serve the page until SIGTERM or SIGINT, and return the exit code. Raise StartError.
 
     `out` is for who sits at this machine; `links` are shown on every page.
@@ -197,19 +197,19 @@ def page_about(
     alerting: Alerting,
     cleaning: Cleaning,
     record: Record,
-    guard: Guard,
+    guard: Security,
     own_node: Callable[[], NodeSnapshot] | None = None,
-    links: tuple[Link, ...] = (),
+    links: tuple[HeaderLink, ...] = (),
 ) -> ASGIApp:
     """Return the page. Raise StartError if a token's file cannot be read."""
     daemon = config.daemon
     try:
-        tokens = Tokens(daemon.read_token(), daemon.alerts.callback.read_token())
+        tokens = ApiTokens(daemon.read_token(), daemon.alerts.callback.read_token())
     except ValueError as error:
         raise StartError(f"daemon.token_file: {error}") from None
-    questions = Questions(cluster, daemon.gpu_resource, found=lambda: watch.findings)
+    questions = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: watch.findings)
     leading = alerting.leading
-    parts = Parts(
+    parts = PageData(
         cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links,
         leading.state if leading.shared else None,
     )  # fmt: skip
@@ -218,7 +218,7 @@ def page_about(
         leading.holds if leading.shared else None,
     )  # fmt: skip
     metrics = scraped.exposition()
-    asked = AlertQuestions(alerting)
+    asked = AlertQueries(alerting)
     return create_app(questions, own_node, asked, tokens, cleaning, record.reports, guard, parts, metrics.render)
 
 
@@ -233,20 +233,20 @@ def who_is_let_in(config: Config) -> AccessSettings:
 
 def guard_over(
     config: Config, let_in: AccessSettings, cluster: LiveCluster, cleaning: Cleaning, leading: LeaderElector
-) -> Guard:
+) -> Security:
     """Return what stands around the page, with the record of what is done by it."""
-    audit = Audit(os.path.join(config.daemon.state, AUDIT_FILE))
+    audit = AuditLog(os.path.join(config.daemon.state, AUDIT_FILE))
     kube, api = cluster.kube, cluster.api
-    hands = Hands(cleaning)
+    hands = ActionDeps(cleaning)
     if kube is not None and api is not None:
-        hands = Hands(cleaning, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
-    return Guard(Doorkeeper(let_in), audit, Acts(cluster, hands, audit, leading))
+        hands = ActionDeps(cleaning, PodWrites(api), NodeWrites(api), lambda: kube.pods.snapshot().items)
+    return Security(Authenticator(let_in), audit, ActionService(cluster, hands, audit, leading))
 
 
-def offer_link(guard: Guard, web: WebServer, out: TextIO) -> None:
+def offer_link(guard: Security, web: WebServer, out: TextIO) -> None:
     """Print the link by which a browser may act, where nobody is named who could sign in."""
-    if not guard.doorkeeper.settings.closed:
-        out.write(f"to act   {page_url(web.address)[:-1]}{guard.doorkeeper.link()}   (once, within an hour)\n")
+    if not guard.authenticator.settings.closed:
+        out.write(f"to act   {page_url(web.address)[:-1]}{guard.authenticator.link()}   (once, within an hour)\n")
         out.flush()
 
 

@@ -17,7 +17,7 @@ from monitor.explain.not_created import WORST_FIRST
 from monitor.explain.pod import explain_pod, pod_reference
 from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.kube import PodFact
-from monitor.queries.cluster import WELL
+from monitor.queries.cluster import HEALTHY_STATUSES
 
 MOST = 500  # pods that are named; the others are counted
 BUDGET = 0.25  # seconds of CPU for the explanations of one round
@@ -74,7 +74,7 @@ class Explainer:
             known = self._known.get(key)
             if known is None:
                 unknown += 1
-            elif known.status not in WELL:
+            elif known.status not in HEALTHY_STATUSES:
                 cause = known.cause if known.shared is None else for_pod(known.shared, pod).cause
                 found.append((pod, known.status, cause))
         found.sort(key=lambda each: (WORST_FIRST.index(each[1]), each[0].namespace, each[0].name))

@@ -1,10 +1,12 @@
-"""Alerts, silences and deliveries in words, and as tables for the terminal and the page alike. Pure."""
+"""Alerts, silences and deliveries in one language, and as tables."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from monitor.alert.model import SEVERITY_RANK, Phase, alertname
+from monitor.alert.model import SEVERITY_RANK, Phase
 from monitor.alert.muted import Shown
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery, Event
@@ -12,15 +14,14 @@ from monitor.base.units import format_duration, utc_timestamp
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
 from monitor.i18n.notes import sentence
-from monitor.present.findings import SUBJECT
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.findings import subject, subject_labels
+from monitor.present.table import Rows, TextTable, make_limited_table, make_table
 
-SHOWN = 200
-ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
+PHASE_ORDER = (Phase.FIRING, Phase.PENDING, Phase.RESOLVED)
 
 
-class SaidAlert(Fact, frozen=True, kw_only=True):
-    """An alert in one language. `told` are the receivers that know of it; the rest says why others do not."""
+class LocalizedAlert(Fact, frozen=True, kw_only=True):
+    """An alert in one language. `told` names the notified receivers; other fields say why it is muted."""
 
     fingerprint: str
     rule: str
@@ -43,8 +44,17 @@ class SaidAlert(Fact, frozen=True, kw_only=True):
     told: tuple[str, ...] = ()
 
 
-class SaidEvent(Fact, frozen=True, kw_only=True):
-    """Something that happened to an alert, in one language."""
+@dataclass(frozen=True)
+class AlertRow:
+    """An alert, its subject labels, and the number of its symptoms."""
+
+    alert: LocalizedAlert
+    subject: tuple[tuple[str, str], ...]
+    symptoms: int = 0
+
+
+class LocalizedAlertEvent(Fact, frozen=True, kw_only=True):
+    """A change of an alert, in one language."""
 
     at: float
     what: str
@@ -55,8 +65,8 @@ class SaidEvent(Fact, frozen=True, kw_only=True):
     headline: str
 
 
-class Tried(Fact, frozen=True, kw_only=True):
-    """What became of a test message. `answer` is the receiver's own, or why there is none."""
+class ReceiverTestResult(Fact, frozen=True, kw_only=True):
+    """Result of a test message. `answer` is the response of the receiver, or the error."""
 
     receiver: str
     kind: str
@@ -64,15 +74,15 @@ class Tried(Fact, frozen=True, kw_only=True):
     answer: str
 
 
-def say_alerts(shown: Iterable[Shown], lang: str) -> tuple[SaidAlert, ...]:
-    """Given alerts, return them in words: what fires first, causes before symptoms, the worst and oldest first."""
-    return tuple(_said(each, lang) for each in sorted(shown, key=_order))
+def localize_alerts(alerts: Iterable[Shown], lang: str) -> tuple[LocalizedAlert, ...]:
+    """Alerts in one language: firing ones first, causes before symptoms, then by severity, oldest first."""
+    return tuple(_view(alert, lang) for alert in sorted(alerts, key=_order))
 
 
-def say_events(events: Iterable[Event], lang: str) -> tuple[SaidEvent, ...]:
-    """Given what happened, return it in words, in the same order."""
+def localize_events(events: Iterable[Event], lang: str) -> tuple[LocalizedAlertEvent, ...]:
+    """Events in one language, in the same order."""
     return tuple(
-        SaidEvent(
+        LocalizedAlertEvent(
             at=event.at,
             what=event.what.value,
             fingerprint=event.alert.fingerprint,
@@ -85,113 +95,92 @@ def say_events(events: Iterable[Event], lang: str) -> tuple[SaidEvent, ...]:
     )
 
 
-def urgent(alerts: Iterable[SaidAlert]) -> bool:
-    """Return whether something fires that somebody should look at and nobody has silenced."""
+def alert_rows(alerts: Sequence[LocalizedAlert]) -> list[AlertRow]:
+    """Alerts as rows, in the same order."""
+    symptoms = Counter(alert.explained_by for alert in alerts if alert.phase is Phase.FIRING)
+    return [AlertRow(alert, subject_labels(alert.labels), symptoms[alert.fingerprint]) for alert in alerts]
+
+
+def has_urgent(alerts: Iterable[LocalizedAlert]) -> bool:
+    """Whether an alert fires that is neither informational nor silenced."""
     return any(
         alert.phase is Phase.FIRING and alert.severity is not Severity.INFO and alert.silenced_by is None
         for alert in alerts
     )
 
 
-def alerts_table(alerts: Sequence[SaidAlert], now: float, everything: bool = False) -> Table:
-    """Given alerts in words, return their table: those that fire, or all with `everything`."""
-    shown = [each for each in alerts if everything or (each.phase is Phase.FIRING and each.explained_by is None)]
+def alerts_table(alerts: Sequence[LocalizedAlert], now: float, everything: bool = False) -> TextTable:
+    """Table of firing alerts that are not symptoms; of all alerts with `everything`."""
+    selected = [alert for alert in alerts if everything or (alert.phase is Phase.FIRING and alert.explained_by is None)]
     rows: Rows = [
         (
-            each.phase.value,
-            each.severity.value,
-            each.rule,
-            subject(each.labels),
-            each.headline,
-            format_duration(max(0.0, (each.resolved_at or now) - each.since)),
-            _told(each),
-            each.fingerprint,
+            alert.phase.value,
+            alert.severity.value,
+            alert.rule,
+            subject(alert.labels),
+            alert.headline,
+            format_duration(max(0.0, (alert.resolved_at or now) - alert.since)),
+            _notified(alert),
+            alert.fingerprint,
         )
-        for each in shown[:SHOWN]
+        for alert in selected
     ]
-    title = f"Alerts (the first {SHOWN} of {len(shown)})" if len(shown) > SHOWN else "Alerts"
-    return make_table(title, "phase | severity | rule | subject | what | for | told | id", rows, "nothing fires")
+    columns = "phase | severity | rule | subject | headline | for | notified | id"
+    return make_limited_table("Alerts", columns, rows, "no alert is firing")
 
 
-def alert_table(alert: SaidAlert, now: float) -> Table:
-    """Given an alert in words, return all about it: what to do, and how to silence it."""
-    until = alert.resolved_at or now
-    matchers = " ".join(
-        f"'{name}={value}'" for name, value in sorted({"alertname": alertname(alert.rule), **alert.labels}.items())
-    )
-    rows: Rows = [
-        ("what", alert.headline),
-        ("where", subject(alert.labels)),
-        ("since", f"{moment(alert.since)} UTC, {format_duration(max(0.0, until - alert.since))}"),
-        ("phase", f"{alert.phase.value}, {alert.severity.value}" + (", comes and goes" if alert.flapping else "")),
-        ("told", _told(alert)),
-        *(("evidence", text) for text in alert.evidence),
-        *(("to do", text) for text in alert.advice),
-        ("to silence", f"gpuwarden alerts silence --for 2h --comment 'why' {matchers}"),
-    ]
-    return make_table(f"Alert {alert.fingerprint}", "about | text", rows)
-
-
-def silences_table(silences: Sequence[Silence], now: float) -> Table:
-    """Given silences, return their table."""
+def silences_table(silences: Sequence[Silence], now: float) -> TextTable:
+    """Table of silences."""
     rows: Rows = [
         (
-            each.id,
-            ", ".join(str(matcher) for matcher in each.matchers),
-            format_duration(max(0.0, each.ends_at - now)),
-            each.author,
-            each.comment,
+            silence.id,
+            ", ".join(str(matcher) for matcher in silence.matchers),
+            format_duration(max(0.0, silence.ends_at - now)),
+            silence.author,
+            silence.comment,
         )
-        for each in silences
+        for silence in silences
     ]
-    return make_table("Silences", "id | of what | for | by | why", rows, "nothing is silenced")
+    return make_table("Silences", "id | matchers | for | author | comment", rows, "no active silences")
 
 
-def history_table(events: Sequence[SaidEvent]) -> Table:
-    """Given what happened, return its table."""
+def history_table(events: Sequence[LocalizedAlertEvent]) -> TextTable:
+    """Table of alert events."""
     rows: Rows = [
-        (moment(each.at), each.what, each.severity.value, each.rule, subject(each.labels), each.headline)
-        for each in events
+        (utc_timestamp(event.at), event.what, event.severity.value, event.rule, subject(event.labels), event.headline)
+        for event in events
     ]
-    return make_table("History", "at (UTC) | what | severity | rule | subject | how", rows, "nothing has happened")
+    return make_table("History", "at (UTC) | event | severity | rule | subject | headline", rows, "no events")
 
 
-def deliveries_table(deliveries: Sequence[Delivery]) -> Table:
-    """Given what became of messages, return its table."""
+def deliveries_table(deliveries: Sequence[Delivery]) -> TextTable:
+    """Table of deliveries."""
     rows: Rows = [
         (
-            moment(each.at),
-            each.receiver,
-            each.reason.value,
-            each.group,
-            each.state,
-            format_duration(each.late),
-            str(each.attempts),
-            each.word or "",
+            utc_timestamp(delivery.at),
+            delivery.receiver,
+            delivery.reason.value,
+            delivery.group,
+            delivery.state,
+            format_duration(delivery.late),
+            str(delivery.attempts),
+            delivery.word or "",
         )
-        for each in deliveries
+        for delivery in deliveries
     ]
-    columns = "at (UTC) | receiver | reason | group | state | took | attempts | answer"
-    return make_table("Messages", columns, rows, "nothing was sent")
+    columns = "at (UTC) | receiver | reason | group | state | took | attempts | response"
+    return make_table("Deliveries", columns, rows, "no deliveries")
 
 
-def tried_table(tried: Sequence[Tried]) -> Table:
-    """Given what became of test messages, return its table."""
-    rows: Rows = [(each.receiver, each.kind, "accepted" if each.ok else "failed", each.answer) for each in tried]
-    return make_table("Test messages", "receiver | kind | result | answer", rows, "there is no receiver")
+def receiver_tests_table(results: Sequence[ReceiverTestResult]) -> TextTable:
+    """Table of test message results."""
+    rows: Rows = [
+        (result.receiver, result.kind, "accepted" if result.ok else "failed", result.answer) for result in results
+    ]
+    return make_table("Test messages", "receiver | kind | result | response", rows, "no receivers configured")
 
 
-def subject(labels: dict[str, str]) -> str:
-    """Given labels, return what something is about, the most telling first."""
-    return ", ".join(f"{name} {labels[name]}" for name in SUBJECT if name in labels)
-
-
-def moment(at: float) -> str:
-    """Given a time, return it as people read it."""
-    return utc_timestamp(at)
-
-
-def _told(alert: SaidAlert) -> str:
+def _notified(alert: LocalizedAlert) -> str:
     if alert.silenced_by is not None:
         return f"silenced by {alert.silenced_by}"
     if alert.in_maintenance:
@@ -204,12 +193,12 @@ def _told(alert: SaidAlert) -> str:
 def _order(shown: Shown) -> tuple[int, bool, int, float, str]:
     alert = shown.alert
     rank = SEVERITY_RANK[alert.finding.severity]
-    return ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
+    return PHASE_ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
 
 
-def _said(shown: Shown, lang: str) -> SaidAlert:
+def _view(shown: Shown, lang: str) -> LocalizedAlert:
     alert, finding = shown.alert, shown.alert.finding
-    return SaidAlert(
+    return LocalizedAlert(
         fingerprint=alert.fingerprint,
         rule=finding.rule,
         severity=finding.severity,
@@ -218,8 +207,8 @@ def _said(shown: Shown, lang: str) -> SaidAlert:
         labels=finding.labels,
         headline=sentence(finding.headline, lang),
         since=alert.since,
-        evidence=tuple(sentence(note, lang) for note in finding.evidence),
-        advice=tuple(sentence(note, lang) for note in finding.advice),
+        evidence=tuple(sentence(text, lang) for text in finding.evidence),
+        advice=tuple(sentence(text, lang) for text in finding.advice),
         fired_at=alert.fired_at,
         resolved_at=alert.resolved_at,
         group=alert.group,

@@ -11,7 +11,7 @@ from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item, KeptItem
 from monitor.facts.base import Fact
 from monitor.i18n.notes import sentence
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.table import Rows, TextTable, make_table
 
 MAX_ROWS = 200
 
@@ -88,13 +88,13 @@ def _item(item: Item, lang: str) -> ShownItem:
     )
 
 
-def plan_tables(plans: Iterable[ShownPlan]) -> list[Table]:
+def plan_tables(plans: Iterable[ShownPlan]) -> list[TextTable]:
     """One table per plan."""
     tables = [_plan_table(plan) for plan in plans]
     return tables or [make_table("CLEANUP", "WHAT", [], "no policy is configured; add one to daemon.cleanup.policies")]
 
 
-def _plan_table(plan: ShownPlan) -> Table:
+def _plan_table(plan: ShownPlan) -> TextTable:
     where = f" on {plan.node}" if plan.node else ""
     need = f", {format_size(plan.needed_bytes)} needed" if plan.needed_bytes is not None else ""
     kept = ", ".join(f"{count} {protection}" for protection, count in plan.kept_counts.items())
@@ -115,7 +115,7 @@ def _plan_table(plan: ShownPlan) -> Table:
     return make_table(title, "WHAT|OWNER|FREES|RISK|WHEN|WHY", rows, plan.refused or "nothing to do")
 
 
-def history_table(runs: Iterable[ShownRun]) -> Table:
+def history_table(runs: Iterable[ShownRun]) -> TextTable:
     """Runs, newest first, with the number of items in each state."""
     rows: Rows = []
     for shown in runs:
@@ -137,7 +137,7 @@ def history_table(runs: Iterable[ShownRun]) -> Table:
     return make_table("CLEANUP RUNS", columns, rows, "nothing has run yet")
 
 
-def items_table(shown: ShownRun) -> Table:
+def items_table(shown: ShownRun) -> TextTable:
     """Items of a run with their outcomes."""
     rows: Rows = [
         (

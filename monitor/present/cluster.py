@@ -1,4 +1,4 @@
-"""A view of the cluster as tables of text, for the terminal and the page alike. Pure."""
+"""The cluster view as tables of text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.text import Evidence
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.rows import ClusterIndex, is_waiting, users_by_gpus
+from monitor.present.table import Rows, TextTable, make_limited_table
 
-FINE = (GpuState.FREE, GpuState.BUSY)
-# What needs somebody's attention comes first; a silent node's cards come last, or they would hide all others.
-URGENCY = (*(state for state in GpuState if state not in (GpuState.UNKNOWN, *FINE)), GpuState.UNKNOWN)
-SHOWN = 200
-NODES_SHOWN = 8
+NORMAL_STATES = (GpuState.FREE, GpuState.BUSY)
+# States that need attention, worst first; the GPUs of silent nodes are last, they would hide all others.
+URGENCY = (*(state for state in GpuState if state not in (GpuState.UNKNOWN, *NORMAL_STATES)), GpuState.UNKNOWN)
+MAX_NAMED_NODES = 8
 
 
 def headline(view: ClusterView) -> str:
-    """Given a view, return one line that says how the cluster fares."""
+    """One line: number of nodes, and of GPUs by state."""
     states = Counter(gpu.state.value for gpu in view.gpus)
     gpus = ", ".join(f"{states[state]} {state}" for state in GpuState if states[state]) or "none seen"
     at = f"{utc_timestamp(view.at)} UTC"
@@ -29,37 +29,29 @@ def _number(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def troubled(view: ClusterView) -> bool:
-    """Return whether a card or a source needs somebody's attention."""
-    return any(gpu.state not in FINE for gpu in view.gpus) or any(not source.ok for source in view.sources)
+def needs_attention(view: ClusterView) -> bool:
+    """Whether a GPU is in an abnormal state or a source is failing."""
+    return any(gpu.state not in NORMAL_STATES for gpu in view.gpus) or any(not source.ok for source in view.sources)
 
 
-def tables(view: ClusterView) -> tuple[Table, ...]:
-    """Given a view, return what to show of it."""
-    sometimes = (_missing(view), _attention(view), _pending(view), _free(view), _queues(view), _users(view))
-    return (_nodes(view), *(table for table in sometimes if table.rows))
-
-
-def _table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
-    """Return a table of as many rows as somebody may read, whose title says if there are more."""
-    more = f" (the first {SHOWN} of {len(rows)})" if len(rows) > SHOWN else ""
-    return make_table(title + more, columns, rows[:SHOWN], note)
+def tables(view: ClusterView) -> tuple[TextTable, ...]:
+    """All tables of a view, without empty ones except that of the nodes."""
+    optional = (_failing_sources(view), _attention(view), _pending(view), _free(view), _queues(view), _users(view))
+    return (_nodes(view), *(table for table in optional if table.rows))
 
 
 def _for(view: ClusterView, since: float | None) -> str:
-    """Return for how long something lasts; nothing if nobody knows."""
+    """Duration until now; empty if the start is unknown."""
     return "" if since is None else format_duration(max(0.0, view.at - since))
 
 
-def _missing(view: ClusterView) -> Table:
-    rows: Rows = [(each.name, each.why or "", _for(view, each.since)) for each in view.sources if not each.ok]
-    return _table("Not seen", "what | why | for", rows)
+def _failing_sources(view: ClusterView) -> TextTable:
+    rows: Rows = [(source.name, source.why or "", _for(view, source.since)) for source in view.sources if not source.ok]
+    return make_limited_table("Failing sources", "source | reason | for", rows)
 
 
-def _nodes(view: ClusterView) -> Table:
-    cards: dict[str, list[GpuView]] = {}
-    for gpu in view.gpus:
-        cards.setdefault(gpu.node, []).append(gpu)
+def _nodes(view: ClusterView) -> TextTable:
+    gpus = ClusterIndex(view).gpus_by_node
     rows: Rows = [
         (
             node.name,
@@ -67,12 +59,12 @@ def _nodes(view: ClusterView) -> Table:
             _node_state(node, view),
             _count(node.free),
             _count(node.cards if node.allocatable is None else node.allocatable),
-            " ".join(f"{gpu.index}:{gpu.state.value}" for gpu in cards.get(node.name, ())),
+            " ".join(f"{gpu.index}:{gpu.state.value}" for gpu in gpus.get(node.name, ())),
         )
         for node in view.nodes
     ]
-    note = "no node is known: neither Kubernetes nor an agent answers"
-    return _table("Nodes", "node | model | state | free | GPUs | cards", rows, note)
+    note = "no nodes known: neither Kubernetes nor an agent responds"
+    return make_limited_table("Nodes", "node | model | state | free | GPUs | GPU states", rows, note)
 
 
 def _count(number: int | None) -> str | None:
@@ -80,46 +72,46 @@ def _count(number: int | None) -> str | None:
 
 
 def _node_state(node: NodeView, view: ClusterView) -> str:
-    words = []
+    states = []
     if node.in_kubernetes and not node.ready:
-        words.append("not ready")
+        states.append("not ready")
     elif node.in_kubernetes and not node.schedulable:
-        words.append("cordoned")
+        states.append("cordoned")
     if node.silent_since is not None:
-        words.append(f"agent silent for {_for(view, node.silent_since)}")
+        states.append(f"agent silent for {_for(view, node.silent_since)}")
     elif not node.has_agent:
-        words.append("no agent")
-    return ", ".join(words) or "ok"
+        states.append("no agent")
+    return ", ".join(states) or "ok"
 
 
-def _attention(view: ClusterView) -> Table:
-    """Cards that are neither free nor simply at work."""
-    odd = [gpu for gpu in view.gpus if gpu.state not in FINE]
-    odd.sort(key=lambda gpu: (URGENCY.index(gpu.state), gpu.node, gpu.index))
+def _attention(view: ClusterView) -> TextTable:
+    """GPUs that are neither free nor busy."""
+    abnormal = [gpu for gpu in view.gpus if gpu.state not in NORMAL_STATES]
+    abnormal.sort(key=lambda gpu: (URGENCY.index(gpu.state), gpu.node, gpu.index))
     rows: Rows = [
         (
             f"{gpu.node}/{gpu.index}",
             gpu.state.value,
             _for(view, gpu.since),
             _holders(gpu),
-            "; ".join(_because(each, view) for each in gpu.evidence),
+            "; ".join(_evidence(evidence, view) for evidence in gpu.evidence),
         )
-        for gpu in odd
+        for gpu in abnormal
     ]
-    return _table("GPUs that need attention", "GPU | state | for | held by | because", rows)
+    return make_limited_table("GPUs that need attention", "GPU | state | for | held by | evidence", rows)
 
 
 def _holders(gpu: GpuView) -> str:
     return ", ".join(f"{h.user or '?'} ({h.namespace or '?'}/{h.pod or h.pod_uid or '?'})" for h in gpu.holders)
 
 
-def _because(evidence: Evidence, view: ClusterView) -> str:
+def _evidence(evidence: Evidence, view: ClusterView) -> str:
     values = (f"{key}={_value(key, value, view)}" for key, value in evidence.values.items() if value != "")
     return " ".join((evidence.key, *values))
 
 
 def _value(key: str, value: str | float, view: ClusterView) -> str:
-    """Return a figure as people say it, and a moment by how long ago it was."""
+    """A number with its unit; a time as how long ago it was."""
     if isinstance(value, str):
         return value
     if key in ("since", "at"):
@@ -129,8 +121,8 @@ def _value(key: str, value: str | float, view: ClusterView) -> str:
     return format_ratio(value) if key == "ratio" else str(value)
 
 
-def _pending(view: ClusterView) -> Table:
-    waiting = [pod for pod in view.pods if pod.node is None and pod.phase == "Pending"]
+def _pending(view: ClusterView) -> TextTable:
+    waiting = [pod for pod in view.pods if is_waiting(pod)]
     waiting.sort(key=lambda pod: pod.created_at or 0.0)
     rows: Rows = [
         (
@@ -143,34 +135,33 @@ def _pending(view: ClusterView) -> Table:
         )
         for pod in waiting
     ]
-    return _table("Waiting", "pod | user | queue | GPUs | for | why", rows)
+    return make_limited_table("Pending pods", "pod | user | queue | GPUs | for | why", rows)
 
 
-def _free(view: ClusterView) -> Table:
+def _free(view: ClusterView) -> TextTable:
     rows: Rows = [
-        (each.model, str(each.total), str(each.free), str(each.largest_on_one_node), _where(each.on))
-        for each in view.free
+        (free.model, str(free.total), str(free.free), str(free.largest_on_one_node), _where(free.on))
+        for free in view.free
     ]
-    return _table("Free GPUs", "model | GPUs | free | largest job on one node | where", rows)
+    return make_limited_table("Free GPUs", "model | GPUs | free | largest job on one node | where", rows)
 
 
 def _where(free_on: Mapping[str, int]) -> str:
-    """Return the nodes with the most to give, and what each has."""
+    """The nodes with the most free GPUs, and their number."""
     most = sorted(free_on.items(), key=lambda item: (-item[1], item[0]))
-    more = f" and {len(most) - NODES_SHOWN} more" if len(most) > NODES_SHOWN else ""
-    return ", ".join(f"{node}: {free}" for node, free in most[:NODES_SHOWN]) + more
+    more = f" and {len(most) - MAX_NAMED_NODES} more" if len(most) > MAX_NAMED_NODES else ""
+    return ", ".join(f"{node}: {free}" for node, free in most[:MAX_NAMED_NODES]) + more
 
 
-def _queues(view: ClusterView) -> Table:
+def _queues(view: ClusterView) -> TextTable:
     rows: Rows = [
         (q.name, q.state or "", f"{q.used:g}", f"{q.waiting:g}", None if q.free is None else f"{q.free:g}")
         for q in view.queues
     ]
-    return _table("Queues", "queue | state | GPUs used | GPUs waiting | free", rows)
+    return make_limited_table("Queues", "queue | state | GPUs used | GPUs waiting | free", rows)
 
 
-def _users(view: ClusterView) -> Table:
-    busiest = sorted(view.users.items(), key=lambda entry: (-entry[1].gpus, entry[0]))
+def _users(view: ClusterView) -> TextTable:
     rows: Rows = [
         (
             user,
@@ -182,6 +173,6 @@ def _users(view: ClusterView) -> Table:
             None if use.shm_bytes is None else format_size(use.shm_bytes),
             None if use.disk_bytes is None else format_size(use.disk_bytes),
         )
-        for user, use in busiest
+        for user, use in users_by_gpus(view)
     ]
-    return _table("Users", "user | GPUs | util | GPU memory | CPU cores | memory | shm | disk", rows)
+    return make_limited_table("Users", "user | GPUs | util | GPU memory | CPU cores | memory | shm | disk", rows)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from monitor.explain.keys import Key
 from monitor.explain.model import Explanation
 from monitor.facts.text import Text, Value
 from monitor.i18n import say
+
+
+@dataclass(frozen=True)
+class ExplanationParts:
+    """Subject, answer, evidence and advice."""
+
+    well: bool
+    subject: str
+    headline: str
+    evidence: tuple[str, ...]
+    advice: tuple[str, ...]
 
 
 def render_explanation(explanation: Explanation, lang: str) -> list[str]:
@@ -34,3 +48,14 @@ def _who(explanation: Explanation, lang: str) -> str:
 def _say(reason: Text, lang: str) -> str:
     values: dict[str, Value] = reason.values
     return say(lang, reason.key, values)
+
+
+def explanation_parts(name: str, lines: Sequence[str], *, well: bool) -> ExplanationParts:
+    """Split the lines that `gpuwarden why` prints."""
+    return ExplanationParts(
+        well=well,
+        subject=lines[0] if lines else name,
+        headline=lines[1] if len(lines) > 1 else "",
+        evidence=tuple(line[4:] for line in lines if line.startswith("  - ")),
+        advice=tuple(line[4:] for line in lines if line.startswith("  > ")),
+    )

@@ -1,25 +1,24 @@
-"""Findings in words, and as a table for the terminal and the page alike. Pure."""
+"""Findings in one language, and as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from monitor.base.units import format_duration
 from monitor.facts.findings import Finding, Severity
 from monitor.i18n.notes import sentence
-from monitor.present.node import Rows, Table, make_table
+from monitor.present.table import Rows, TextTable, make_limited_table, make_table
 
-SHOWN = 200
 WORST_FIRST = (Severity.CRITICAL, Severity.WARNING, Severity.INFO)
-# What a finding is about, the most telling first; the owner is in the sentence.
-SUBJECT = ("node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "queue", "job", "user")
-NOT_KNOWN = "no daemon answers, or it has not looked yet; findings need one that watches: gpuwarden daemon"
+# Labels that identify the subject, most specific first; the owner is part of the headline.
+SUBJECT_LABELS = ("node", "gpu", "namespace", "pod", "container", "mount", "image", "service", "queue", "job", "user")
+NOT_EVALUATED = "unknown: no daemon answers, or it has not evaluated its rules yet; start one with gpuwarden daemon"
 
 
-class SaidFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding in one language. `explained_by` is the key of the finding of which it is only a symptom."""
+class LocalizedFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding in one language. `explained_by` is the key of its cause, if it is a symptom."""
 
     key: str
     rule: str
@@ -35,25 +34,24 @@ class SaidFinding(msgspec.Struct, frozen=True, kw_only=True):
     raw: str | None = None
 
 
-def say_findings(findings: Iterable[Finding], lang: str) -> tuple[SaidFinding, ...]:
-    """Given findings, return them in words: causes before symptoms, the worst first, the oldest first."""
-    ordered = sorted(findings, key=_urgency)
+def localize_findings(findings: Iterable[Finding], lang: str) -> tuple[LocalizedFinding, ...]:
+    """Findings in one language: causes before symptoms, then by severity, oldest first."""
     return tuple(
-        SaidFinding(
+        LocalizedFinding(
             key=finding.key,
             rule=finding.rule,
             severity=finding.severity,
             cause=finding.cause,
             labels=finding.labels,
             headline=sentence(finding.headline, lang),
-            evidence=tuple(sentence(note, lang) for note in finding.evidence),
-            advice=tuple(sentence(note, lang) for note in finding.advice),
+            evidence=tuple(sentence(text, lang) for text in finding.evidence),
+            advice=tuple(sentence(text, lang) for text in finding.advice),
             since=finding.since,
             explained_by=finding.explained_by,
             held=finding.held,
             raw=finding.raw,
         )
-        for finding in ordered
+        for finding in sorted(findings, key=_urgency)
     )
 
 
@@ -62,36 +60,37 @@ def _urgency(finding: Finding) -> tuple[bool, int, float, str]:
     return finding.explained_by is not None, WORST_FIRST.index(finding.severity), since, finding.key
 
 
-def table(findings: Sequence[SaidFinding] | None, now: float, everything: bool = False) -> Table:
-    """Given findings in words, or None if they are not known, return their table. Symptoms only with `everything`."""
-    columns = "severity | rule | subject | what | for"
+def findings_table(findings: Sequence[LocalizedFinding] | None, now: float, everything: bool = False) -> TextTable:
+    """Table of findings, None if they are unknown. Symptoms are included only with `everything`."""
+    columns = "severity | rule | subject | headline | for"
     if findings is None:
-        return make_table("Findings", columns, [], NOT_KNOWN)
-    shown = [finding for finding in findings if everything or finding.explained_by is None]
+        return make_table("Findings", columns, [], NOT_EVALUATED)
+    selected = [finding for finding in findings if everything or finding.explained_by is None]
     rows: Rows = [
         (
             finding.severity.value,
             finding.rule,
-            _subject(finding),
+            subject(finding.labels),
             finding.headline + (" (as last seen)" if finding.held else ""),
             "" if finding.since is None else format_duration(max(0.0, now - finding.since)),
         )
-        for finding in shown
+        for finding in selected
     ]
-    return make_table(_title(len(findings), len(shown)), columns, rows[:SHOWN], "nothing is wrong that is known of")
+    symptoms = len(findings) - len(selected)
+    remarks = [f"{symptoms} more explained by these"] if symptoms else []
+    return make_limited_table("Findings", columns, rows, "no findings", remarks)
 
 
-def _title(all_of_them: int, shown: int) -> str:
-    words = [f"the first {SHOWN} of {shown}"] if shown > SHOWN else []
-    symptoms = all_of_them - shown
-    words += [f"{symptoms} more that these explain"] if symptoms else []
-    return f"Findings ({', '.join(words)})" if words else "Findings"
-
-
-def _subject(finding: SaidFinding) -> str:
-    return ", ".join(f"{name} {finding.labels[name]}" for name in SUBJECT if name in finding.labels)
-
-
-def urgent(findings: Iterable[SaidFinding] | None) -> bool:
-    """Return whether something is found that somebody should look at."""
+def has_urgent(findings: Iterable[LocalizedFinding] | None) -> bool:
+    """Whether a finding is more than informational."""
     return any(finding.severity is not Severity.INFO for finding in findings or ())
+
+
+def subject_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The labels that identify what a finding or alert is about, most specific first."""
+    return tuple((name, labels[name]) for name in SUBJECT_LABELS if name in labels)
+
+
+def subject(labels: Mapping[str, str]) -> str:
+    """What a finding or alert is about, as text."""
+    return ", ".join(f"{name} {value}" for name, value in subject_labels(labels))

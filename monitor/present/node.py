@@ -1,39 +1,21 @@
-"""A snapshot of one node as tables of text, for the terminal and the page alike. Pure.
+"""A node snapshot as tables of text.
 
-"?" is what is not known; a part that could not be read says why. No cell holds control characters: the names of images
-and mounts come from whoever made them.
+An unknown value is shown as "?"; a part that could not be read says why. Cells hold no control characters, because
+anyone can choose the names of images and mounts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from monitor.base.logs import printable
 from monitor.base.units import format_duration, format_ratio, format_size, utc_timestamp
 from monitor.facts import CollectorFact, DiskFact, GpuFact, ImageFact, NodeSnapshot, ShmFact
+from monitor.present.table import UNKNOWN, Rows, TextTable, make_table
 
-Rows = list[tuple[str | None, ...]]
-UNKNOWN = "?"
-LARGEST = 5
-# Columns of figures: shown flush right.
-NUMBERS = frozenset(
-    {"containers", "count", "every", "for", "free", "images", "inodes %", "processes", "size", "temp", "took", "used"}
-    | {"used %", "util", "GPUs", "GPUs used", "GPUs waiting", "GPU memory", "CPU cores", "memory", "shm", "disk"}
-)
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows under a title. Without rows, `note` says why there are none."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+MAX_IMAGES = 5
 
 
 def headline(snapshot: NodeSnapshot) -> str:
-    """Given a snapshot, return one line that says which node it is, and when it was read."""
+    """One line: the node, when it was read, and its size."""
     read_at = f"{utc_timestamp(snapshot.at)} UTC"
     parts = [f"node {snapshot.node}", read_at, f"gpuwarden {snapshot.agent_version}"]
     if host := snapshot.host:
@@ -46,31 +28,25 @@ def headline(snapshot: NodeSnapshot) -> str:
     return printable(", ".join(parts))
 
 
-def troubled(snapshot: NodeSnapshot) -> tuple[str, ...]:
-    """Return the collectors that failed or hang."""
+def failed_collectors(snapshot: NodeSnapshot) -> tuple[str, ...]:
+    """Names of collectors that failed or hang."""
     return tuple(fact.name for fact in snapshot.collectors if fact.hung_since or fact.outcome == "failed")
 
 
-def tables(snapshot: NodeSnapshot) -> tuple[Table, ...]:
-    """Given a snapshot, return what to show of it. What was not configured or never happened is left out."""
-    always = (_gpus(snapshot), _disks(snapshot), _shm(snapshot), _caches(snapshot))
-    sometimes = (_images(snapshot), _xids(snapshot), _mounts(snapshot), _probes(snapshot))
-    return (*always, *(table for table in sometimes if table.rows), _collectors(snapshot))
-
-
-def make_table(title: str, columns: str, rows: Rows, note: str = "") -> Table:
-    """Return a table of printable text; None is shown as not known."""
-    shown = tuple(tuple(UNKNOWN if cell is None else printable(cell) for cell in row) for row in rows)
-    return Table(title, tuple(name.strip() for name in columns.split("|")), shown, printable(note))
+def tables(snapshot: NodeSnapshot) -> tuple[TextTable, ...]:
+    """All tables of a snapshot, without those of features that are not configured or have nothing to show."""
+    required = (_gpus(snapshot), _disks(snapshot), _shm(snapshot), _caches(snapshot))
+    optional = (_images(snapshot), _xids(snapshot), _mounts(snapshot), _probes(snapshot))
+    return (*required, *(table for table in optional if table.rows), _collectors(snapshot))
 
 
 def _note(snapshot: NodeSnapshot, collector: str, empty: str) -> str:
-    """Return why there is nothing to show: there is nothing, or it could not be read."""
+    """Why a table is empty: there is nothing, or it could not be read."""
     if getattr(snapshot, collector) is not None:
         return empty
     fact = next((fact for fact in snapshot.collectors if fact.name == collector), None)
     if fact is None:
-        return f"not read: the collector {collector} is off"
+        return f"not read: collector {collector} is disabled"
     return f"{_state(fact, snapshot.at)}: {fact.message}" if fact.message else _state(fact, snapshot.at)
 
 
@@ -96,7 +72,7 @@ def _watts(watts: float | None) -> str | None:
     return None if watts is None else f"{watts:.0f} W"
 
 
-def _collectors(snapshot: NodeSnapshot) -> Table:
+def _collectors(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             fact.name,
@@ -107,10 +83,10 @@ def _collectors(snapshot: NodeSnapshot) -> Table:
         )
         for fact in snapshot.collectors
     ]
-    return make_table("Collectors", "name | state | every | took | message", rows, "none is enabled")
+    return make_table("Collectors", "name | state | every | took | message", rows, "none enabled")
 
 
-def _gpus(snapshot: NodeSnapshot) -> Table:
+def _gpus(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             str(gpu.index),
@@ -140,20 +116,20 @@ def _processes_on(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
 def _pods_with(gpu: GpuFact, snapshot: NodeSnapshot) -> str | None:
     if gpu.uuid is None or snapshot.pod_devices is None:
         return None
-    given = (device for device in snapshot.pod_devices if device.gpu_uuid == gpu.uuid)
-    return ", ".join(sorted({f"{device.namespace}/{device.pod_name}" for device in given if device.pod_name})) or "-"
+    assigned = (device for device in snapshot.pod_devices if device.gpu_uuid == gpu.uuid)
+    return ", ".join(sorted({f"{device.namespace}/{device.pod_name}" for device in assigned if device.pod_name})) or "-"
 
 
 def _gpu_state(gpu: GpuFact) -> str:
     if gpu.lost:
         return f"lost: {gpu.error}" if gpu.error else "lost"
-    words = [gpu.error] if gpu.error else []
-    words += [f"recovery: {gpu.recovery_action}"] if gpu.recovery_action not in (None, "none") else []
-    words += [f"slowed: {reason}" for reason in gpu.throttle_reasons or ()]
-    return ", ".join(words) or "ok"
+    states = [gpu.error] if gpu.error else []
+    states += [f"recovery: {gpu.recovery_action}"] if gpu.recovery_action not in (None, "none") else []
+    states += [f"throttled: {reason}" for reason in gpu.throttle_reasons or ()]
+    return ", ".join(states) or "ok"
 
 
-def _disks(snapshot: NodeSnapshot) -> Table:
+def _disks(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             disk.mount,
@@ -173,7 +149,7 @@ def _disks(snapshot: NodeSnapshot) -> Table:
 
 
 def _disk_used(disk: DiskFact) -> str | None:
-    """As `df` has it: of what users can fill, so that a disk whose reserve is all that is left is 100 % full."""
+    """As `df` computes it, without the blocks reserved for root: the disk is 100 % full when only those are left."""
     if disk.used_bytes is None or disk.available_bytes is None:
         return None
     return _share(disk.used_bytes, disk.used_bytes + disk.available_bytes)
@@ -181,11 +157,11 @@ def _disk_used(disk: DiskFact) -> str | None:
 
 def _disk_state(disk: DiskFact, now: float) -> str:
     if disk.hung_since is not None:
-        return f"no answer for {format_duration(max(0.0, now - disk.hung_since))}"
+        return f"not responding for {format_duration(max(0.0, now - disk.hung_since))}"
     return disk.error or ("read-only" if disk.read_only else "ok")
 
 
-def _shm(snapshot: NodeSnapshot) -> Table:
+def _shm(snapshot: NodeSnapshot) -> TextTable:
     names = {
         container.id: f"{container.namespace}/{container.pod_name}/{container.container}"
         if container.pod_name
@@ -198,17 +174,19 @@ def _shm(snapshot: NodeSnapshot) -> Table:
 
     rows: Rows = [
         (
-            "the host" if shm.container_id is None else names.get(shm.container_id, shm.container_id[:12]),
+            "host" if shm.container_id is None else names.get(shm.container_id, shm.container_id[:12]),
             format_size(shm.size_bytes),
             format_size(shm.used_bytes),
             _share(shm.used_bytes, shm.size_bytes),
         )
         for shm in sorted(snapshot.shm or (), key=fullest)
     ]
-    return make_table("Shared memory (/dev/shm)", "of | size | used | used %", rows, _note(snapshot, "shm", "none"))
+    return make_table(
+        "Shared memory (/dev/shm)", "container | size | used | used %", rows, _note(snapshot, "shm", "none")
+    )
 
 
-def _caches(snapshot: NodeSnapshot) -> Table:
+def _caches(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (cache.runtime, cache.version, cache.root, str(len(cache.images)), _size(cache.total_bytes))
         for cache in snapshot.images or ()
@@ -217,11 +195,11 @@ def _caches(snapshot: NodeSnapshot) -> Table:
     return make_table("Image caches", columns, rows, _note(snapshot, "images", "no container runtime"))
 
 
-def _images(snapshot: NodeSnapshot) -> Table:
+def _images(snapshot: NodeSnapshot) -> TextTable:
     images = [image for cache in snapshot.images or () for image in cache.images]
     images.sort(key=lambda image: -(image.size_bytes or 0))
     rows: Rows = [
-        (_image_name(image), _size(image.size_bytes), str(len(image.containers))) for image in images[:LARGEST]
+        (_image_name(image), _size(image.size_bytes), str(len(image.containers))) for image in images[:MAX_IMAGES]
     ]
     return make_table("Largest images", "image | size | containers", rows)
 
@@ -230,7 +208,7 @@ def _image_name(image: ImageFact) -> str:
     return ", ".join(image.names) or f"<none> {image.id.removeprefix('sha256:')[:12]}"
 
 
-def _xids(snapshot: NodeSnapshot) -> Table:
+def _xids(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             str(xid.code),
@@ -243,7 +221,7 @@ def _xids(snapshot: NodeSnapshot) -> Table:
     return make_table("GPU errors (XID)", "code | gpu | count | last", rows)
 
 
-def _mounts(snapshot: NodeSnapshot) -> Table:
+def _mounts(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (mount.path, mount.state, format_duration(max(0.0, snapshot.at - mount.since)), mount.error or "")
         for mount in snapshot.mounts or ()
@@ -251,7 +229,7 @@ def _mounts(snapshot: NodeSnapshot) -> Table:
     return make_table("Expected mounts", "path | state | for | message", rows)
 
 
-def _probes(snapshot: NodeSnapshot) -> Table:
+def _probes(snapshot: NodeSnapshot) -> TextTable:
     rows: Rows = [
         (
             probe.target,

@@ -1,1 +1,1 @@
-"""Read port: questions that the page, the API and the CLI ask."""
+"""Read port: queries of the page, the API and the CLI."""

@@ -1,4 +1,4 @@
-"""Questions about alerts, and the few changes: the command line and the page ask for the same things."""
+"""Queries about alerts, silences and deliveries, and the changes that the page, the API and the CLI can make."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ from monitor.detect.meta import META_RULES
 from monitor.detect.rules import RULES
 from monitor.facts.base import Fact
 from monitor.leader.elector import LeaderElector
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried, say_alerts, say_events
+from monitor.present.alerts import (
+    LocalizedAlert,
+    LocalizedAlertEvent,
+    ReceiverTestResult,
+    localize_alerts,
+    localize_events,
+)
 
 SAMPLE_RULE = "disk-full"
-# Of each rule a cause that a test message can be made of.
-CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in (*RULES, *META_RULES)}
-LONGEST_TEXT = 1000
+# For each rule, the cause used in a test message.
+SAMPLE_CAUSES = {rule.rule: (rule.causes or ("namespace",))[0] for rule in (*RULES, *META_RULES)}
+MAX_TEXT_CHARS = 1000
 
 
 class AlertService(Protocol):
-    """The daemon's alerting service, as far as queries use it."""
+    """The part of the daemon's alerting service that queries use."""
 
     @property
     def desk(self) -> AlertDesk: ...
@@ -48,8 +54,8 @@ class AlertService(Protocol):
     def call(self, body: bytes) -> int: ...
 
 
-class NewSilence(Fact, frozen=True, kw_only=True):
-    """What is asked for: for so long (`2h`) nothing is told about alerts that meet all matchers."""
+class SilenceRequest(Fact, frozen=True, kw_only=True):
+    """A silence to create: mutes alerts that match all matchers for a duration such as `2h`."""
 
     matchers: tuple[str, ...]
     duration: str
@@ -57,85 +63,85 @@ class NewSilence(Fact, frozen=True, kw_only=True):
     comment: str = ""
 
 
-class AlertQuestions:
-    """What can be asked of alerts, and changed about them."""
+class AlertQueries:
+    """Queries about alerts, and the changes to them."""
 
     def __init__(self, alerting: AlertService, now: Callable[[], float] = time.time) -> None:
         self._alerting = alerting
         self._now = now
 
-    def alerts(self, lang: str) -> tuple[SaidAlert, ...]:
-        """Return all alerts, in words."""
-        return say_alerts(self._alerting.desk.snapshot(), lang)
+    def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
+        """All alerts in one language."""
+        return localize_alerts(self._alerting.desk.snapshot(), lang)
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]:
-        """Return what happened to alerts since a time, the latest first, in words."""
-        return say_events(self._alerting.store.history(since, limit), lang)
+    def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
+        """Alert events since a time in one language, newest first."""
+        return localize_events(self._alerting.store.history(since, limit), lang)
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]:
-        """Return what became of messages, the latest first."""
+        """Deliveries, newest first."""
         return self._alerting.store.deliveries(limit, self._now())
 
     def silences(self) -> tuple[Silence, ...]:
-        """Return the silences in force, ours and those of the Alertmanager that is configured."""
+        """Active silences, including those of the configured Alertmanager."""
         return self._alerting.silences()
 
-    def silence(self, wanted: NewSilence) -> Silence:
-        """Add a silence, and return it. Raise ValueError in plain words."""
+    def silence(self, request: SilenceRequest) -> Silence:
+        """Create a silence. Raise ValueError with a message for the user."""
         if self._alerting.leading.shared:
-            raise ValueError("with daemon.lease other replicas would not know of it; silence it in Alertmanager")
-        silence = make_silence(wanted, secrets.token_hex(4), self._now())
+            raise ValueError("with daemon.lease, replicas do not share silences; silence it in Alertmanager")
+        silence = make_silence(request, secrets.token_hex(4), self._now())
         self._alerting.store.add_silence(silence)
         return silence
 
-    def unsilence(self, own: str) -> bool:
-        """End a silence. Return whether there was one."""
-        return self._alerting.store.end_silence(own, self._now())
+    def unsilence(self, silence_id: str) -> bool:
+        """Expire a silence. Return whether there was one."""
+        return self._alerting.store.end_silence(silence_id, self._now())
 
-    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
-        """Send a test message to a receiver, or to each, and return their own answers. Raise ValueError."""
+    def test(self, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
+        """Send a test message to one receiver or to all of them. Raise ValueError for an unknown name."""
         return send_samples(self._alerting.settings, receiver, rule, self._now())
 
     def call(self, body: bytes) -> int:
-        """Take in what an Alertmanager tells, and return how many messages that makes. Raise ValueError."""
+        """Handle an Alertmanager webhook call; return the number of messages it results in. Raise ValueError."""
         return self._alerting.call(body)
 
 
-def make_silence(wanted: NewSilence, own: str, now: float) -> Silence:
-    """Given what is asked for and an id, return the silence. Raise ValueError in plain words."""
-    seconds = parse_duration(wanted.duration)
+def make_silence(request: SilenceRequest, silence_id: str, now: float) -> Silence:
+    """The silence that a request describes. Raise ValueError with a message for the user."""
+    seconds = parse_duration(request.duration)
     if seconds <= 0:
         raise ValueError("a silence needs a duration, for example 2h")
     return Silence(
-        id=own,
-        matchers=matchers_of(known_matchers(wanted.matchers)),
+        id=silence_id,
+        matchers=matchers_of(known_matchers(request.matchers)),
         starts_at=now,
         ends_at=now + seconds,
-        author=wanted.author[:LONGEST_TEXT],
-        comment=wanted.comment[:LONGEST_TEXT],
+        author=request.author[:MAX_TEXT_CHARS],
+        comment=request.comment[:MAX_TEXT_CHARS],
     )
 
 
 def send_samples(
     settings: Sequence[ReceiverSettings], receiver: str | None, rule: str | None, now: float
-) -> tuple[Tried, ...]:
-    """Given receivers, send a test message of this rule to one or each. Raise ValueError if one is not known.
+) -> tuple[ReceiverTestResult, ...]:
+    """Send a test message of a rule to one receiver or to all of them. Raise ValueError for an unknown name.
 
-    It goes out directly and not through the outbox: whoever tests wants the answer, not a promise.
+    It bypasses the outbox so that the result is the receiver's own response.
     """
-    known = [each.name for each in settings]
-    if receiver is not None and receiver not in known:
-        raise ValueError(f"there is no receiver {receiver!r}; there are {', '.join(known) or 'none'}")
+    names = [one.name for one in settings]
+    if receiver is not None and receiver not in names:
+        raise ValueError(f"there is no receiver {receiver!r}; there are {', '.join(names) or 'none'}")
     rule = (rule or SAMPLE_RULE).replace("_", "-")
-    if rule not in CAUSES:
-        raise ValueError(f"there is no rule {rule!r}; one is {SAMPLE_RULE}")
-    return tuple(_try(each, rule, now) for each in settings if receiver in (None, each.name))
+    if rule not in SAMPLE_CAUSES:
+        raise ValueError(f"there is no rule {rule!r}; an example is {SAMPLE_RULE}")
+    return tuple(_send_sample(one, rule, now) for one in settings if receiver in (None, one.name))
 
 
-def _try(settings: ReceiverSettings, rule: str, now: float) -> Tried:
-    parcel = sample_parcel(settings.name, rule, CAUSES[rule], now)
+def _send_sample(settings: ReceiverSettings, rule: str, now: float) -> ReceiverTestResult:
+    parcel = sample_parcel(settings.name, rule, SAMPLE_CAUSES[rule], now)
     try:
         ok, answer = True, build(settings).deliver(parcel)
     except RequestError as error:
         ok, answer = False, str(error)
-    return Tried(receiver=settings.name, kind=settings.kind, ok=ok, answer=answer)
+    return ReceiverTestResult(receiver=settings.name, kind=settings.kind, ok=ok, answer=answer)

@@ -1,4 +1,4 @@
-"""Questions about the cluster, answered from what is followed now: the command line and the page ask the same ones."""
+"""Queries about the current state of the cluster."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from monitor.cluster.live import LiveCluster
-from monitor.explain.model import Explanation, PodStatus
+from monitor.explain.model import PodStatus
 from monitor.explain.not_created import explain_name
 from monitor.facts.cluster import ClusterView
 from monitor.facts.cluster_facts import ClusterFacts, make_cluster_facts
 from monitor.facts.findings import Finding
 from monitor.present.explanation import render_explanation
-from monitor.present.findings import SaidFinding, say_findings
+from monitor.present.findings import LocalizedFinding, localize_findings
 
-WELL = (PodStatus.RUNNING, PodStatus.FINISHED)
+HEALTHY_STATUSES = (PodStatus.RUNNING, PodStatus.FINISHED)
 
 
 @dataclass(frozen=True)
-class Why:
-    """Why a pod is as it is: an enumerated cause, and lines for a person. `well` if there is nothing to do about it."""
+class PodExplanation:
+    """Why a pod is in its state: a cause code, and lines for people. `well` if no action is needed."""
 
     name: str
     status: str
@@ -33,8 +33,8 @@ class Why:
         return asdict(self)
 
 
-def world_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
-    """Given a cluster, return everything an explanation may look at."""
+def cluster_facts_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
+    """The facts that rules and explanations use."""
     kube = cluster.kube
     if kube is None:
         return make_cluster_facts(agents=cluster.poller.facts(), view=cluster.view, resource=resource)
@@ -53,41 +53,36 @@ def world_of(cluster: LiveCluster, resource: str) -> ClusterFacts:
     )
 
 
-class Questions:
-    """What can be asked of a cluster. `found` gives the findings; without it, nobody looks for any."""
+class ClusterQueries:
+    """Queries about a cluster. `findings` returns the current findings, None before the first evaluation."""
 
     def __init__(
         self,
         cluster: LiveCluster,
         resource: str,
         now: Callable[[], float] = time.time,
-        found: Callable[[], tuple[Finding, ...] | None] = lambda: None,
+        findings: Callable[[], tuple[Finding, ...] | None] = lambda: None,
     ) -> None:
         self._cluster = cluster
         self._resource = resource
         self._now = now
-        self._found = found
+        self._findings = findings
 
     def view(self) -> ClusterView:
-        """Return the cluster as it is now."""
         return self._cluster.view
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        """Return what is wrong, in words; None while nobody has looked."""
-        found = self._found()
-        return None if found is None else say_findings(found, lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        """Findings in one language; None before the first evaluation."""
+        findings = self._findings()
+        return None if findings is None else localize_findings(findings, lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
-        """Given a pod's or job's name, return why it is as it is, in Chinese (`zh`) or English (`en`)."""
-        explanation = explain_name(name, namespace, world_of(self._cluster, self._resource), self._now())
-        return _why(name, explanation, lang)
-
-
-def _why(name: str, explanation: Explanation, lang: str) -> Why:
-    return Why(
-        name=name,
-        status=explanation.status.value,
-        cause=explanation.cause,
-        well=explanation.status in WELL,
-        lines=tuple(render_explanation(explanation, lang)),
-    )
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+        """Explain the state of a pod or job, in English (`en`) or Chinese (`zh`)."""
+        explanation = explain_name(name, namespace, cluster_facts_of(self._cluster, self._resource), self._now())
+        return PodExplanation(
+            name=name,
+            status=explanation.status.value,
+            cause=explanation.cause,
+            well=explanation.status in HEALTHY_STATUSES,
+            lines=tuple(render_explanation(explanation, lang)),
+        )

@@ -1,7 +1,7 @@
-"""Acting on the cluster by HTTP: release a card, delete pods, cordon nodes.
+"""Actions over HTTP: release a GPU, delete pods, cordon nodes.
 
-With `dry_run: true` nothing is done, and the answer says exactly what would be. Its `plan` may be sent back as
-`expect`: then nothing is done if it is not that any more. A user may act on what is their own, an admin on everything.
+With `dry_run: true` the response is the plan and nothing is done. A client may send its `plan` back as `expect`; the
+action is then performed only if the plan is unchanged. Users may act on their own workloads, admins on all.
 """
 
 from __future__ import annotations
@@ -15,118 +15,115 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.principal import Person, Role
-from monitor.actions.plan import Cordon, DeletePods, Outcome, PodName, ReleaseGpu, Uncordon, Wanted
-from monitor.actions.service import ChangedError
+from monitor.access.principal import Principal, Role
+from monitor.actions.plan import Cordon, DeletePods, PodName, ReleaseGpu, Uncordon, UserAction, UserActionOutcome
+from monitor.actions.service import PlanChangedError
 from monitor.facts.base import Fact
-from monitor.i18n import LANGUAGES
 from monitor.web.authorization import check_role, peer_of
 from monitor.web.forms import read_body
-from monitor.web.responses import decoded, json_answer
+from monitor.web.responses import decode_body, error_response, json_response, language_of
 
-MAX_BODY = 512 * 1024
+MAX_BODY_BYTES = 512 * 1024
 
 
-class ActsAsked(Protocol):
-    """Who acts. Both raise ValueError in plain words, or RefusedError; `perform` also ChangedError."""
+class ActionsBackend(Protocol):
+    """Previews and performs actions. Both raise ValueError or RequestRejectedError; `perform` also PlanChangedError."""
 
-    def preview(self, wanted: Wanted, person: Person, lang: str) -> Outcome: ...
+    def preview(self, action: UserAction, principal: Principal, lang: str, /) -> UserActionOutcome: ...
 
     def perform(
-        self, wanted: Wanted, person: Person, lang: str, *, expect: str | None = None, peer: str = ""
-    ) -> Outcome: ...
+        self, action: UserAction, principal: Principal, lang: str, /, *, expect: str | None = None, peer: str = ""
+    ) -> UserActionOutcome: ...
 
 
-class _Wish(Fact, frozen=True, kw_only=True):
-    """What every action may be asked with."""
+class _ActionRequest(Fact, frozen=True, kw_only=True):
+    """Fields of every action."""
 
     dry_run: bool = False
     expect: str | None = None
 
 
-class WantedReleaseGpu(_Wish, frozen=True, kw_only=True):
-    """Which card is to be released: by its index, or its uuid."""
+class ReleaseGpuRequest(_ActionRequest, frozen=True, kw_only=True):
+    """The GPU to release, by index or uuid."""
 
     node: str
     gpu: str | int
 
 
-class WantedDeletePods(_Wish, frozen=True, kw_only=True):
-    """Which pods are to be deleted. One that is named with its uid is that pod, and no later one of its name."""
+class DeletePodsRequest(_ActionRequest, frozen=True, kw_only=True):
+    """The pods to delete. With a uid, a later pod of the same name is not deleted."""
 
     pods: tuple[PodName, ...]
 
 
-class WantedNodes(_Wish, frozen=True, kw_only=True):
-    """Which nodes are to be cordoned, or uncordoned."""
+class NodesRequest(_ActionRequest, frozen=True, kw_only=True):
+    """The nodes to cordon or uncordon."""
 
     nodes: tuple[str, ...]
 
 
-class Changed(Fact, frozen=True, kw_only=True):
-    """What would happen is not what was expected, so nothing was done. `now` is what would happen now.
+class PlanChanged(Fact, frozen=True, kw_only=True):
+    """Nothing was done, because the plan is not the expected one; `now` is the current plan.
 
-    Without it, nothing was done because another replica acts.
+    Without `now`, nothing was done because another replica is the leader.
     """
 
     error: str
-    now: Outcome | None = None
+    now: UserActionOutcome | None = None
 
 
-T = TypeVar("T", bound=_Wish)
+T = TypeVar("T", bound=_ActionRequest)
 
 
-def action_routes(acts: ActsAsked) -> list[Route]:
-    """Given who acts, return the routes."""
-    views = _Views(acts)
+def action_routes(actions: ActionsBackend) -> list[Route]:
+    """Routes of the actions."""
+    routes = _ActionRoutes(actions)
     return [
-        Route("/v1/actions/release-gpu", views.release_gpu, methods=["POST"]),
-        Route("/v1/actions/delete-pods", views.delete_pods, methods=["POST"]),
-        Route("/v1/actions/cordon", views.cordon, methods=["POST"]),
-        Route("/v1/actions/uncordon", views.uncordon, methods=["POST"]),
+        Route("/v1/actions/release-gpu", routes.release_gpu, methods=["POST"]),
+        Route("/v1/actions/delete-pods", routes.delete_pods, methods=["POST"]),
+        Route("/v1/actions/cordon", routes.cordon, methods=["POST"]),
+        Route("/v1/actions/uncordon", routes.uncordon, methods=["POST"]),
     ]
 
 
-class _Views:
-    """The endpoints. They wait for the body on the loop, and work on other threads."""
+class _ActionRoutes:
+    """Endpoints. The body is read on the event loop; the work is done on a worker thread."""
 
-    def __init__(self, acts: ActsAsked) -> None:
-        self._acts = acts
+    def __init__(self, actions: ActionsBackend) -> None:
+        self._actions = actions
 
     async def release_gpu(self, request: Request) -> Response:
-        def read(wish: WantedReleaseGpu) -> Wanted:
-            return ReleaseGpu(node=wish.node, gpu=str(wish.gpu))
+        def action_of(content: ReleaseGpuRequest) -> UserAction:
+            return ReleaseGpu(node=content.node, gpu=str(content.gpu))
 
-        return await self._answer(request, WantedReleaseGpu, read)
+        return await self._handle(request, ReleaseGpuRequest, action_of)
 
     async def delete_pods(self, request: Request) -> Response:
-        return await self._answer(request, WantedDeletePods, lambda wish: DeletePods(pods=wish.pods))
+        return await self._handle(request, DeletePodsRequest, lambda content: DeletePods(pods=content.pods))
 
     async def cordon(self, request: Request) -> Response:
-        return await self._answer(request, WantedNodes, lambda wish: Cordon(nodes=wish.nodes))
+        return await self._handle(request, NodesRequest, lambda content: Cordon(nodes=content.nodes))
 
     async def uncordon(self, request: Request) -> Response:
-        return await self._answer(request, WantedNodes, lambda wish: Uncordon(nodes=wish.nodes))
+        return await self._handle(request, NodesRequest, lambda content: Uncordon(nodes=content.nodes))
 
-    async def _answer(self, request: Request, form: type[T], read: Callable[[T], Wanted]) -> Response:
-        person = check_role(request, Role.USER)
-        body = await read_body(request, MAX_BODY)
-        return await run_in_threadpool(self._act, request, person, body, form, read)
+    async def _handle(self, request: Request, form: type[T], action_of: Callable[[T], UserAction]) -> Response:
+        principal = check_role(request, Role.USER)
+        body = await read_body(request, MAX_BODY_BYTES)
+        return await run_in_threadpool(self._act, request, principal, body, form, action_of)
 
     def _act(
-        self, request: Request, person: Person, body: bytes, form: type[T], read: Callable[[T], Wanted]
+        self, request: Request, principal: Principal, body: bytes, form: type[T], action_of: Callable[[T], UserAction]
     ) -> Response:
         try:
-            lang = request.query_params.get("lang", "en")
-            if lang not in LANGUAGES:
-                raise ValueError("lang is en or zh")
-            wish = decoded(body, form)
-            wanted = read(wish)
-            if wish.dry_run:
-                return json_answer(self._acts.preview(wanted, person, lang))
-            done = self._acts.perform(wanted, person, lang, expect=wish.expect, peer=peer_of(request))
-            return json_answer(done)
+            lang = language_of(request)
+            content = decode_body(body, form)
+            action = action_of(content)
+            if content.dry_run:
+                return json_response(self._actions.preview(action, principal, lang))
+            outcome = self._actions.perform(action, principal, lang, expect=content.expect, peer=peer_of(request))
+            return json_response(outcome)
         except ValueError as error:
-            return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-        except ChangedError as changed:
-            return json_answer(Changed(error=str(changed), now=changed.now), HTTPStatus.CONFLICT)
+            return error_response(error, HTTPStatus.BAD_REQUEST)
+        except PlanChangedError as changed:
+            return json_response(PlanChanged(error=str(changed), now=changed.now), HTTPStatus.CONFLICT)

@@ -1,6 +1,6 @@
-"""Alerts by HTTP: what fires, what happened, what was sent, silences, test messages, and calls of an Alertmanager.
+"""Alerts over HTTP: alerts, their history, deliveries, silences, test messages, and Alertmanager webhook calls.
 
-Everybody who reaches the page may read. Changes are for those whom `monitor.web.authorization` lets.
+Reading needs the role viewer; `monitor.web.authorization` authorizes changes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec.structs import replace
 from starlette.concurrency import run_in_threadpool
@@ -17,133 +17,131 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.base.units import parse_duration
 from monitor.facts.base import Fact
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
-from monitor.queries.alerts import NewSilence
-from monitor.web.authorization import check_access, name_of
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
+from monitor.queries.alerts import SilenceRequest
+from monitor.web.authorization import TOKEN_SETTING, check_access, name_of
 from monitor.web.forms import read_body
-from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
+from monitor.web.responses import decode_body, error_response, json_response, language_of, limit_of, respond
 
-MAX_BODY = 8 * 1024 * 1024  # an Alertmanager that knows of many alerts tells of all of them at once
-DAY = "24h"
-ROWS = 500
-MOST_ROWS = 10_000
-
-T = TypeVar("T")
+MAX_BODY_BYTES = 8 * 1024 * 1024  # a webhook call of an Alertmanager may contain thousands of alerts
+DEFAULT_SINCE = "24h"
+DEFAULT_ROWS = 500
+MAX_ROWS = 10_000
 
 
-class AlertsAsked(Protocol):
-    """What can be asked of alerts, and changed about them."""
+class AlertsBackend(Protocol):
+    """Queries about alerts, and the changes to them."""
 
-    def alerts(self, lang: str) -> tuple[SaidAlert, ...]: ...
+    def alerts(self, lang: str, /) -> tuple[LocalizedAlert, ...]: ...
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]: ...
+    def history(self, since: float, limit: int, lang: str, /) -> tuple[LocalizedAlertEvent, ...]: ...
 
-    def deliveries(self, limit: int) -> tuple[Delivery, ...]: ...
+    def deliveries(self, limit: int, /) -> tuple[Delivery, ...]: ...
 
     def silences(self) -> tuple[Silence, ...]: ...
 
-    def silence(self, wanted: NewSilence) -> Silence:
-        """Add a silence. Raise ValueError."""
+    def silence(self, request: SilenceRequest, /) -> Silence:
+        """Create a silence. Raise ValueError."""
         ...
 
-    def unsilence(self, own: str) -> bool: ...
+    def unsilence(self, silence_id: str, /) -> bool: ...
 
-    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
+    def test(self, receiver: str | None, rule: str | None, /) -> tuple[ReceiverTestResult, ...]:
         """Send a test message. Raise ValueError."""
         ...
 
-    def call(self, body: bytes) -> int:
-        """Take in what an Alertmanager tells. Raise ValueError."""
+    def call(self, body: bytes, /) -> int:
+        """Handle an Alertmanager webhook call. Raise ValueError."""
         ...
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """Who may change something, and who may call as an Alertmanager; None: no token is configured."""
+class ApiTokens:
+    """Tokens for changes and for Alertmanager webhook calls; None if not configured."""
 
     daemon: str | None = field(default=None, repr=False)
     callback: str | None = field(default=None, repr=False)
 
 
-class WantedTest(Fact, frozen=True, kw_only=True):
-    """To whom a test message goes, and about what; None: to everybody, about anything."""
+class SendTestRequest(Fact, frozen=True, kw_only=True):
+    """Receiver and rule of a test message; by default all receivers, and any rule."""
 
     receiver: str | None = None
     rule: str | None = None
 
 
-def alert_routes(asked: AlertsAsked, tokens: Tokens) -> list[Route]:
-    """Given whom to ask, return the routes."""
-    views = _Views(asked, tokens)
+def alert_routes(alerts: AlertsBackend, tokens: ApiTokens) -> list[Route]:
+    """Routes of alerts, silences and deliveries."""
+    routes = _AlertRoutes(alerts, tokens)
     return [
-        Route("/v1/alerts", views.alerts),
-        Route("/v1/alerts/history", views.history),
-        Route("/v1/alerts/test", views.test, methods=["POST"]),
-        Route("/v1/deliveries", views.deliveries),
-        Route("/v1/silences", views.silences, methods=["GET"]),
-        Route("/v1/silences", views.silence, methods=["POST"]),
-        Route("/v1/silences/{own}", views.unsilence, methods=["DELETE"]),
-        Route("/v1/alertmanager", views.alertmanager, methods=["POST"]),
+        Route("/v1/alerts", routes.alerts),
+        Route("/v1/alerts/history", routes.history),
+        Route("/v1/alerts/test", routes.test, methods=["POST"]),
+        Route("/v1/deliveries", routes.deliveries),
+        Route("/v1/silences", routes.silences, methods=["GET"]),
+        Route("/v1/silences", routes.silence, methods=["POST"]),
+        Route("/v1/silences/{own}", routes.unsilence, methods=["DELETE"]),
+        Route("/v1/alertmanager", routes.alertmanager, methods=["POST"]),
     ]
 
 
-class _Views:
-    """The endpoints. Those that read a body wait for it on the loop, and answer on worker threads."""
+class _AlertRoutes:
+    """Endpoints. Bodies are read on the event loop; the work is done on worker threads."""
 
-    def __init__(self, asked: AlertsAsked, tokens: Tokens) -> None:
-        self._asked = asked
+    def __init__(self, alerts: AlertsBackend, tokens: ApiTokens) -> None:
+        self._alerts = alerts
         self._tokens = tokens
 
     def alerts(self, request: Request) -> Response:
-        return answered(lambda: self._asked.alerts(language_of(request)))
+        return respond(lambda: self._alerts.alerts(language_of(request)))
 
     def history(self, request: Request) -> Response:
-        def read() -> tuple[SaidEvent, ...]:
-            since = time.time() - parse_duration(request.query_params.get("since", DAY))
-            return self._asked.history(since, limit_of(request, ROWS, MOST_ROWS), language_of(request))
+        def read() -> tuple[LocalizedAlertEvent, ...]:
+            since = time.time() - parse_duration(request.query_params.get("since", DEFAULT_SINCE))
+            return self._alerts.history(since, limit_of(request, DEFAULT_ROWS, MAX_ROWS), language_of(request))
 
-        return answered(read)
+        return respond(read)
 
     def deliveries(self, request: Request) -> Response:
-        return answered(lambda: self._asked.deliveries(limit_of(request, ROWS, MOST_ROWS)))
+        return respond(lambda: self._alerts.deliveries(limit_of(request, DEFAULT_ROWS, MAX_ROWS)))
 
     def silences(self, _request: Request) -> Response:
-        return answered(self._asked.silences)
+        return respond(self._alerts.silences)
 
     async def silence(self, request: Request) -> Response:
-        def add(body: bytes) -> Silence:
-            wanted = decoded(body, NewSilence)
-            return self._asked.silence(replace(wanted, author=name_of(request, wanted.author)))
+        def create(body: bytes) -> Silence:
+            silence = decode_body(body, SilenceRequest)
+            return self._alerts.silence(replace(silence, author=name_of(request, silence.author)))
 
-        return await self._change(request, add, HTTPStatus.CREATED)
+        return await self._change(request, create, HTTPStatus.CREATED)
 
     def unsilence(self, request: Request) -> Response:
         try:
-            check_access(request, self._tokens.daemon, "daemon.token")
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
-        own = request.path_params["own"]
-        if self._asked.unsilence(own):
-            return json_answer({"ended": own})
-        return json_answer({"error": "there is no such silence in force here"}, HTTPStatus.NOT_FOUND)
+            check_access(request, self._tokens.daemon, TOKEN_SETTING)
+        except RequestRejectedError as error:
+            return error_response(error, error.status)
+        silence_id = request.path_params["own"]
+        if self._alerts.unsilence(silence_id):
+            return json_response({"ended": silence_id})
+        return error_response("there is no such active silence", HTTPStatus.NOT_FOUND)
 
     async def test(self, request: Request) -> Response:
-        def send(body: bytes) -> tuple[Tried, ...]:
-            wanted = decoded(body or b"{}", WantedTest)
-            return self._asked.test(wanted.receiver, wanted.rule)
+        def send(body: bytes) -> tuple[ReceiverTestResult, ...]:
+            content = decode_body(body or b"{}", SendTestRequest)
+            return self._alerts.test(content.receiver, content.rule)
 
         return await self._change(request, send)
 
     async def alertmanager(self, request: Request) -> Response:
         token, setting = self._tokens.callback, "daemon.alerts.callback.token"
         if token is None:
-            token, setting = self._tokens.daemon, "daemon.token"
-        return await self._change(request, lambda body: {"messages": self._asked.call(body)}, token=(token, setting))
+            token, setting = self._tokens.daemon, TOKEN_SETTING
+        return await self._change(request, lambda body: {"messages": self._alerts.call(body)}, token=(token, setting))
 
     async def _change(
         self,
@@ -153,8 +151,8 @@ class _Views:
         token: tuple[str | None, str] | None = None,
     ) -> Response:
         try:
-            check_access(request, *(token or (self._tokens.daemon, "daemon.token")))
-            body = await read_body(request, MAX_BODY)
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(answered, lambda: change(body), status)
+            check_access(request, *(token or (self._tokens.daemon, TOKEN_SETTING)))
+            body = await read_body(request, MAX_BODY_BYTES)
+        except RequestRejectedError as error:
+            return error_response(error, error.status)
+        return await run_in_threadpool(respond, lambda: change(body), status)

@@ -1,4 +1,4 @@
-"""The web application: pages of the cluster and of alerts, both as JSON too, and a sign of life."""
+"""The web application: pages, JSON API, metrics and health check."""
 
 from __future__ import annotations
 
@@ -19,122 +19,121 @@ from monitor.facts.agents import AgentFact
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import SingleReplica
 from monitor.report.model import ReportSource
-from monitor.web.alerts_api import AlertsAsked, Tokens, alert_routes
-from monitor.web.cleanup_api import CleanupAsked, cleanup_routes
-from monitor.web.context import Asked, Parts, Sources
+from monitor.web.alerts_api import AlertsBackend, ApiTokens, alert_routes
+from monitor.web.cleanup_api import CleanupBackend, cleanup_routes
+from monitor.web.context import ClusterBackend, PageData, PageDeps
 from monitor.web.metrics_api import metrics_routes
 from monitor.web.openapi import openapi_routes
 from monitor.web.pages.routes import page_routes
 from monitor.web.report_api import report_routes
-from monitor.web.responses import NO_STORE, json_answer
-from monitor.web.security import HANDLERS, HEADERS, Guard, open_guard
+from monitor.web.responses import NO_STORE, error_response, json_response
+from monitor.web.security import HANDLERS, HEADERS, Security, open_security
 
-HERE = Path(__file__).parent
-LITTLE, QUICK = 2048, 4  # bytes below which packing is not worth it; how hard it is tried
+STATIC_FILES = Path(__file__).parent / "static"
+MIN_COMPRESSED_BYTES = 2048
 
 
 def create_app(
-    asked: Asked,
+    cluster: ClusterBackend,
     own_node: Callable[[], NodeSnapshot] | None = None,
-    alerts: AlertsAsked | None = None,
-    tokens: Tokens | None = None,
-    cleanup: CleanupAsked | None = None,
+    alerts: AlertsBackend | None = None,
+    tokens: ApiTokens | None = None,
+    cleanup: CleanupBackend | None = None,
     reports: ReportSource | None = None,
-    guard: Guard | None = None,
-    parts: Parts | None = None,
+    security: Security | None = None,
+    page_data: PageData | None = None,
     metrics: Callable[[], bytes] | None = None,
 ) -> ASGIApp:
-    """Given whom to ask about the cluster, about alerts and about cleanup, return the application: API and pages.
+    """Create the application from its backends; only `cluster` is required.
 
-    `own_node` gives this machine's snapshot if its agent is here; `tokens` and `guard` say who may do what; `metrics`
-    renders what Prometheus is told.
+    `own_node` returns the snapshot of an agent in this process; `metrics` renders the metrics for Prometheus.
     """
-    views = _Views(asked, own_node)
-    parts = parts or Parts(agents=lambda: _own_agent(own_node))
+    cluster_api = _ClusterRoutes(cluster, own_node)
+    data = page_data or PageData(agents=lambda: _own_agent(own_node))
+    token = tokens.daemon if tokens is not None else None
     routes = [
         Route("/healthz", healthz),
-        Route("/v1/view", views.view),
-        Route("/v1/findings", views.findings),
-        Route("/v1/why", views.why),
-        Route("/v1/snapshot", views.snapshot),
+        Route("/v1/view", cluster_api.view),
+        Route("/v1/findings", cluster_api.findings),
+        Route("/v1/why", cluster_api.why),
+        Route("/v1/snapshot", cluster_api.snapshot),
         Route(
-            "/v1/lease", lambda _: json_answer(parts.lease() if parts.lease is not None else SingleReplica().state())
+            "/v1/lease", lambda _: json_response(data.lease() if data.lease is not None else SingleReplica().state())
         ),
-        Mount("/static", StaticFiles(directory=HERE / "static")),
+        Mount("/static", StaticFiles(directory=STATIC_FILES)),
     ]
     if alerts is not None:
-        routes += alert_routes(alerts, tokens or Tokens())
+        routes += alert_routes(alerts, tokens or ApiTokens())
     if cleanup is not None:
-        routes += cleanup_routes(cleanup, tokens.daemon if tokens is not None else None)
+        routes += cleanup_routes(cleanup, token)
     if reports is not None:
         routes += report_routes(reports)
     if metrics is not None:
         routes += metrics_routes(metrics)
-    guard = guard or open_guard(tokens.daemon if tokens is not None else None)
-    routes += guard.routes()
+    security = security or open_security(token)
+    routes += security.routes()
     routes += openapi_routes(routes)
-    audit = guard.audit.latest if guard.audit is not None else None
-    routes += page_routes(Sources(asked, parts, alerts, cleanup, reports, audit))
-    app = SafeHeaders(guard.around(Starlette(routes=routes, exception_handlers=HANDLERS)))
-    return GZipMiddleware(app, minimum_size=LITTLE, compresslevel=QUICK)
+    audit = security.audit.latest if security.audit is not None else None
+    routes += page_routes(PageDeps(cluster, data, alerts, cleanup, reports, audit))
+    app = SecurityHeadersMiddleware(security.wrap(Starlette(routes=routes, exception_handlers=HANDLERS)))
+    # A higher level costs more CPU and saves little.
+    return GZipMiddleware(app, minimum_size=MIN_COMPRESSED_BYTES, compresslevel=4)
 
 
-class SafeHeaders:
-    """Adds the headers that keep a browser from running what a name or a message might smuggle in, to every answer."""
+class SecurityHeadersMiddleware:
+    """Adds the headers that restrict what a browser runs and embeds to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_safely(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self._app(scope, receive, send_safely)
+        await self._app(scope, receive, send_with_headers)
 
 
 def healthz(_request: Request) -> Response:
-    """Answer as long as this process does: what it cannot reach is no reason to restart it."""
+    """Liveness only: a restart does not help against unreachable dependencies."""
     return PlainTextResponse("ok\n", headers=NO_STORE)
 
 
-class _Views:
-    """The endpoints. Plain functions: they run on worker threads and may wait."""
+class _ClusterRoutes:
+    """Endpoints. Plain functions: they run on worker threads and may block."""
 
-    def __init__(self, asked: Asked, own_node: Callable[[], NodeSnapshot] | None) -> None:
-        self._asked = asked
+    def __init__(self, cluster: ClusterBackend, own_node: Callable[[], NodeSnapshot] | None) -> None:
+        self._cluster = cluster
         self._own_node = own_node
 
     def view(self, _request: Request) -> Response:
-        return json_answer(self._asked.view())
+        return json_response(self._cluster.view())
 
     def findings(self, request: Request) -> Response:
         lang = request.query_params.get("lang", "en")
         if lang not in LANGUAGES:
-            return json_answer({"error": "ask /v1/findings, with lang=en or lang=zh if you like"}, 400)
-        findings = self._asked.findings(lang)
+            return error_response("use /v1/findings, optionally with lang=en or lang=zh", 400)
+        findings = self._cluster.findings(lang)
         if findings is None:
-            return json_answer({"error": "nobody has looked yet; ask again in a few seconds"}, 503)
-        return json_answer(findings)
+            return error_response("the rules have not been evaluated yet; try again in a few seconds", 503)
+        return json_response(findings)
 
     def why(self, request: Request) -> Response:
         name = request.query_params.get("name")
         lang = request.query_params.get("lang", "en")
         if not name or lang not in LANGUAGES:
-            return json_answer(
-                {"error": "ask /v1/why?name=POD, with namespace=NS and lang=en or lang=zh if you like"}, 400
-            )
-        return json_answer(self._asked.why(name, request.query_params.get("namespace"), lang).as_dict())
+            return error_response("use /v1/why?name=POD, optionally with namespace=NS and lang=en or lang=zh", 400)
+        return json_response(self._cluster.why(name, request.query_params.get("namespace"), lang))
 
     def snapshot(self, _request: Request) -> Response:
         if self._own_node is None:
-            return json_answer({"error": "this process has no agent; ask the agents, or /v1/view"}, 404)
-        return json_answer(self._own_node())
+            return error_response("this process has no agent; use an agent's API, or /v1/view", 404)
+        return json_response(self._own_node())
 
 
 def _own_agent(own_node: Callable[[], NodeSnapshot] | None) -> tuple[AgentFact, ...]:
-    """Return the agent in this process, as pages know agents."""
+    """The agent in this process."""
     if own_node is None:
         return ()
     snapshot = own_node()

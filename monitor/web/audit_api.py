@@ -12,18 +12,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor.access.audit import Audit
-from monitor.access.principal import Person, Role
-from monitor.web.authorization import PERSON, check_role, peer_of
-from monitor.web.responses import json_answer
+from monitor.access.audit import AuditLog
+from monitor.access.principal import Principal, Role
+from monitor.web.authorization import PRINCIPAL, check_role, peer_of
+from monitor.web.responses import error_response, json_response
 
-ROWS, MOST_ROWS = 100, 1000
-UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
-SEEN = 4096  # bytes of what is asked that are looked at
-HEARD = 256 * 1024  # and of the answer
+DEFAULT_ROWS, MAX_ROWS = 100, 1000
+UNSAFE_METHODS = ("POST", "PUT", "PATCH", "DELETE")
+MAX_REQUEST_BYTES = 4096  # inspected for the entry
+MAX_RESPONSE_BYTES = 256 * 1024
 
-# What is asked for, by method and the beginning of the path; what is not here writes its own record.
-DEEDS = {
+# Actions by method and path, a prefix if it ends with /; endpoints that are not listed write their own entries.
+AUDITED_ACTIONS = {
     ("POST", "/v1/silences"): "silence",
     ("DELETE", "/v1/silences/"): "unsilence",
     ("POST", "/v1/alerts/test"): "test-message",
@@ -36,81 +36,82 @@ DEEDS = {
 }
 
 
-def audit_routes(audit: Audit) -> list[Route]:
-    """Given the record, return the routes. It is for admins."""
+def audit_routes(audit: AuditLog) -> list[Route]:
+    """Route of the audit log, for admins."""
 
-    def deeds(request: Request) -> Response:
+    def entries(request: Request) -> Response:
         check_role(request, Role.ADMIN)
         try:
-            limit = _number(request, "limit", MOST_ROWS) or ROWS
+            limit = _number(request, "limit", MAX_ROWS) or DEFAULT_ROWS
             before = _number(request, "before", 1 << 62)
         except ValueError as error:
-            return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-        return json_answer(audit.latest(limit, before))
+            return error_response(error, HTTPStatus.BAD_REQUEST)
+        return json_response(audit.latest(limit, before))
 
-    return [Route("/v1/audit", deeds)]
+    return [Route("/v1/audit", entries)]
 
 
-class Audited:
-    """Writes down each change that somebody asks the API for, and what was answered."""
+class AuditMiddleware:
+    """Writes an audit entry for each change made through the API, with its result."""
 
-    def __init__(self, app: ASGIApp, audit: Audit) -> None:
+    def __init__(self, app: ASGIApp, audit: AuditLog) -> None:
         self._app = app
         self._audit = audit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        what = _deed(scope)
-        if what is None:
+        action = _action(scope)
+        if action is None:
             await self._app(scope, receive, send)
             return
-        asked, answered, status = bytearray(), bytearray(), [0]
+        request_body, response_body, status = bytearray(), bytearray(), [0]
 
-        async def hear() -> Message:
+        async def recording_receive() -> Message:
             message = await receive()
-            asked.extend(message.get("body", b"")[: SEEN - len(asked)])
+            request_body.extend(message.get("body", b"")[: MAX_REQUEST_BYTES - len(request_body)])
             return message
 
-        async def tell(message: Message) -> None:
+        async def recording_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0] = message["status"]
-            answered.extend(message.get("body", b"")[: HEARD - len(answered)])
+            response_body.extend(message.get("body", b"")[: MAX_RESPONSE_BYTES - len(response_body)])
             if message["type"] == "http.response.body" and not message.get("more_body"):
-                # Written down before it is answered: whoever has the answer finds it in the record.
-                await self._write(scope, what, bytes(asked), status[0], bytes(answered))
+                # Before the response is sent, so that the client finds the entry.
+                await self._write(scope, action, bytes(request_body), status[0], bytes(response_body))
             await send(message)
 
-        await self._app(scope, hear, tell)
+        await self._app(scope, recording_receive, recording_send)
 
-    async def _write(self, scope: Scope, what: str, asked: bytes, status: int, answered: bytes) -> None:
-        person: Person = scope["state"][PERSON]
-        if person.known:
-            values = (what, _about(scope, asked), *_result(status, answered))
-            await run_in_threadpool(self._audit.write, person, peer_of(Request(scope)), *values)
+    async def _write(self, scope: Scope, action: str, request_body: bytes, status: int, response_body: bytes) -> None:
+        principal: Principal = scope["state"][PRINCIPAL]
+        if principal.authenticated:
+            values = (action, _target(scope, request_body), *_result(status, response_body))
+            await run_in_threadpool(self._audit.write, principal, peer_of(Request(scope)), *values)
 
 
-def _deed(scope: Scope) -> str | None:
-    """Return the word for what a request asks for; None if nothing of it is written down here."""
-    if scope["type"] != "http" or scope["method"] not in UNSAFE:
+def _action(scope: Scope) -> str | None:
+    """The audited action of a request, if any."""
+    if scope["type"] != "http" or scope["method"] not in UNSAFE_METHODS:
         return None
     method, path = scope["method"], scope["path"]
-    exact = DEEDS.get((method, path))
+    exact = AUDITED_ACTIONS.get((method, path))
     if exact is not None:
         return exact
-    longer = ((verb, start) for verb, start in DEEDS if verb == method and start.endswith("/"))
-    return next((DEEDS[key] for key in longer if path.startswith(key[1])), None)
+    prefixes = (key for key in AUDITED_ACTIONS if key[0] == method and key[1].endswith("/"))
+    return next((AUDITED_ACTIONS[key] for key in prefixes if path.startswith(key[1])), None)
 
 
-def _about(scope: Scope, body: bytes) -> str:
-    """Return what a request is about: what its path ends with, and what its body says."""
+def _target(scope: Scope, body: bytes) -> str:
+    """The target of a request: the variable part of its path, and the fields of its body."""
     path = scope["path"]
-    known = next((start for _, start in DEEDS if start.endswith("/") and path.startswith(start)), None)
-    parts = [path.removeprefix(known)] if known is not None and (scope["method"], path) not in DEEDS else []
+    prefix = next((start for _, start in AUDITED_ACTIONS if start.endswith("/") and path.startswith(start)), None)
+    is_exact = (scope["method"], path) in AUDITED_ACTIONS
+    parts = [path.removeprefix(prefix)] if prefix is not None and not is_exact else []
     try:
-        said: Any = msgspec.json.decode(body) if body else {}
+        content: Any = msgspec.json.decode(body) if body else {}
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        said = {}
-    if isinstance(said, dict):
-        parts += [f"{name}={_short(value)}" for name, value in said.items() if value not in (None, "", [])]
+        content = {}
+    if isinstance(content, dict):
+        parts += [f"{name}={_short(value)}" for name, value in content.items() if value not in (None, "", [])]
     return " ".join(parts)
 
 
@@ -118,40 +119,40 @@ def _short(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-class _Item(msgspec.Struct):
+class _ItemSummary(msgspec.Struct):
     state: str = ""
     message: str | None = None
 
 
-class _Run(msgspec.Struct):
+class _RunSummary(msgspec.Struct):
     end: str | None = None
 
 
-class _Said(msgspec.Struct):
+class _ResponseSummary(msgspec.Struct):
     error: str = ""
-    run: _Run | None = None
-    items: tuple[_Item, ...] = ()
+    run: _RunSummary | None = None
+    items: tuple[_ItemSummary, ...] = ()
 
 
 def _result(status: int, body: bytes) -> tuple[str, str]:
-    """Return what came of a request, as a word, and what was said about it."""
+    """Result and detail of a request, from its response."""
     try:
-        said = msgspec.json.decode(body, type=_Said)
+        response = msgspec.json.decode(body, type=_ResponseSummary)
     except (msgspec.MsgspecError, UnicodeError):
-        said = _Said()
+        response = _ResponseSummary()
     if not HTTPStatus.OK <= status < HTTPStatus.BAD_REQUEST:
         refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
-        return "refused" if refused else "failed", said.error
-    undone = next((item for item in said.items if item.state != "done"), None)
+        return "refused" if refused else "failed", response.error
+    undone = next((item for item in response.items if item.state != "done"), None)
     if undone is not None:
         return "failed" if undone.state == "failed" else "refused", undone.message or undone.state
-    return ("refused", "") if said.run is not None and said.run.end == "refused" else ("done", "")
+    return ("refused", "") if response.run is not None and response.run.end == "refused" else ("done", "")
 
 
-def _number(request: Request, name: str, most: int) -> int | None:
+def _number(request: Request, name: str, maximum: int) -> int | None:
     text = request.query_params.get(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not 0 < int(text) <= most:
-        raise ValueError(f"{name} is a number from 1 to {most}")
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18 or not 0 < int(text) <= maximum:
+        raise ValueError(f"{name} is a number from 1 to {maximum}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Says who asks: by a token, by what a trusted proxy says, by a session, or that nobody knows."""
+"""Authentication by bearer token, trusted proxy header or session, and login."""
 
 from __future__ import annotations
 
@@ -13,184 +13,178 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.access.lockout import Lockout
-from monitor.access.passwords import is_right
-from monitor.access.principal import How, Person, Role
-from monitor.access.sessions import Codes, Sessions
+from monitor.access.passwords import verify_password
+from monitor.access.principal import AuthMethod, Principal, Role
+from monitor.access.sessions import LoginCodes, Sessions
 from monitor.access.settings import AccessSettings, AccessToken, TrustedHeader
 from monitor.base.net import is_loopback
-from monitor.web.authorization import is_here, peer_of
+from monitor.web.authorization import bearer_token, is_local, peer_of
 
 COOKIE = "gpuwarden"
-LOCAL_ADMIN = "admin"  # who signs in by a link that was shown on this machine
-LONGEST_NAME = 100
-STRONG = 20  # characters of a token that nobody guesses: who knows it need not wait for those who try
-NOBODY = Person("", Role.NONE)
+LOCAL_ADMIN = "admin"  # signed in with a link printed on this machine
+MAX_NAME_CHARS = 100
+STRONG_TOKEN_CHARS = 20  # cannot be guessed, so lockout does not apply
+ANONYMOUS = Principal("", Role.NONE)
 
 
-class LockedError(RefusedError):
-    """There were too many guesses. `seconds` says when there may be another."""
+class LockedOutError(RequestRejectedError):
+    """Too many attempts. `seconds` is the delay before the next one."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(HTTPStatus.TOO_MANY_REQUESTS, f"too many tries; wait {seconds:.0f} s", seconds)
+        super().__init__(HTTPStatus.TOO_MANY_REQUESTS, f"too many attempts; wait {seconds:.0f} s", seconds)
         self.seconds = seconds
 
 
-class Doorkeeper:
-    """Knows everybody. For use from any thread."""
+class Authenticator:
+    """Determines the principal of a request, and signs users in. Thread-safe."""
 
     def __init__(self, settings: AccessSettings, now: Callable[[], float] = time.time) -> None:
         self.settings = settings
         self.sessions = Sessions(settings.lifetime, settings.idle)
-        self._codes = Codes()
+        self._codes = LoginCodes()
         self._lockout = Lockout()
         self._accounts = {account.name: account for account in settings.accounts}
         self._secret = secrets.token_bytes(32)
         self._now = now
 
-    # Who asks
+    # Requests
 
-    def person(self, request: Request) -> Person:
-        """Given a request, return who makes it. Raise RefusedError if it claims something that is not so."""
-        bearer = _bearer(request)
+    def authenticate(self, request: Request) -> Principal:
+        """The principal of a request. Raise RequestRejectedError if its credentials are wrong."""
+        bearer = bearer_token(request)
         if bearer is not None:
             return self._by_token(bearer, request)
         return self._by_header(request) or self._by_session(request) or self.anonymous(request)
 
-    def anonymous(self, request: Request) -> Person:
-        """Return what somebody may do who does not say who they are."""
+    def anonymous(self, request: Request) -> Principal:
+        """The principal of a request without credentials."""
         settings = self.settings
-        let_in = not settings.here_only or is_here(request)
-        return replace(NOBODY, role=settings.anonymous) if let_in else NOBODY
+        allowed = not settings.local_only or is_local(request)
+        return replace(ANONYMOUS, role=settings.anonymous) if allowed else ANONYMOUS
 
-    def by_known_token(self, request: Request) -> Person | None:
-        """Return who a request is from by its token; None if that is not one of ours."""
-        bearer = _bearer(request)
-        found = self._token(bearer) if bearer is not None else None
-        return _holder(found) if found is not None else None
+    def by_known_token(self, request: Request) -> Principal | None:
+        """The principal of a bearer token; None if it is missing or unknown."""
+        bearer = bearer_token(request)
+        token = self._find_token(bearer) if bearer is not None else None
+        return _token_principal(token) if token is not None else None
 
-    def _by_token(self, bearer: str, request: Request) -> Person:
-        found, where = self._token(bearer), self.counted_as(request)
-        if found is not None and len(found.token) >= STRONG:
-            return _holder(found)
-        wait = self._lockout.begin(None, where, self._now())
-        if wait > 0:
-            raise LockedError(wait)
-        if found is None:
+    def _by_token(self, bearer: str, request: Request) -> Principal:
+        token, peer = self._find_token(bearer), self.lockout_peer(request)
+        if token is not None and len(token.token) >= STRONG_TOKEN_CHARS:
+            return _token_principal(token)
+        self._begin_attempt(None, peer)
+        if token is None:
             needed = "the token of daemon.token, or one of daemon.access.tokens,"
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, f"this needs {needed} as a bearer token")
-        self._lockout.was_right(None, where)
-        return _holder(found)
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, f"this needs {needed} as a bearer token")
+        self._lockout.succeeded(None, peer)
+        return _token_principal(token)
 
-    def _token(self, bearer: str) -> AccessToken | None:
-        """Return the token that was given. All are compared, in a time that tells nothing."""
+    def _find_token(self, bearer: str) -> AccessToken | None:
+        """The configured token with this value; always compares with all of them, in constant time."""
         given = hashlib.sha256(bearer.encode("utf-8", "surrogateescape")).digest()
-        found = None
+        match = None
         for token in self.settings.tokens:
             if hmac.compare_digest(given, hashlib.sha256(token.token.encode()).digest()):
-                found = token
-        return found
+                match = token
+        return match
 
-    def _by_header(self, request: Request) -> Person | None:
+    def _by_header(self, request: Request) -> Principal | None:
         trusted = self.settings.header
-        if trusted is None or not _is_in(peer_of(request), trusted):
+        if trusted is None or not _is_trusted(peer_of(request), trusted):
             return None
-        name, word = _said(request, trusted.name), _said(request, trusted.role_header or "")
+        name, role_name = _header(request, trusted.name), _header(request, trusted.role_header or "")
         if not name:
             return None
         account = self._accounts.get(name)
         role = account.role if account is not None else trusted.role
-        if word is not None:
-            role = Role(word.lower()) if word.lower() in list(Role) else Role.VIEWER
+        if role_name is not None:
+            role = Role(role_name.lower()) if role_name.lower() in list(Role) else Role.VIEWER
         csrf = hmac.new(self._secret, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
         user = account.cluster_user if account is not None else name
-        return Person(name, role, user, csrf, How.HEADER)
+        return Principal(name, role, user, csrf, AuthMethod.HEADER)
 
-    def _by_session(self, request: Request) -> Person | None:
-        own = request.cookies.get(cookie_name(request))
-        return self.sessions.find(own, self._now()) if own else None
+    def _by_session(self, request: Request) -> Principal | None:
+        session_id = request.cookies.get(cookie_name(request))
+        return self.sessions.find(session_id, self._now()) if session_id else None
 
-    # Signing in
+    # Login
 
-    def sign_in(self, name: str, password: str, request: Request) -> tuple[str, Person]:
-        """Given a name and a password, return the id of a new session, and whose. Raise RefusedError."""
-        where = self.counted_as(request)
-        name = name[:LONGEST_NAME]
-        wait = self._lockout.begin(name, where, self._now())
-        if wait > 0:
-            raise LockedError(wait)
+    def sign_in(self, name: str, password: str, request: Request) -> tuple[str, Principal]:
+        """Sign in with a password; return the id of the new session and its principal. Raise RequestRejectedError."""
+        peer = self.lockout_peer(request)
+        name = name[:MAX_NAME_CHARS]
+        self._begin_attempt(name, peer)
         account = self._accounts.get(name)
-        if not is_right(password, account.password if account is not None else None) or account is None:
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "name or password is wrong")
-        self._lockout.was_right(name, where)
-        return self.sessions.begin(Person(account.name, account.role, account.cluster_user), self._now())
+        if not verify_password(password, account.password if account is not None else None) or account is None:
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "wrong name or password")
+        self._lockout.succeeded(name, peer)
+        return self.sessions.begin(Principal(account.name, account.role, account.cluster_user), self._now())
 
-    def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Person]:
-        """Given the code of a link, or a token, do the same."""
-        where = self.counted_as(request)
-        wait = self._lockout.begin(None, where, self._now())
-        if wait > 0:
-            raise LockedError(wait)
-        token = self._token(code)
+    def sign_in_by_code(self, code: str, request: Request) -> tuple[str, Principal]:
+        """Sign in with the code of a login link, or with a token. Raise RequestRejectedError."""
+        peer = self.lockout_peer(request)
+        self._begin_attempt(None, peer)
+        token = self._find_token(code)
         if token is None and not self._codes.use(code, self._now()):
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "this link was used before, or is too old")
-        self._lockout.was_right(None, where)
-        person = _holder(token) if token is not None else Person(LOCAL_ADMIN, Role.ADMIN)
-        return self.sessions.begin(person, self._now())
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "this link has been used or has expired")
+        self._lockout.succeeded(None, peer)
+        principal = _token_principal(token) if token is not None else Principal(LOCAL_ADMIN, Role.ADMIN)
+        return self.sessions.begin(principal, self._now())
 
     def link(self) -> str:
-        """Return the path by which somebody may sign in as admin, once. A browser does not send what is behind #."""
+        """Path of a one-time login as admin. Browsers do not send the part after # to the server."""
         return f"/login#code={self._codes.make(self._now())}"
 
-    def counted_as(self, request: Request) -> str:
-        """Return where a guess comes from: behind a proxy of ours, from whom that says it has it."""
+    def lockout_peer(self, request: Request) -> str:
+        """The address that attempts are counted under: the client's, as reported by a local or trusted proxy."""
         peer, header = peer_of(request), self.settings.header
-        ours = is_loopback(peer) or (header is not None and _is_in(peer, header))
-        passed = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if ours else ""
-        return passed[:64] or peer
+        trusted = is_loopback(peer) or (header is not None and _is_trusted(peer, header))
+        forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if trusted else ""
+        return forwarded[:64] or peer
+
+    def _begin_attempt(self, name: str | None, peer: str) -> None:
+        delay = self._lockout.begin(name, peer, self._now())
+        if delay > 0:
+            raise LockedOutError(delay)
 
 
 def cookie_name(request: Request) -> str:
-    """Return the name of the session's cookie: browsers do not tell the ports of a machine apart."""
+    """Name of the session cookie. It includes the port, because browsers share cookies between ports."""
     server = request.scope.get("server")
     return f"{COOKIE}-{server[1]}" if server else COOKIE
 
 
 def behind_tls(request: Request) -> bool:
-    """Return whether the browser speaks TLS, with us or with a proxy. Who lies here cheats only themselves."""
+    """Whether the browser uses TLS. The header is not verified: forging it affects only the client's own cookie."""
     return request.url.scheme == "https" or request.headers.get("x-forwarded-proto", "").lower() == "https"
 
 
-def _holder(token: AccessToken) -> Person:
-    return Person(token.name, token.role, how=How.TOKEN)
+def _token_principal(token: AccessToken) -> Principal:
+    return Principal(token.name, token.role, method=AuthMethod.TOKEN)
 
 
-def _bearer(request: Request) -> str | None:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return given.strip() if scheme.lower() == "bearer" else None
-
-
-def _is_in(peer: str, trusted: TrustedHeader) -> bool:
+def _is_trusted(peer: str, header: TrustedHeader) -> bool:
     try:
         address = ipaddress.ip_address(peer)
     except ValueError:
         return False
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return any((mapped or address) in network for network in trusted.networks)
+    return any((mapped or address) in network for network in header.networks)
 
 
-def _said(request: Request, header: str) -> str | None:
-    """Return what a proxy says in a header. Raise RefusedError if there are two: one of them is not the proxy's."""
-    values = request.headers.getlist(header) if header else []
+def _header(request: Request, name: str) -> str | None:
+    """Value of a proxy's header. Raise RequestRejectedError if it is repeated: one of them is forged."""
+    values = request.headers.getlist(name) if name else []
     if len(values) > 1:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{header} is given twice")
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, f"header {name} is given twice")
     if not values:
         return None
     try:
-        said = values[0].strip().encode("latin-1").decode()
+        value = values[0].strip().encode("latin-1").decode()
     except UnicodeError:
-        said = values[0].strip()
-    if len(said) > LONGEST_NAME or not said.isprintable():
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{header} holds no name")
-    return said
+        value = values[0].strip()
+    if len(value) > MAX_NAME_CHARS or not value.isprintable():
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, f"header {name} is not a valid name")
+    return value

@@ -1,114 +1,96 @@
-"""Who may change something: an admin or, while nobody has to show who they are, whoever sits at this machine.
+"""Authorization of changes: for admins or, while no authentication is configured, for local processes.
 
-A browser is a way from the whole world to the loopback address: a page anywhere can post a form there, and a name that
-is made to point at 127.0.0.1 makes its answers readable. So without a token the request has to name this machine, and
-has to be JSON, which no form can send.
+A browser can reach the loopback address on behalf of any site: every page can post a form there, and with a host name
+that resolves to 127.0.0.1 (DNS rebinding) it can read the response. Without a token a request therefore has to name
+this machine, and has to be JSON, which no form can send.
 """
 
 from __future__ import annotations
 
-import functools
 import hmac
-import inspect
-from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import How, Person, Role
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.base.net import is_loopback
+from monitor.web.forms import content_type
 
-# What a proxy on this machine adds to what others ask.
-PASSED_ON = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
-BROWSER = ("origin", "sec-fetch-site", "hx-request")  # what only a browser adds to what it sends
-SETTING = "daemon.token"
-MACHINE = Person("local", Role.ADMIN, how=How.MACHINE)
-PERSON, CLOSED = "person", "closed"  # what the gate writes down about a request
-
-Endpoint = Callable[..., Response] | Callable[..., Awaitable[Response]]
+# Headers that a proxy on this machine adds to forwarded requests.
+PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+BROWSER_HEADERS = ("origin", "sec-fetch-site", "hx-request")
+TOKEN_SETTING = "daemon.token"  # noqa: S105  # the name of a setting
+LOCAL_PROCESS = Principal("local", Role.ADMIN, method=AuthMethod.MACHINE)
+PRINCIPAL, CLOSED = "principal", "closed"  # request state set by AuthMiddleware
 
 
 def check_access(request: Request, token: str | None, setting: str) -> None:
-    """Given a request to change something and the token of `setting`, if there is one. Raise RefusedError."""
-    if token is not None and _knows(request, token):
+    """Authorize a change that needs the token of `setting`, if one is configured. Raise RequestRejectedError."""
+    if token is not None and _has_token(request, token):
         return
-    if token is not None and not (setting == SETTING and _known(request)):  # what has its own token is for that alone
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, f"this needs the token of {setting} as a bearer token")
+    # An endpoint with a token of its own accepts nothing else.
+    if token is not None and not (setting == TOKEN_SETTING and _is_authenticated(request)):
+        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, f"this needs the token of {setting} as a bearer token")
     check_role(request, Role.ADMIN, setting)
 
 
-def check_role(request: Request, role: Role | str, setting: str = SETTING) -> Person:
-    """Given a request for which a role is needed, return who makes it. Raise RefusedError."""
+def check_role(request: Request, role: Role | str, setting: str = TOKEN_SETTING) -> Principal:
+    """The principal of a request that needs a role. Raise RequestRejectedError."""
     state = _state(request)
-    person: Person | None = state.get(PERSON)
-    if person is None or not person.known:
-        if person is not None and person.may(role):
-            return person
-        person = at_this_machine(request, setting)
-    if not person.may(role):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"{person.name} has the role {person.role}; this needs {role}")
-    state[PERSON] = person
-    return person
+    principal: Principal | None = state.get(PRINCIPAL)
+    if principal is None or not principal.authenticated:
+        if principal is not None and principal.has_role(role):
+            return principal
+        principal = check_local(request, setting)
+    if not principal.has_role(role):
+        message = f"{principal.name} has the role {principal.role}; this needs {role}"
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+    state[PRINCIPAL] = principal
+    return principal
 
 
-def needs(role: Role | str) -> Callable[[Endpoint], Endpoint]:
-    """Return what makes an endpoint one for this role and those above it."""
-
-    def guarded(endpoint: Endpoint) -> Endpoint:
-        if inspect.iscoroutinefunction(endpoint):
-
-            @functools.wraps(endpoint)
-            async def later(*arguments: Any) -> Any:
-                check_role(arguments[-1], role)
-                return await endpoint(*arguments)
-
-            return later
-
-        @functools.wraps(endpoint)
-        def now(*arguments: Any) -> Any:
-            check_role(arguments[-1], role)
-            return endpoint(*arguments)
-
-        return now
-
-    return guarded
-
-
-def at_this_machine(request: Request, setting: str) -> Person:
-    """Return that a request comes from this machine, and is meant. Raise RefusedError."""
+def check_local(request: Request, setting: str) -> Principal:
+    """Check that a request comes from a local process and not from a browser. Raise RequestRejectedError."""
     if _state(request).get(CLOSED):
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
-    if any(name in request.headers for name in PASSED_ON) or not is_loopback(peer_of(request)):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"only this machine may do that; set {setting} for others")
-    if not is_loopback(_named_host(request)):
-        raise RefusedError(HTTPStatus.FORBIDDEN, f"ask http://127.0.0.1, not another name; set {setting} for others")
-    if request.method not in ("GET", "HEAD") and any(name in request.headers for name in BROWSER):
-        raise RefusedError(HTTPStatus.FORBIDDEN, "a browser has to be signed in: gpuwarden login-link prints a link")
-    if request.method in ("POST", "PUT", "PATCH") and _content_type(request) != "application/json":
-        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send JSON, with Content-Type: application/json")
-    return MACHINE
+        raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in, or send a token of daemon.access.tokens")
+    if _is_proxied(request) or not is_loopback(peer_of(request)):
+        message = f"allowed from this machine only; set {setting} to allow it from others"
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+    if not is_loopback(_requested_host(request)):
+        message = f"use http://127.0.0.1 as the host name; set {setting} to allow others"
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+    if request.method not in ("GET", "HEAD") and any(name in request.headers for name in BROWSER_HEADERS):
+        message = "a browser has to be signed in: gpuwarden login-link prints a link"
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, message)
+    if request.method in ("POST", "PUT", "PATCH") and content_type(request) != "application/json":
+        message = "send JSON, with Content-Type: application/json"
+        raise RequestRejectedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message)
+    return LOCAL_PROCESS
 
 
-def is_here(request: Request) -> bool:
-    """Return whether a request was made on this machine, by a name that means this machine."""
-    passed_on = any(name in request.headers for name in PASSED_ON)
-    return not passed_on and is_loopback(peer_of(request)) and is_loopback(_named_host(request))
+def is_local(request: Request) -> bool:
+    """Whether a request was made on this machine, under a host name of this machine."""
+    return not _is_proxied(request) and is_loopback(peer_of(request)) and is_loopback(_requested_host(request))
 
 
 def peer_of(request: Request) -> str:
-    """Return the address that a request comes from."""
+    """The address that a request comes from."""
     return request.client.host if request.client is not None else ""
 
 
-def name_of(request: Request, named: str) -> str:
-    """Return who asks, for the record: by how they are known here, else by the name they gave."""
-    person = _state(request).get("person")
-    if isinstance(person, Person) and person.how in (How.TOKEN, How.SESSION, How.HEADER):
-        return person.name
-    return named
+def name_of(request: Request, given: str) -> str:
+    """The name for the record: that of an authenticated principal, else the one given in the request."""
+    principal = _state(request).get(PRINCIPAL)
+    methods = (AuthMethod.TOKEN, AuthMethod.SESSION, AuthMethod.HEADER)
+    return principal.name if isinstance(principal, Principal) and principal.method in methods else given
+
+
+def bearer_token(request: Request) -> str | None:
+    """The bearer token of a request."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _state(request: Request) -> dict[str, Any]:
@@ -116,25 +98,24 @@ def _state(request: Request) -> dict[str, Any]:
     return state
 
 
-def _known(request: Request) -> bool:
-    person: Person | None = _state(request).get(PERSON)
-    return person is not None and person.known
+def _is_authenticated(request: Request) -> bool:
+    principal: Principal | None = _state(request).get(PRINCIPAL)
+    return principal is not None and principal.authenticated
 
 
-def _knows(request: Request, token: str) -> bool:
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    # Compared as bytes, and in a time that does not depend on how much of it is right.
-    right = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), token.encode())
-    return scheme.lower() == "bearer" and right
+def _has_token(request: Request, token: str) -> bool:
+    given = bearer_token(request)
+    # Compared as bytes in constant time.
+    return given is not None and hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode())
 
 
-def _named_host(request: Request) -> str:
-    """Return the host that was asked for, without its port."""
+def _is_proxied(request: Request) -> bool:
+    return any(name in request.headers for name in PROXY_HEADERS)
+
+
+def _requested_host(request: Request) -> str:
+    """The Host header without the port."""
     host = request.headers.get("host", "")
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0]
-
-
-def _content_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()

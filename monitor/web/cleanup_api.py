@@ -1,6 +1,6 @@
-"""Cleanup by HTTP: what policies would do, what they did, and the few things that a person may ask for.
+"""Cleanup over HTTP: plans, history, scans, and runs on demand.
 
-Everybody who reaches the page may read. Changes are for those whom `monitor.web.authorization` lets.
+Reading needs the role viewer; `monitor.web.authorization` authorizes changes.
 """
 
 from __future__ import annotations
@@ -14,141 +14,142 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.facts.base import Fact
 from monitor.present.cleanup import ShownPlan, ShownRun
-from monitor.web.authorization import check_access, name_of, peer_of
+from monitor.web.authorization import TOKEN_SETTING, check_access, name_of, peer_of
 from monitor.web.forms import read_body
-from monitor.web.responses import answered, decoded, json_answer, language_of, limit_of
+from monitor.web.responses import decode_body, error_response, language_of, limit_of, respond
 
-MAX_BODY = 64 * 1024
-RUNS, MOST_RUNS = 50, 1000
-LONGEST_NAME = 100
-SETTING = "daemon.token"
+MAX_BODY_BYTES = 64 * 1024
+DEFAULT_ROWS, MAX_ROWS = 50, 1000
+MAX_NAME_CHARS = 100
 
 T = TypeVar("T")
 
 
-class CleanupAsked(Protocol):
-    """What can be asked of cleanup. All raise ValueError, in plain words."""
+class CleanupBackend(Protocol):
+    """Queries about cleanup, and the operations on it. All raise ValueError with a message for the user."""
 
-    def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]: ...
+    def plans(self, policy: str | None, lang: str, /) -> tuple[ShownPlan, ...]: ...
 
-    def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]: ...
+    def history(self, limit: int, policy: str | None, /) -> tuple[ShownRun, ...]: ...
 
-    def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]: ...
+    def run(self, policy: str, node: str | None, by: str, /) -> tuple[str, ...]: ...
 
-    def release(self, node: str, gpu: str, by: str) -> ShownRun: ...
+    def release(self, node: str, gpu: str, by: str, /) -> ShownRun: ...
 
-    def restore(self, trash: str, by: str) -> ShownRun: ...
+    def restore(self, trash: str, by: str, /) -> ShownRun: ...
 
-    def begin_scan(self, policy: str) -> ScanProgress: ...
+    def begin_scan(self, policy: str, /) -> ScanProgress: ...
 
-    def scan(self, policy: str) -> ScanProgress: ...
+    def scan(self, policy: str, /) -> ScanProgress: ...
 
-    def stop_scan(self, policy: str) -> bool: ...
+    def stop_scan(self, policy: str, /) -> bool: ...
 
 
-class WantedRun(Fact, frozen=True, kw_only=True):
-    """Which policy is to run, on one node or wherever it applies. `by` says who wants it."""
+class RunRequest(Fact, frozen=True, kw_only=True):
+    """The policy to run, on one node or on all it applies to. `by` names the requester."""
 
     policy: str
     node: str | None = None
     by: str = ""
 
 
-class WantedRelease(Fact, frozen=True, kw_only=True):
-    """Which card is to be released: by its index, or its uuid."""
+class ReleaseRequest(Fact, frozen=True, kw_only=True):
+    """The GPU to release, by index or uuid."""
 
     node: str
     gpu: str | int
     by: str = ""
 
 
-class WantedRestore(Fact, frozen=True, kw_only=True):
-    """Who wants something back."""
+class RestoreRequest(Fact, frozen=True, kw_only=True):
+    """The requester of a restore."""
 
     by: str = ""
 
 
-class WantedScan(Fact, frozen=True, kw_only=True):
-    """Of which policy the root is to be scanned."""
+class ScanRequest(Fact, frozen=True, kw_only=True):
+    """The policy whose root to scan."""
 
     policy: str
 
 
-def cleanup_routes(asked: CleanupAsked, token: str | None) -> list[Route]:
-    """Given whom to ask and the token of those who may change something, return the routes."""
-    views = _Views(asked, token)
+def cleanup_routes(cleanup: CleanupBackend, token: str | None) -> list[Route]:
+    """Routes of cleanup; `token` authorizes changes."""
+    routes = _CleanupRoutes(cleanup, token)
     return [
-        Route("/v1/cleanup/plan", views.plan),
-        Route("/v1/cleanup/history", views.history),
-        Route("/v1/cleanup/scan", views.scan, methods=["GET"]),
-        Route("/v1/cleanup/scan", views.begin_scan, methods=["POST"]),
-        Route("/v1/cleanup/scan/stop", views.stop_scan, methods=["POST"]),
-        Route("/v1/cleanup/run", views.run, methods=["POST"]),
-        Route("/v1/cleanup/release", views.release, methods=["POST"]),
-        Route("/v1/cleanup/restore/{trash}", views.restore, methods=["POST"]),
+        Route("/v1/cleanup/plan", routes.plan),
+        Route("/v1/cleanup/history", routes.history),
+        Route("/v1/cleanup/scan", routes.scan, methods=["GET"]),
+        Route("/v1/cleanup/scan", routes.begin_scan, methods=["POST"]),
+        Route("/v1/cleanup/scan/stop", routes.stop_scan, methods=["POST"]),
+        Route("/v1/cleanup/run", routes.run, methods=["POST"]),
+        Route("/v1/cleanup/release", routes.release, methods=["POST"]),
+        Route("/v1/cleanup/restore/{trash}", routes.restore, methods=["POST"]),
     ]
 
 
-class _Views:
-    """The endpoints. Those that change something wait for the body on the loop, and work on other threads."""
+class _CleanupRoutes:
+    """Endpoints. Bodies are read on the event loop; the work is done on worker threads."""
 
-    def __init__(self, asked: CleanupAsked, token: str | None) -> None:
-        self._asked = asked
+    def __init__(self, cleanup: CleanupBackend, token: str | None) -> None:
+        self._cleanup = cleanup
         self._token = token
 
     def plan(self, request: Request) -> Response:
-        return answered(lambda: self._asked.plans(request.query_params.get("policy"), language_of(request)))
+        return respond(lambda: self._cleanup.plans(request.query_params.get("policy"), language_of(request)))
 
     def history(self, request: Request) -> Response:
-        return answered(
-            lambda: self._asked.history(limit_of(request, RUNS, MOST_RUNS), request.query_params.get("policy"))
+        return respond(
+            lambda: self._cleanup.history(limit_of(request, DEFAULT_ROWS, MAX_ROWS), request.query_params.get("policy"))
         )
 
     def scan(self, request: Request) -> Response:
-        return answered(lambda: self._asked.scan(request.query_params.get("policy", "")))
+        return respond(lambda: self._cleanup.scan(request.query_params.get("policy", "")))
 
     async def begin_scan(self, request: Request) -> Response:
         return await self._change(
-            request, WantedScan, lambda wanted: self._asked.begin_scan(wanted.policy), HTTPStatus.ACCEPTED
+            request, ScanRequest, lambda content: self._cleanup.begin_scan(content.policy), HTTPStatus.ACCEPTED
         )
 
     async def stop_scan(self, request: Request) -> Response:
-        return await self._change(request, WantedScan, lambda wanted: {"stopped": self._asked.stop_scan(wanted.policy)})
+        return await self._change(
+            request, ScanRequest, lambda content: {"stopped": self._cleanup.stop_scan(content.policy)}
+        )
 
     async def run(self, request: Request) -> Response:
-        def start(wanted: WantedRun) -> dict[str, tuple[str, ...]]:
-            return {"started": self._asked.run(wanted.policy, wanted.node, _who(request, wanted.by))}
+        def start(content: RunRequest) -> dict[str, tuple[str, ...]]:
+            return {"started": self._cleanup.run(content.policy, content.node, _requester(request, content.by))}
 
-        return await self._change(request, WantedRun, start, HTTPStatus.ACCEPTED)
+        return await self._change(request, RunRequest, start, HTTPStatus.ACCEPTED)
 
     async def release(self, request: Request) -> Response:
-        def release(wanted: WantedRelease) -> ShownRun:
-            return self._asked.release(wanted.node, str(wanted.gpu), _who(request, wanted.by))
+        def release(content: ReleaseRequest) -> ShownRun:
+            return self._cleanup.release(content.node, str(content.gpu), _requester(request, content.by))
 
-        return await self._change(request, WantedRelease, release)
+        return await self._change(request, ReleaseRequest, release)
 
     async def restore(self, request: Request) -> Response:
-        def restore(wanted: WantedRestore) -> ShownRun:
-            return self._asked.restore(request.path_params["trash"], _who(request, wanted.by))
+        def restore(content: RestoreRequest) -> ShownRun:
+            return self._cleanup.restore(request.path_params["trash"], _requester(request, content.by))
 
-        return await self._change(request, WantedRestore, restore)
+        return await self._change(request, RestoreRequest, restore)
 
     async def _change(
         self, request: Request, form: type[T], change: Callable[[T], object], status: HTTPStatus = HTTPStatus.OK
     ) -> Response:
         try:
-            check_access(request, self._token, SETTING)
-            body = await read_body(request, MAX_BODY)
-        except RefusedError as refused:
-            return json_answer({"error": str(refused)}, refused.status)
-        return await run_in_threadpool(answered, lambda: change(decoded(body or b"{}", form)), status)
+            check_access(request, self._token, TOKEN_SETTING)
+            body = await read_body(request, MAX_BODY_BYTES)
+        except RequestRejectedError as error:
+            return error_response(error, error.status)
+        return await run_in_threadpool(respond, lambda: change(decode_body(body or b"{}", form)), status)
 
 
-def _who(request: Request, named: str) -> str:
-    """Return who wants something, for the record, and from where."""
-    plain = "".join(letter for letter in name_of(request, named) if letter.isprintable())[:LONGEST_NAME]
-    return f"{plain or '?'}@{peer_of(request) or '?'}"
+def _requester(request: Request, given: str) -> str:
+    """Name and address of the requester, for the journal."""
+    name = "".join(char for char in name_of(request, given) if char.isprintable())[:MAX_NAME_CHARS]
+    return f"{name or '?'}@{peer_of(request) or '?'}"

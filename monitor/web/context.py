@@ -1,4 +1,4 @@
-"""What pages are given: whom to ask, who is visiting, and in which language."""
+"""Dependencies of the pages, and what a request says about its user: principal, language and theme."""
 
 from __future__ import annotations
 
@@ -8,50 +8,49 @@ from typing import Protocol
 
 from starlette.requests import Request
 
-from monitor.access.audit import Deed
-from monitor.access.principal import Person, Role
+from monitor.access.audit import AuditEntry
+from monitor.access.principal import Principal, Role
 from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
 from monitor.i18n import LANGUAGES
 from monitor.leader.elector import LeaseState
-from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Why
+from monitor.present.findings import LocalizedFinding
+from monitor.queries.cluster import PodExplanation
 from monitor.report.history import HistoryMetric, HistorySubject, Point
 from monitor.report.model import ReportSource
-from monitor.web.alerts_api import AlertsAsked
-from monitor.web.cleanup_api import CleanupAsked
+from monitor.web.alerts_api import AlertsBackend
+from monitor.web.authorization import PRINCIPAL
+from monitor.web.cleanup_api import CleanupBackend
 
 THEMES = ("light", "dark")
-LANG, THEME = "lang", "theme"  # what is asked for in an address, and the cookies that remember it
-YEAR = 365 * 86400
+LANG, THEME = "lang", "theme"  # query parameter (LANG only) and cookie
+COOKIE_LIFETIME_SECONDS = 365 * 86400
 
 
-class Asked(Protocol):
-    """What the pages ask of the cluster."""
+class ClusterBackend(Protocol):
+    """Queries about the cluster."""
 
-    def view(self) -> ClusterView:
-        """Return the cluster as it is now."""
+    def view(self) -> ClusterView: ...
+
+    def findings(self, lang: str, /) -> tuple[LocalizedFinding, ...] | None:
+        """Findings in one language; None before the first evaluation."""
         ...
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        """Return what is wrong, in words; None while nobody has looked."""
-        ...
-
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
-        """Return why a pod or job is as it is."""
+    def why(self, name: str, namespace: str | None, lang: str, /) -> PodExplanation:
+        """Explain the state of a pod or job."""
         ...
 
 
-class Remembering(Protocol):
-    """Who remembers how a value was over the last days."""
+class SeriesReader(Protocol):
+    """Recorded values of the last days."""
 
-    def series(self, kind: HistorySubject, name: str = ..., what: HistoryMetric = ...) -> tuple[Point, ...]: ...
+    def series(self, kind: HistorySubject, name: str = ..., what: HistoryMetric = ..., /) -> tuple[Point, ...]: ...
 
 
 @dataclass(frozen=True)
-class Link:
+class HeaderLink:
     """A link in the header of every page."""
 
     name: str
@@ -59,52 +58,52 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What pages show beside what the API tells. All of it may be missing: then a page does without."""
+class PageData:
+    """Data that pages show in addition to the API. All of it is optional."""
 
     agents: Callable[[], Sequence[AgentFact]] = tuple
-    found: Callable[[], tuple[Finding, ...] | None] = lambda: None
-    record: Remembering | None = None
-    shown: Callable[[], Sequence[Shown]] | None = None  # alerts before they are put into words
-    links: tuple[Link, ...] = ()
-    lease: Callable[[], LeaseState] | None = None  # where there may be several replicas
+    findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
+    history: SeriesReader | None = None
+    alerts: Callable[[], Sequence[Shown]] | None = None  # not rendered yet
+    links: tuple[HeaderLink, ...] = ()
+    lease: Callable[[], LeaseState] | None = None  # with several replicas
 
 
 @dataclass(frozen=True)
-class Sources:
-    """Everything that pages ask."""
+class PageDeps:
+    """Everything that pages use."""
 
-    asked: Asked
-    parts: Parts = Parts()
-    alerts: AlertsAsked | None = None
-    cleanup: CleanupAsked | None = None
+    cluster: ClusterBackend
+    data: PageData = PageData()
+    alerts: AlertsBackend | None = None
+    cleanup: CleanupBackend | None = None
     reports: ReportSource | None = None
-    audit: Callable[[int], Sequence[Deed]] | None = None
+    audit: Callable[[int], Sequence[AuditEntry]] | None = None
 
     def series(self, kind: HistorySubject, name: str, what: HistoryMetric) -> tuple[Point, ...]:
-        """Return how a value was over the last days; nothing where nobody remembers."""
-        return () if self.parts.record is None else self.parts.record.series(kind, name, what)
+        """Recorded values of the last days; none if nothing is recorded."""
+        return () if self.data.history is None else self.data.history.series(kind, name, what)
 
 
-def person_of(request: Request) -> Person:
-    """Return who visits: whom the guard of the pages has let in, else an anonymous viewer."""
-    person: Person | None = getattr(request.state, "person", None)
-    return Person("", Role.VIEWER) if person is None else person
+def principal_of(request: Request) -> Principal:
+    """The principal set by the authentication middleware, else an anonymous viewer."""
+    principal: Principal | None = getattr(request.state, PRINCIPAL, None)
+    return Principal("", Role.VIEWER) if principal is None else principal
 
 
 def language_of(request: Request) -> str:
-    """Return the language of a page: the one asked for, the one chosen before, or the first that the browser takes."""
+    """The language of a page: from the query, the cookie, or the first supported one of Accept-Language."""
     for wanted in (request.query_params.get(LANG), request.cookies.get(LANG)):
         if wanted in LANGUAGES:
             return wanted
     for entry in request.headers.get("accept-language", "").split(","):
-        tongue = entry.partition(";")[0].strip().lower()[:2]
-        if tongue in LANGUAGES:
-            return tongue
+        language = entry.partition(";")[0].strip().lower()[:2]
+        if language in LANGUAGES:
+            return language
     return "en"
 
 
 def theme_of(request: Request) -> str | None:
-    """Return the colours that were chosen; None is what the system has."""
+    """The chosen theme; None follows the system."""
     chosen = request.cookies.get(THEME)
     return chosen if chosen in THEMES else None

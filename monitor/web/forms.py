@@ -1,4 +1,4 @@
-"""Forms: what a browser sends of them, and which page may be gone to after one."""
+"""Request bodies and HTML forms, and the redirect target after one."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from urllib.parse import parse_qs
 
 from starlette.requests import ClientDisconnect, Request
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 
 FORM = "application/x-www-form-urlencoded"
-MAX_BODY = 256 * 1024  # a form with 1,000 pods that are chosen
-MOST_FIELDS = 5000
+MAX_FORM_BYTES = 256 * 1024  # enough for 1,000 selected pods
+MAX_FIELDS = 5000
+MAX_TARGET_CHARS = 2000
 
 Form = Mapping[str, tuple[str, ...]]
 
 
 async def read_form(request: Request) -> Form:
-    """Return the fields of a form, each with all of its values. Raise RefusedError."""
+    """Fields of a form, each with all of its values. Raise RequestRejectedError."""
     if content_type(request) != FORM:
-        raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a form")
-    return parse_form(await read_body(request, MAX_BODY))
+        raise RequestRejectedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send a form")
+    return parse_form(await read_body(request, MAX_FORM_BYTES))
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """Return the body of a request. Raise RefusedError when it is too large, or broken off."""
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Body of a request. Raise RequestRejectedError if it is too large or incomplete."""
     parts, size = [], 0
     try:
         async for part in request.stream():
             size += len(part)
-            if size > most:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "that is too much at once")
+            if size > max_bytes:
+                raise RequestRejectedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "request body too large")
             parts.append(part)
     except ClientDisconnect:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the request was broken off") from None
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, "incomplete request body") from None
     return b"".join(parts)
 
 
 def parse_form(body: bytes) -> Form:
-    """Given the body of a form, return its fields. Raise RefusedError."""
+    """Fields of a form body. Raise RequestRejectedError."""
     try:
-        fields = parse_qs(
-            body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-        )  # fmt: skip
+        fields = parse_qs(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except (ValueError, UnicodeError):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "this is no form that can be read") from None
+        raise RequestRejectedError(HTTPStatus.BAD_REQUEST, "malformed form") from None
     return {name: tuple(values) for name, values in fields.items()}
 
 
 def first(form: Form, name: str) -> str:
-    """Return the value of a field; the first, if there are several."""
+    """The first value of a field; empty if it is missing."""
     return form.get(name, ("",))[0]
 
 
 def content_type(request: Request) -> str:
-    """Return what kind of body a request says it has."""
+    """Media type of the body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def own_page(wanted: str) -> str:
-    """Given where to go next, return it if that is a page of this site, else the first page.
+def local_target(target: str) -> str:
+    """The target of a redirect if it is a page of this site, else the start page.
 
-    A browser takes two slashes at the beginning, of either kind, for another site.
+    Browsers treat two leading slashes or backslashes as another host.
     """
-    ours = wanted.startswith("/") and not wanted.startswith("//") and "\\" not in wanted
-    return wanted if ours and wanted.isprintable() and len(wanted) <= 2000 and wanted[:6] != "/login" else "/"
+    local = target.startswith("/") and not target.startswith("//") and "\\" not in target
+    valid = target.isprintable() and len(target) <= MAX_TARGET_CHARS and not target.startswith("/login")
+    return target if local and valid else "/"

@@ -1,10 +1,9 @@
-"""The page to sign in, and signing out."""
+"""Login page, logout, login links, and the current user."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 import jinja2
@@ -13,21 +12,23 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import Person, Role
+from monitor.access.audit import AuditWriter
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import Principal, Role
 from monitor.facts.base import Fact
 from monitor.i18n import LANGUAGES, say
-from monitor.web.authenticator import Doorkeeper, LockedError, behind_tls, cookie_name
+from monitor.web.authenticator import Authenticator, LockedOutError, behind_tls, cookie_name
 from monitor.web.authorization import check_role, peer_of
-from monitor.web.forms import Form, first, own_page, read_form
-from monitor.web.responses import NO_STORE, json_answer
+from monitor.web.context import principal_of
+from monitor.web.forms import Form, first, local_target, read_form
+from monitor.web.responses import NO_STORE, json_response
 
 TEMPLATES = Path(__file__).parent / "templates"
-WORDS = ("title", "name", "password", "code", "button", "how", "how-code")
+TEXTS = ("title", "name", "password", "code", "button", "how", "how-code")
 
 
-class Me(Fact, frozen=True, kw_only=True):
-    """Who asks. A change has to carry `csrf` in the header X-CSRF-Token, if there is one."""
+class CurrentUser(Fact, frozen=True, kw_only=True):
+    """The principal of the request. If `csrf` is set, changes have to send it in the header X-CSRF-Token."""
 
     name: str
     role: str
@@ -35,30 +36,24 @@ class Me(Fact, frozen=True, kw_only=True):
     csrf: str | None = None
 
 
-class Recorder(Protocol):
-    """Who writes down what people do."""
-
-    def write(self, person: Person, peer: str, what: str, on: str, result: str, detail: str = "") -> None: ...
-
-
-def login_routes(doorkeeper: Doorkeeper, recorder: Recorder | None = None) -> list[Route]:
-    """Given who knows everybody and who writes down what they do, if anybody does, return the routes."""
-    views = _Views(doorkeeper, recorder)
+def login_routes(authenticator: Authenticator, audit: AuditWriter | None = None) -> list[Route]:
+    """Routes of login and logout; `audit` is optional."""
+    routes = _LoginRoutes(authenticator, audit)
     return [
-        Route("/login", views.page, methods=["GET"]),
-        Route("/login", views.sign_in, methods=["POST"]),
-        Route("/logout", views.sign_out, methods=["POST"]),
-        Route("/v1/login-link", views.link, methods=["POST"]),
-        Route("/v1/me", views.me),
+        Route("/login", routes.page, methods=["GET"]),
+        Route("/login", routes.sign_in, methods=["POST"]),
+        Route("/logout", routes.sign_out, methods=["POST"]),
+        Route("/v1/login-link", routes.link, methods=["POST"]),
+        Route("/v1/me", routes.me),
     ]
 
 
-class _Views:
-    """The endpoints."""
+class _LoginRoutes:
+    """Endpoints of login and logout."""
 
-    def __init__(self, doorkeeper: Doorkeeper, recorder: Recorder | None) -> None:
-        self._doorkeeper = doorkeeper
-        self._recorder = recorder
+    def __init__(self, authenticator: Authenticator, audit: AuditWriter | None) -> None:
+        self._authenticator = authenticator
+        self._audit = audit
         loader = jinja2.FileSystemLoader(TEMPLATES)
         environment = jinja2.Environment(
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -75,78 +70,82 @@ class _Views:
 
     def sign_out(self, request: Request) -> Response:
         name = cookie_name(request)
-        self._doorkeeper.sessions.end(request.cookies.get(name, ""))
-        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER, NO_STORE)
-        answer.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=behind_tls(request))
-        self._note(request, request.state.person, "sign-out", "done")
-        return answer
+        self._authenticator.sessions.end(request.cookies.get(name, ""))
+        response = RedirectResponse("/", HTTPStatus.SEE_OTHER, NO_STORE)
+        response.delete_cookie(name, path="/", httponly=True, samesite="strict", secure=behind_tls(request))
+        self._record(request, principal_of(request), "sign-out", "done")
+        return response
 
     def me(self, request: Request) -> Response:
-        """Say who is asking, and what each of their changes has to carry."""
-        person: Person = request.state.person
-        me = Me(name=person.name, role=person.role, cluster_user=person.cluster_user, csrf=person.csrf)
-        return json_answer(me)
+        principal = principal_of(request)
+        return json_response(
+            CurrentUser(
+                name=principal.name, role=principal.role, cluster_user=principal.cluster_user, csrf=principal.csrf
+            )
+        )
 
     def link(self, request: Request) -> Response:
-        """Give an admin, or who sits at this machine, a link by which a browser is signed in as admin, once."""
+        """Create a one-time link that signs a browser in as admin; for admins and local processes."""
         check_role(request, Role.ADMIN)
-        return json_answer({"path": self._doorkeeper.link()}, HTTPStatus.CREATED)
+        return json_response({"path": self._authenticator.link()}, HTTPStatus.CREATED)
 
     def _sign_in(self, request: Request, form: Form) -> Response:
         name, code = first(form, "name"), first(form, "code").strip()
         by_code = bool(code) and not name
         try:
             if by_code:
-                own, person = self._doorkeeper.sign_in_by_code(code, request)
+                session_id, principal = self._authenticator.sign_in_by_code(code, request)
             else:
-                own, person = self._doorkeeper.sign_in(name, first(form, "password"), request)
-        except LockedError as locked:
-            return self._page(request, first(form, "next"), locked, "locked")
-        except RefusedError as refused:
-            self._note(request, Person(name or "link", Role.NONE), "sign-in", "refused")
-            return self._page(request, first(form, "next"), refused, "code-wrong" if by_code else "wrong")
-        self._doorkeeper.sessions.end(request.cookies.get(cookie_name(request), ""))
-        self._note(request, person, "sign-in", "done")
-        answer = RedirectResponse(own_page(first(form, "next")), HTTPStatus.SEE_OTHER, NO_STORE)
-        answer.set_cookie(
+                session_id, principal = self._authenticator.sign_in(name, first(form, "password"), request)
+        except LockedOutError as error:
+            return self._page(request, first(form, "next"), error, "locked")
+        except RequestRejectedError as error:
+            self._record(request, Principal(name or "link", Role.NONE), "sign-in", "refused")
+            return self._page(request, first(form, "next"), error, "code-wrong" if by_code else "wrong")
+        self._authenticator.sessions.end(request.cookies.get(cookie_name(request), ""))
+        self._record(request, principal, "sign-in", "done")
+        response = RedirectResponse(local_target(first(form, "next")), HTTPStatus.SEE_OTHER, NO_STORE)
+        response.set_cookie(
             cookie_name(request),
-            own,
-            max_age=int(self._doorkeeper.sessions.lifetime),
+            session_id,
+            max_age=int(self._authenticator.sessions.lifetime),
             path="/",
             secure=behind_tls(request),
             httponly=True,
             samesite="strict",
         )
-        return answer
+        return response
 
-    def _note(self, request: Request, person: Person, what: str, result: str) -> None:
-        if self._recorder is not None:
-            self._recorder.write(person, peer_of(request), what, "", result)
+    def _record(self, request: Request, principal: Principal, action: str, result: str) -> None:
+        if self._audit is not None:
+            self._audit.write(principal, peer_of(request), action, "", result)
 
-    def _page(self, request: Request, wanted: str, refused: RefusedError | None = None, problem: str = "") -> Response:
+    def _page(
+        self, request: Request, target: str, error: RequestRejectedError | None = None, problem: str = ""
+    ) -> Response:
         lang = _language(request)
-        words = {word.replace("-", "_"): say(lang, f"access.login.{word}", {}) for word in WORDS}
-        seconds = getattr(refused, "seconds", 0.0)
-        said = say(lang, f"access.login.{problem}", {"seconds": round(seconds)}) if problem else None
+        texts = {key.replace("-", "_"): say(lang, f"access.login.{key}", {}) for key in TEXTS}
+        seconds = getattr(error, "seconds", 0.0)
+        message = say(lang, f"access.login.{problem}", {"seconds": round(seconds)}) if problem else None
         page = self._template.render(
             lang=lang,
-            words=words,
-            problem=said,
-            next=own_page(wanted),
-            accounts=bool(self._doorkeeper.settings.accounts),
+            words=texts,
+            problem=message,
+            next=local_target(target),
+            accounts=bool(self._authenticator.settings.accounts),
         )
         headers = dict(NO_STORE)
-        if refused is not None and refused.retry_after is not None:
-            headers["Retry-After"] = str(int(refused.retry_after) + 1)
-        return HTMLResponse(page, refused.status if refused is not None else HTTPStatus.OK, headers)
+        if error is not None and error.retry_after is not None:
+            headers["Retry-After"] = str(int(error.retry_after) + 1)
+        return HTMLResponse(page, error.status if error is not None else HTTPStatus.OK, headers)
 
 
 def _check_origin(request: Request) -> None:
-    """Raise RefusedError if another site has somebody sign in here: they would work under a name that is not theirs."""
+    """Reject the login form of another site, which could sign the user in to an account of the attacker."""
     origin = request.headers.get("origin")
-    named = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
-    if origin is not None and urlsplit(origin).netloc not in named - {None}:
-        raise RefusedError(HTTPStatus.FORBIDDEN, "sign in on the page of this site")
+    hosts = {request.headers.get("host"), request.headers.get("x-forwarded-host")}
+    if origin is not None and urlsplit(origin).netloc not in hosts - {None}:
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, "sign in on the login page of this site")
 
 
 def _language(request: Request) -> str:

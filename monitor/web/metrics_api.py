@@ -1,4 +1,4 @@
-"""The daemon's own metrics by HTTP, for Prometheus. Everybody who may read may have them."""
+"""The daemon's metrics for Prometheus, readable with the role viewer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.web.responses import NO_STORE
 
 
 def metrics_routes(render: Callable[[], bytes]) -> list[Route]:
-    """Given what renders the metrics, return the route to them."""
+    """Route of the metrics."""
 
     def metrics(_request: Request) -> Response:
         return Response(render(), headers=NO_STORE, media_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,4 +1,4 @@
-"""What every request goes through before anything else: who makes it, and whether it may be made at all."""
+"""Middleware that authenticates every request and protects changes against CSRF."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from monitor.access.errors import RefusedError
-from monitor.access.principal import How, Person, Role
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.authorization import CLOSED, PERSON, at_this_machine
-from monitor.web.forms import FORM, MAX_BODY, content_type, first, parse_form, read_body
-from monitor.web.responses import NO_STORE, json_answer
+from monitor.access.errors import RequestRejectedError
+from monitor.access.principal import AuthMethod, Principal, Role
+from monitor.web.authenticator import Authenticator
+from monitor.web.authorization import CLOSED, PRINCIPAL, check_local
+from monitor.web.forms import FORM, MAX_FORM_BYTES, content_type, first, parse_form, read_body
+from monitor.web.responses import NO_STORE, error_response
 
 API = "/v1/"
-CALLBACK = "/v1/alertmanager"  # an Alertmanager has a token of its own, which is looked at there
+CALLBACK = "/v1/alertmanager"  # may have its own token, which the endpoint checks
 OPEN = ("/healthz", "/login", CALLBACK)
 STATIC = "/static/"
 METRICS = "/metrics"
-SAFE = ("GET", "HEAD", "OPTIONS")
-HEADER, FIELD = "x-csrf-token", "csrf"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf"
 
 
-class Gate:
-    """Lets requests through to an application, with who makes them in `request.state.person`."""
+class AuthMiddleware:
+    """Passes authenticated requests to an application, with the principal in the request state."""
 
-    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,79 +39,78 @@ class Gate:
             return
         request = Request(scope, receive)
         state = scope.setdefault("state", {})
-        state[CLOSED] = self._doorkeeper.settings.closed
+        state[CLOSED] = self._authenticator.settings.closed
         try:
-            state[PERSON] = person = self._person(request)
-            if not _is_open(request) and person.role is Role.NONE:
-                at_this_machine(request, "daemon.access")
-                raise RefusedError(HTTPStatus.UNAUTHORIZED, "sign in to see that")
-            if request.method not in SAFE and request.url.path != "/login":
-                receive = await _meant(request, person, receive)
-        except RefusedError as refused:
-            await refusal(request, refused)(scope, receive, send)
+            state[PRINCIPAL] = principal = self._authenticate(request)
+            if not _is_open(request) and principal.role is Role.NONE:
+                check_local(request, "daemon.access")
+                raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in first")
+            if request.method not in SAFE_METHODS and request.url.path != "/login":
+                receive = await _check_csrf(request, principal, receive)
+        except RequestRejectedError as error:
+            await rejection(request, error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    def _person(self, request: Request) -> Person:
+    def _authenticate(self, request: Request) -> Principal:
         if request.url.path == CALLBACK:
-            return self._doorkeeper.by_known_token(request) or self._doorkeeper.anonymous(request)
+            return self._authenticator.by_known_token(request) or self._authenticator.anonymous(request)
         if request.url.path.startswith(STATIC) or request.url.path == "/healthz":
-            return self._doorkeeper.anonymous(request)
-        return self._doorkeeper.person(request)
+            return self._authenticator.anonymous(request)
+        return self._authenticator.authenticate(request)
 
 
-async def _meant(request: Request, person: Person, receive: Receive) -> Receive:
-    """Given a request to change something, return how its body is read. Raise RefusedError if a page forged it.
+async def _check_csrf(request: Request, principal: Principal, receive: Receive) -> Receive:
+    """Check that a change was sent by a page of this site, and return how to read its body. Raise RequestRejectedError.
 
-    A browser adds cookies, and a proxy its header, to whatever any page has it send. It cannot know the secret that is
-    in our own pages.
+    Browsers add cookies, and proxies their header, to requests of any site. Other sites cannot know the CSRF token.
     """
-    if person.how in (How.TOKEN, How.MACHINE):
+    if principal.method in (AuthMethod.TOKEN, AuthMethod.MACHINE):
         return receive
-    if person.how is How.ANONYMOUS:
-        if not request.url.path.startswith(API):  # there each endpoint looks who may
-            raise RefusedError(HTTPStatus.UNAUTHORIZED, "sign in to do that")
+    if principal.method is AuthMethod.ANONYMOUS:
+        if not request.url.path.startswith(API):  # API endpoints check the role themselves
+            raise RequestRejectedError(HTTPStatus.UNAUTHORIZED, "sign in first")
         return receive
-    given = request.headers.get(HEADER, "")
+    given = request.headers.get(CSRF_HEADER, "")
     if not given and content_type(request) == FORM:
-        body = await read_body(request, MAX_BODY)
-        given, receive = first(parse_form(body), FIELD), _again(body, receive)
-    if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), (person.csrf or "-").encode()):
-        raise RefusedError(HTTPStatus.FORBIDDEN, "this was not sent by a page of this site; load the page again")
+        body = await read_body(request, MAX_FORM_BYTES)
+        given, receive = first(parse_form(body), CSRF_FIELD), _replay(body, receive)
+    if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), (principal.csrf or "-").encode()):
+        raise RequestRejectedError(HTTPStatus.FORBIDDEN, "missing or wrong CSRF token; reload the page")
     return receive
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Return what gives a body again that was read already."""
-    given = False
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns a body that has already been read."""
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        given = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
-def refusal(request: Request, refused: RefusedError) -> Response:
-    """Given why a request is refused, return the answer: for programs in JSON, for people where to sign in."""
+def rejection(request: Request, error: RequestRejectedError) -> Response:
+    """Response to a rejected request: JSON for programs, a redirect to the login for browsers."""
     headers = dict(NO_STORE)
-    if refused.retry_after is not None:
-        headers["Retry-After"] = str(int(refused.retry_after) + 1)
-    path, sign_in = request.url.path, refused.status is HTTPStatus.UNAUTHORIZED
-    if path.startswith(API) or path == METRICS:  # Prometheus would follow to where people sign in, and parse that
-        answer = json_answer({"error": str(refused)}, refused.status)
-        answer.headers.update(headers | ({"WWW-Authenticate": "Bearer"} if sign_in else {}))
-        return answer
-    if sign_in and "hx-request" in request.headers:
-        return Response(status_code=refused.status, headers=headers | {"HX-Redirect": "/login"})
-    if sign_in and request.method in SAFE:
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(int(error.retry_after) + 1)
+    path, unauthorized = request.url.path, error.status is HTTPStatus.UNAUTHORIZED
+    if path.startswith(API) or path == METRICS:  # Prometheus would follow the redirect and parse the login page
+        response = error_response(error, error.status)
+        response.headers.update(headers | ({"WWW-Authenticate": "Bearer"} if unauthorized else {}))
+        return response
+    if unauthorized and "hx-request" in request.headers:
+        return Response(status_code=error.status, headers=headers | {"HX-Redirect": "/login"})
+    if unauthorized and request.method in SAFE_METHODS:
         query = f"?{request.url.query}" if request.url.query else ""
-        wanted = quote(path + query, safe="/")
-        return RedirectResponse(f"/login?next={wanted}", HTTPStatus.SEE_OTHER, headers)
-    return PlainTextResponse(f"{refused}\n", refused.status, headers)
+        target = quote(path + query, safe="/")
+        return RedirectResponse(f"/login?next={target}", HTTPStatus.SEE_OTHER, headers)
+    return PlainTextResponse(f"{error}\n", error.status, headers)
 
 
 def _is_open(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""The document of the JSON API, made of one table of what there is: GET /v1/openapi.json."""
+"""GET /v1/openapi.json, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 import monitor
-from monitor.web.openapi_table import OPERATIONS, SCHEMA_NAMES, Operation, Parameter, Refusal
-from monitor.web.responses import json_answer
+from monitor.web.openapi_table import OPERATIONS, SCHEMA_NAMES, ErrorResponse, Operation, Parameter
+from monitor.web.responses import json_response
 
 REFERENCE = "#/components/schemas/{name}"
 JSON = "application/json"
@@ -23,20 +23,20 @@ PATH = "/v1/openapi.json"
 
 
 def openapi_routes(routes: Sequence[BaseRoute]) -> list[Route]:
-    """Given all other routes, return the one of the document of those among them that are of the API."""
+    """Route of the document, which describes those of the given routes that belong to the API."""
 
     @functools.cache
-    def made() -> dict[str, Any]:
+    def cached_document() -> dict[str, Any]:
         return document([*served(routes), ("GET", PATH)])
 
     def openapi(_request: Request) -> Response:
-        return json_answer(made())
+        return json_response(cached_document())
 
     return [Route(PATH, openapi)]
 
 
 def served(routes: Iterable[BaseRoute]) -> list[tuple[str, str]]:
-    """Given routes, return method and path of those of the API."""
+    """Method and path of the routes of the API."""
     return [
         (method, route.path)
         for route in routes
@@ -46,22 +46,27 @@ def served(routes: Iterable[BaseRoute]) -> list[tuple[str, str]]:
     ]
 
 
-def document(wanted: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Given methods and paths, return the document of what of them is in the table."""
-    chosen = set(wanted)
-    operations = [each for each in OPERATIONS if (each.method, each.path) in chosen]
-    types = [kind for each in operations for kind in (each.answer, each.body, *each.refusals.values()) if kind]
-    schemas, components = _published(msgspec.json.schema_components([*types, Refusal], ref_template=REFERENCE))
-    known = {repr(kind): schema for kind, schema in zip([*types, Refusal], schemas, strict=True)}
+def document(routes: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The OpenAPI document of the given methods and paths."""
+    selected = set(routes)
+    operations = [operation for operation in OPERATIONS if (operation.method, operation.path) in selected]
+    types = [
+        kind
+        for operation in operations
+        for kind in (operation.response, operation.body, *operation.errors.values())
+        if kind
+    ]
+    schemas, components = _published(msgspec.json.schema_components([*types, ErrorResponse], ref_template=REFERENCE))
+    known = {repr(kind): schema for kind, schema in zip([*types, ErrorResponse], schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
-    for each in operations:
-        paths.setdefault(each.path, {})[each.method.lower()] = _operation(each, known)
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, known)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "gpuwarden",
             "version": monitor.__version__,
-            "description": "What a GPU cluster does, what is wrong with it, and the few things to do about it.",
+            "description": "State, findings, alerts and cleanup of a GPU cluster, and actions on it.",
         },
         "security": [{}, {"token": []}],
         "paths": paths,
@@ -75,10 +80,10 @@ def document(wanted: Iterable[tuple[str, str]]) -> dict[str, Any]:
 def _published(
     schemas: tuple[tuple[dict[str, Any], ...], dict[str, Any]],
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Schemas under their published names, which stay the same when a class is renamed."""
+    """Schemas under their published names, which are independent of class names."""
     encoded = msgspec.json.encode(schemas)
     for name, published in SCHEMA_NAMES.items():
-        before, after = (f'"{REFERENCE.format(name=each)}"'.encode() for each in (name, published))
+        before, after = (f'"{REFERENCE.format(name=schema)}"'.encode() for schema in (name, published))
         encoded = encoded.replace(before, after).replace(
             f'"title":"{name}"'.encode(), f'"title":"{published}"'.encode()
         )
@@ -88,7 +93,7 @@ def _published(
 
 @dataclass(frozen=True)
 class _Schemas:
-    """The schemas of types."""
+    """Schemas by type."""
 
     known: dict[str, dict[str, Any]]
 
@@ -98,25 +103,25 @@ class _Schemas:
 
 def _operation(operation: Operation, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     schemas = _Schemas(known)
-    content = schemas.json(operation.answer) if operation.answer is not None else {JSON: {"schema": {}}}
+    content = schemas.json(operation.response) if operation.response is not None else {JSON: {"schema": {}}}
     content |= {kind: {"schema": {"type": "string"}} for kind in operation.also}
     responses: dict[str, Any] = {
         str(operation.status.value): {"description": operation.status.phrase, "content": content},
-        "default": {"description": "It was refused, or failed.", "content": schemas.json(Refusal)},
+        "default": {"description": "It was refused, or failed.", "content": schemas.json(ErrorResponse)},
     }
-    for status, kind in operation.refusals.items():
+    for status, kind in operation.errors.items():
         responses[str(status.value)] = {"description": HTTPStatus(status).phrase, "content": schemas.json(kind)}
-    made: dict[str, Any] = {
+    description: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "description": f"Role: {operation.role}.",
         "responses": responses,
     }
     if operation.parameters:
-        made["parameters"] = [_parameter(each) for each in operation.parameters]
+        description["parameters"] = [_parameter(parameter) for parameter in operation.parameters]
     if operation.body is not None:
-        made["requestBody"] = {"required": operation.body_required, "content": schemas.json(operation.body)}
-    return made
+        description["requestBody"] = {"required": operation.body_required, "content": schemas.json(operation.body)}
+    return description
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Everything that the JSON API answers to: method, path, who may, what is sent and what comes back.
+"""Operations of the JSON API: method, path, role, parameters, body and response.
 
-A test compares it with the routes that are served.
+A test compares the table with the served routes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from monitor.access.audit import Deed
+from monitor.access.audit import AuditEntry
 from monitor.access.principal import Role
-from monitor.actions.plan import Outcome
+from monitor.actions.plan import UserActionOutcome
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.cleanup.execute.scanner import ScanProgress
@@ -20,68 +20,72 @@ from monitor.facts import NodeSnapshot
 from monitor.facts.base import Fact
 from monitor.facts.cluster import ClusterView
 from monitor.leader.elector import LeaseState
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
 from monitor.present.cleanup import ShownPlan, ShownRun
-from monitor.present.findings import SaidFinding
-from monitor.queries.alerts import NewSilence
-from monitor.queries.cluster import Why
+from monitor.present.findings import LocalizedFinding
+from monitor.queries.alerts import SilenceRequest
+from monitor.queries.cluster import PodExplanation
 from monitor.report.model import Report
-from monitor.web.actions_api import Changed, WantedDeletePods, WantedNodes, WantedReleaseGpu
-from monitor.web.alerts_api import MOST_ROWS, WantedTest
-from monitor.web.audit_api import MOST_ROWS as MOST_DEEDS
-from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, WantedRun, WantedScan
-from monitor.web.login import Me
+from monitor.web.actions_api import DeletePodsRequest, NodesRequest, PlanChanged, ReleaseGpuRequest
+from monitor.web.alerts_api import MAX_ROWS as MAX_ALERT_ROWS
+from monitor.web.alerts_api import SendTestRequest
+from monitor.web.audit_api import MAX_ROWS as MAX_AUDIT_ROWS
+from monitor.web.cleanup_api import MAX_ROWS as MAX_CLEANUP_ROWS
+from monitor.web.cleanup_api import ReleaseRequest, RestoreRequest, RunRequest, ScanRequest
+from monitor.web.login import CurrentUser
 
-# Class -> its name among the components of the published document.
+# Class -> name of its schema in the published document.
 SCHEMA_NAMES = {
-    "CleanupRun": "Run",
-    "JournalEntry": "Entry",
-    "KeptItem": "Kept",
-    "ReportRow": "Row",
-    "IncidentCount": "Incidents",
-    "Text": "Note",
-}
+    "CleanupRun": "Run", "JournalEntry": "Entry", "KeptItem": "Kept", "ReportRow": "Row", "IncidentCount": "Incidents",
+    "AuditEntry": "Deed", "CurrentUser": "Me", "DeletePodsRequest": "WantedDeletePods", "ErrorResponse": "Refusal",
+    "LocalizedAlert": "SaidAlert", "LocalizedAlertEvent": "SaidEvent", "LocalizedFinding": "SaidFinding",
+    "NodesRequest": "WantedNodes", "PlanChanged": "Changed", "PodExplanation": "Why", "ReceiverTestResult": "Tried",
+    "ReleaseGpuRequest": "WantedReleaseGpu", "ReleaseRequest": "WantedRelease", "RestoreRequest": "WantedRestore",
+    "RunRequest": "WantedRun", "RunStarted": "Started", "ScanRequest": "WantedScan", "ScanStopped": "Stopped",
+    "SendTestRequest": "WantedTest", "SilenceEnded": "Ended", "SilenceRequest": "NewSilence", "Text": "Note",
+    "UserActionOutcome": "Outcome", "UserActionStep": "Step", "WebhookResult": "Messages",
+}  # fmt: skip
 
 
-class Refusal(Fact, frozen=True, kw_only=True):
-    """Why something is not answered, in a sentence."""
+class ErrorResponse(Fact, frozen=True, kw_only=True):
+    """Why a request was rejected or failed."""
 
     error: str
 
 
-class Ended(Fact, frozen=True, kw_only=True):
-    """The silence that is over."""
+class SilenceEnded(Fact, frozen=True, kw_only=True):
+    """The id of the expired silence."""
 
     ended: str
 
 
-class Messages(Fact, frozen=True, kw_only=True):
-    """How many messages an Alertmanager's call has made."""
+class WebhookResult(Fact, frozen=True, kw_only=True):
+    """The number of messages that a webhook call resulted in."""
 
     messages: int
 
 
-class Started(Fact, frozen=True, kw_only=True):
-    """Where a policy has begun to run."""
+class RunStarted(Fact, frozen=True, kw_only=True):
+    """The nodes on which a policy has been started."""
 
     started: tuple[str, ...]
 
 
-class Stopped(Fact, frozen=True, kw_only=True):
-    """Whether there was a scan to stop."""
+class ScanStopped(Fact, frozen=True, kw_only=True):
+    """Whether a scan was in progress."""
 
     stopped: bool
 
 
 class LoginLink(Fact, frozen=True, kw_only=True):
-    """The path by which a browser is signed in as admin, once."""
+    """The path of a one-time login as admin."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """Something in the query or in the path."""
+    """A parameter in the query or in the path."""
 
     name: str
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
@@ -91,24 +95,24 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that can be asked for. `also` are kinds of content that it can be had as, beside JSON."""
+    """One operation. `also` lists response media types in addition to JSON."""
 
     method: str
     path: str
     name: str
     summary: str
-    answer: Any = None
+    response: Any = None
     parameters: tuple[Parameter, ...] = ()
     body: Any = None
     body_required: bool = True
     status: HTTPStatus = HTTPStatus.OK
     role: Role = Role.VIEWER
     also: tuple[str, ...] = ()
-    refusals: Mapping[HTTPStatus, Any] = field(default_factory=dict)
+    errors: Mapping[HTTPStatus, Any] = field(default_factory=dict)
 
 
-def _limit(most: int) -> Parameter:
-    return Parameter("limit", {"type": "integer", "minimum": 1, "maximum": most})
+def _limit(maximum: int) -> Parameter:
+    return Parameter("limit", {"type": "integer", "minimum": 1, "maximum": maximum})
 
 
 LANG = Parameter("lang", {"type": "string", "enum": ["en", "zh"]})
@@ -116,87 +120,99 @@ POLICY = Parameter("policy")
 SINCE = Parameter("since", {"type": "string", "description": "How far back: 90m, 24h, 7d."})
 BY = Parameter("by", {"type": "string", "enum": ["user", "queue", "node"]})
 FORMAT = Parameter("format", {"type": "string", "enum": ["json", "csv", "html"]})
-OWN = Parameter("own", where="path")
-TRASH = Parameter("trash", where="path")
-BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "The id of a deed: those before it."})
+SILENCE_ID = Parameter("own", where="path")
+TRASH_ID = Parameter("trash", where="path")
+BEFORE = Parameter("before", {"type": "integer", "minimum": 1, "description": "Only entries with a smaller id."})
 WHY = (Parameter("name", required=True), Parameter("namespace"), LANG)
-A = Role.ADMIN
-ACT: dict[str, Any] = {
-    "answer": Outcome, "parameters": (LANG,), "role": Role.USER, "refusals": {HTTPStatus.CONFLICT: Changed},
+ADMIN = Role.ADMIN
+ACTION: dict[str, Any] = {
+    "response": UserActionOutcome, "parameters": (LANG,), "role": Role.USER,
+    "errors": {HTTPStatus.CONFLICT: PlanChanged},
 }  # fmt: skip
 
-READING = (
+GENERAL_OPERATIONS = (
     Operation("GET", "/v1/openapi.json", "openapi", "This document.", dict[str, Any]),
-    Operation("GET", "/v1/me", "me", "Who asks, and what they may do.", Me),
-    Operation("GET", "/v1/view", "view", "The cluster: nodes, cards, pods, queues, users.", ClusterView),
-    Operation("GET", "/v1/findings", "findings", "What is wrong, in words.", tuple[SaidFinding, ...], (LANG,)),
-    Operation("GET", "/v1/why", "why", "Why a pod or job is as it is.", Why, WHY),
-    Operation("GET", "/v1/snapshot", "snapshot", "This machine, if its agent is in this process.", NodeSnapshot),
-    Operation("GET", "/v1/lease", "lease", "Which replica acts, and whether it is this one.", LeaseState),
+    Operation("GET", "/v1/me", "me", "The current user and role.", CurrentUser),
+    Operation("GET", "/v1/view", "view", "The cluster: nodes, GPUs, pods, queues, users.", ClusterView),
+    Operation("GET", "/v1/findings", "findings", "Current findings.", tuple[LocalizedFinding, ...], (LANG,)),
+    Operation("GET", "/v1/why", "why", "Why a pod or job is in its state.", PodExplanation, WHY),
+    Operation("GET", "/v1/snapshot", "snapshot", "Snapshot of the agent in this process, if any.", NodeSnapshot),
+    Operation("GET", "/v1/lease", "lease", "Which replica is the leader.", LeaseState),
     Operation(
         "GET", "/v1/report", "report", "GPU hours, disks, cleanup and incidents.", Report, (SINCE, BY, FORMAT, LANG),
         also=("text/csv", "text/html"),
     ),
-    Operation("GET", "/v1/audit", "audit", "Who did what.", tuple[Deed, ...], (_limit(MOST_DEEDS), BEFORE), role=A),
-)  # fmt: skip
-ALERTING = (
-    Operation("GET", "/v1/alerts", "alerts", "What fires.", tuple[SaidAlert, ...], (LANG,)),
     Operation(
-        "GET", "/v1/alerts/history", "alertsHistory", "What happened to alerts.", tuple[SaidEvent, ...],
-        (SINCE, _limit(MOST_ROWS), LANG),
-    ),
-    Operation(
-        "POST", "/v1/alerts/test", "alertsTest", "Send a test message.", tuple[Tried, ...], body=WantedTest,
-        body_required=False, role=A,
-    ),
-    Operation(
-        "GET", "/v1/deliveries", "deliveries", "What became of messages.", tuple[Delivery, ...], (_limit(MOST_ROWS),)
-    ),
-    Operation("GET", "/v1/silences", "silences", "The silences in force.", tuple[Silence, ...]),
-    Operation(
-        "POST", "/v1/silences", "silence", "Add a silence.", Silence, body=NewSilence, status=HTTPStatus.CREATED, role=A
-    ),
-    Operation("DELETE", "/v1/silences/{own}", "unsilence", "End a silence.", Ended, (OWN,), role=A),
-    Operation(
-        "POST", "/v1/alertmanager", "alertmanager", "What an Alertmanager tells; it may have a token of its own.",
-        Messages, body=dict[str, Any], role=A,
+        "GET", "/v1/audit", "audit", "The audit log, newest first.", tuple[AuditEntry, ...],
+        (_limit(MAX_AUDIT_ROWS), BEFORE), role=ADMIN,
     ),
 )  # fmt: skip
-CLEANING = (
+ALERT_OPERATIONS = (
+    Operation("GET", "/v1/alerts", "alerts", "All alerts.", tuple[LocalizedAlert, ...], (LANG,)),
     Operation(
-        "GET", "/v1/cleanup/plan", "cleanupPlan", "What policies would do.", tuple[ShownPlan, ...], (POLICY, LANG)
+        "GET", "/v1/alerts/history", "alertsHistory", "Alert events, newest first.", tuple[LocalizedAlertEvent, ...],
+        (SINCE, _limit(MAX_ALERT_ROWS), LANG),
     ),
     Operation(
-        "GET", "/v1/cleanup/history", "cleanupHistory", "What they did.", tuple[ShownRun, ...],
-        (_limit(MOST_RUNS), POLICY),
+        "POST", "/v1/alerts/test", "alertsTest", "Send a test message.", tuple[ReceiverTestResult, ...],
+        body=SendTestRequest, body_required=False, role=ADMIN,
     ),
-    Operation("GET", "/v1/cleanup/scan", "cleanupScan", "How far a scan is.", ScanProgress, (POLICY,)),
     Operation(
-        "POST", "/v1/cleanup/scan", "cleanupBeginScan", "Begin a scan.", ScanProgress, body=WantedScan,
-        status=HTTPStatus.ACCEPTED, role=A,
+        "GET", "/v1/deliveries", "deliveries", "Deliveries, newest first.", tuple[Delivery, ...],
+        (_limit(MAX_ALERT_ROWS),),
     ),
-    Operation("POST", "/v1/cleanup/scan/stop", "cleanupStopScan", "Stop a scan.", Stopped, body=WantedScan, role=A),
+    Operation("GET", "/v1/silences", "silences", "Active silences.", tuple[Silence, ...]),
     Operation(
-        "POST", "/v1/cleanup/run", "cleanupRun", "Have a policy run.", Started, body=WantedRun,
-        status=HTTPStatus.ACCEPTED, role=A,
+        "POST", "/v1/silences", "silence", "Create a silence.", Silence, body=SilenceRequest,
+        status=HTTPStatus.CREATED, role=ADMIN,
     ),
-    Operation("POST", "/v1/cleanup/release", "cleanupRelease", "Release a card.", ShownRun, body=WantedRelease, role=A),
     Operation(
-        "POST", "/v1/cleanup/restore/{trash}", "cleanupRestore", "Put something back.", ShownRun, (TRASH,),
-        body=WantedRestore, body_required=False, role=A,
+        "DELETE", "/v1/silences/{own}", "unsilence", "Expire a silence.", SilenceEnded, (SILENCE_ID,), role=ADMIN
     ),
-)  # fmt: skip
-ACTING = (
     Operation(
-        "POST", "/v1/actions/release-gpu", "releaseGpu", "Release a card that is held for nothing.",
-        body=WantedReleaseGpu, **ACT,
-    ),
-    Operation("POST", "/v1/actions/delete-pods", "deletePods", "Delete pods.", body=WantedDeletePods, **ACT),
-    Operation("POST", "/v1/actions/cordon", "cordon", "Keep new pods off nodes.", body=WantedNodes, **ACT),
-    Operation("POST", "/v1/actions/uncordon", "uncordon", "Let new pods on nodes.", body=WantedNodes, **ACT),
-    Operation(
-        "POST", "/v1/login-link", "loginLink", "A link that signs a browser in as admin, once.", LoginLink,
-        status=HTTPStatus.CREATED, role=A,
+        "POST", "/v1/alertmanager", "alertmanager", "Webhook of an Alertmanager, which may have its own token.",
+        WebhookResult, body=dict[str, Any], role=ADMIN,
     ),
 )  # fmt: skip
-OPERATIONS = READING + ALERTING + CLEANING + ACTING
+CLEANUP_OPERATIONS = (
+    Operation(
+        "GET", "/v1/cleanup/plan", "cleanupPlan", "Plans of the policies.", tuple[ShownPlan, ...], (POLICY, LANG)
+    ),
+    Operation(
+        "GET", "/v1/cleanup/history", "cleanupHistory", "Runs of the policies, newest first.", tuple[ShownRun, ...],
+        (_limit(MAX_CLEANUP_ROWS), POLICY),
+    ),
+    Operation("GET", "/v1/cleanup/scan", "cleanupScan", "Progress of a scan.", ScanProgress, (POLICY,)),
+    Operation(
+        "POST", "/v1/cleanup/scan", "cleanupBeginScan", "Start a scan.", ScanProgress, body=ScanRequest,
+        status=HTTPStatus.ACCEPTED, role=ADMIN,
+    ),
+    Operation(
+        "POST", "/v1/cleanup/scan/stop", "cleanupStopScan", "Stop a scan.", ScanStopped, body=ScanRequest, role=ADMIN
+    ),
+    Operation(
+        "POST", "/v1/cleanup/run", "cleanupRun", "Run a policy.", RunStarted, body=RunRequest,
+        status=HTTPStatus.ACCEPTED, role=ADMIN,
+    ),
+    Operation(
+        "POST", "/v1/cleanup/release", "cleanupRelease", "Release a GPU.", ShownRun, body=ReleaseRequest, role=ADMIN
+    ),
+    Operation(
+        "POST", "/v1/cleanup/restore/{trash}", "cleanupRestore", "Restore from the trash.", ShownRun, (TRASH_ID,),
+        body=RestoreRequest, body_required=False, role=ADMIN,
+    ),
+)  # fmt: skip
+ACTION_OPERATIONS = (
+    Operation(
+        "POST", "/v1/actions/release-gpu", "releaseGpu", "Release a GPU from holders that do not use it.",
+        body=ReleaseGpuRequest, **ACTION,
+    ),
+    Operation("POST", "/v1/actions/delete-pods", "deletePods", "Delete pods.", body=DeletePodsRequest, **ACTION),
+    Operation("POST", "/v1/actions/cordon", "cordon", "Cordon nodes.", body=NodesRequest, **ACTION),
+    Operation("POST", "/v1/actions/uncordon", "uncordon", "Uncordon nodes.", body=NodesRequest, **ACTION),
+    Operation(
+        "POST", "/v1/login-link", "loginLink", "Create a one-time login link for an admin.", LoginLink,
+        status=HTTPStatus.CREATED, role=ADMIN,
+    ),
+)  # fmt: skip
+OPERATIONS = GENERAL_OPERATIONS + ALERT_OPERATIONS + CLEANUP_OPERATIONS + ACTION_OPERATIONS

@@ -1,4 +1,4 @@
-"""The report by HTTP: as JSON, as CSV for spreadsheets, or as a page to keep. Everybody who may read may have it."""
+"""The report over HTTP: JSON, CSV for spreadsheets, or a self-contained page. Needs the role viewer."""
 
 from __future__ import annotations
 
@@ -10,57 +10,55 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from monitor.base.units import parse_duration
-from monitor.i18n import LANGUAGES
 from monitor.report.buckets import DAY, KEEP_DAYS, By
 from monitor.report.model import ReportSource
 from monitor.report.render import as_csv, as_html
-from monitor.web.responses import NO_STORE, json_answer
+from monitor.web.responses import NO_STORE, error_response, json_response, language_of
 
-WEEK = "7d"
-BOM = "\N{BYTE ORDER MARK}"  # without it a spreadsheet takes the names for another encoding
+DEFAULT_SINCE = "7d"
+BOM = "\N{BYTE ORDER MARK}"  # spreadsheets recognise UTF-8 by it
 
 
-def report_routes(asked: ReportSource) -> list[Route]:
-    """Given whom to ask, return the routes."""
+def report_routes(reports: ReportSource) -> list[Route]:
+    """Route of the report."""
 
     def report(request: Request) -> Response:
         try:
-            return _answer(asked, request)
+            return _report(reports, request)
         except ValueError as error:
-            return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+            return error_response(error, HTTPStatus.BAD_REQUEST)
 
     return [Route("/v1/report", report)]
 
 
-def _answer(asked: ReportSource, request: Request) -> Response:
-    """Return what is asked for. Raise ValueError in plain words."""
+def _report(reports: ReportSource, request: Request) -> Response:
+    """The requested report. Raise ValueError for invalid parameters."""
     query = request.query_params
-    seconds, by = stretch(query.get("since", WEEK)), known_by(query.get("by", "user"))
-    form, lang = query.get("format", "json"), query.get("lang", "en")
+    seconds, by = parse_since(query.get("since", DEFAULT_SINCE)), parse_by(query.get("by", "user"))
+    form = query.get("format", "json")
     if form not in ("json", "csv", "html"):
         raise ValueError("format is json, csv or html")
-    if lang not in LANGUAGES:
-        raise ValueError("lang is en or zh")
-    made = asked.report(seconds, by)
+    lang = language_of(request)
+    report = reports.report(seconds, by)
     if form == "json":
-        return json_answer(made)
-    text = BOM + as_csv(made) if form == "csv" else as_html(made, lang)
-    named = {"Content-Disposition": f'attachment; filename="gpuwarden-report.{form}"'}
-    return Response(text, headers=NO_STORE | named, media_type=f"text/{form}; charset=utf-8")
+        return json_response(report)
+    text = BOM + as_csv(report) if form == "csv" else as_html(report, lang)
+    disposition = {"Content-Disposition": f'attachment; filename="gpuwarden-report.{form}"'}
+    return Response(text, headers=NO_STORE | disposition, media_type=f"text/{form}; charset=utf-8")
 
 
-def stretch(text: str) -> float:
-    """Given `7d`, return seconds. Raise ValueError if that is nothing, or longer than anything is remembered."""
+def parse_since(text: str) -> float:
+    """Seconds of a duration such as `7d`. Raise ValueError if it is zero or exceeds the retention."""
     seconds = parse_duration(text)
     if not 0 < seconds <= KEEP_DAYS * DAY:
-        raise ValueError(f"since is more than nothing, and at most {KEEP_DAYS}d")
+        raise ValueError(f"since is a duration of at most {KEEP_DAYS}d")
     return seconds
 
 
-def known_by(text: str) -> By:
-    """Given what a report is by, return it. Raise ValueError."""
+def parse_by(text: str) -> By:
+    """The dimension of a report. Raise ValueError if it is unknown."""
     for by in get_args(By):
         if text == by:
-            known: By = by
-            return known
+            dimension: By = by
+            return dimension
     raise ValueError("by is user, queue or node")

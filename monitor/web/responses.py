@@ -1,4 +1,4 @@
-"""What every answer of the API has in common."""
+"""JSON responses, request bodies and query parameters of the API."""
 
 from __future__ import annotations
 
@@ -16,42 +16,46 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What is shown is true now and for nobody's cache.
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-def json_answer(content: object, status: int = 200) -> Response:
-    """Given anything that JSON can hold, return it as an answer."""
+def json_response(content: object, status: int = 200) -> Response:
+    """A response with JSON content."""
     return Response(msgspec.json.encode(content), status, NO_STORE, media_type="application/json")
 
 
-def answered(ask: Callable[[], object], status: int = HTTPStatus.OK) -> Response:
-    """Return what is asked for as an answer, or in which way the question was wrong."""
+def error_response(error: object, status: int) -> Response:
+    """A response with an error message."""
+    return json_response({"error": str(error)}, status)
+
+
+def respond(query: Callable[[], object], status: int = HTTPStatus.OK) -> Response:
+    """The result of a query; 400 if it raises ValueError."""
     try:
-        return json_answer(ask(), status)
+        return json_response(query(), status)
     except ValueError as error:
-        return json_answer({"error": str(error)}, HTTPStatus.BAD_REQUEST)
+        return error_response(error, HTTPStatus.BAD_REQUEST)
 
 
-def decoded(body: bytes, form: type[T]) -> T:
-    """Given a body, return what it says. Raise ValueError if it is something else."""
+def decode_body(body: bytes, form: type[T]) -> T:
+    """Decode a JSON body. Raise ValueError if it does not match the type."""
     try:
         return msgspec.json.decode(body, type=form)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"this is not what belongs here: {error}") from None
+        raise ValueError(f"invalid request body: {error}") from None
 
 
 def language_of(request: Request) -> str:
-    """Return the language in which somebody wants the answer. Raise ValueError if it is none of ours."""
+    """The query parameter `lang`. Raise ValueError if it is not supported."""
     lang = request.query_params.get("lang", "en")
     if lang not in LANGUAGES:
         raise ValueError("lang is en or zh")
     return lang
 
 
-def limit_of(request: Request, usual: int, most: int) -> int:
-    """Return how many rows somebody wants. Raise ValueError if that is not a number up to the most that there are."""
-    text = request.query_params.get("limit", str(usual))
-    if not text.isdecimal() or len(text) > len(str(most)) or not 0 < int(text) <= most:
-        raise ValueError(f"limit is a number from 1 to {most}")
+def limit_of(request: Request, default: int, maximum: int) -> int:
+    """The query parameter `limit`. Raise ValueError if it is not a number up to the maximum."""
+    text = request.query_params.get("limit", str(default))
+    if not text.isdecimal() or len(text) > len(str(maximum)) or not 0 < int(text) <= maximum:
+        raise ValueError(f"limit is a number from 1 to {maximum}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Everything about who may do what, put around the application: the gate, the record, signing in, acting."""
+"""Authentication, audit, login and actions, wrapped around the application."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler
 
-from monitor.access.audit import Audit
-from monitor.access.errors import RefusedError
+from monitor.access.audit import AuditLog
+from monitor.access.errors import RequestRejectedError
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings, AccessToken
 from monitor.leader.elector import NotLeaderError
-from monitor.web.actions_api import ActsAsked, action_routes
-from monitor.web.audit_api import Audited, audit_routes
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.actions_api import ActionsBackend, action_routes
+from monitor.web.audit_api import AuditMiddleware, audit_routes
+from monitor.web.authenticator import Authenticator
 from monitor.web.context import language_of
 from monitor.web.login import login_routes
-from monitor.web.middleware import API, CALLBACK, Gate, refusal
-from monitor.web.responses import json_answer
+from monitor.web.middleware import API, CALLBACK, AuthMiddleware, rejection
+from monitor.web.responses import error_response
 
-# What keeps a browser from running, showing or telling what it should not.
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -38,66 +37,66 @@ HEADERS = {
 
 
 @dataclass(frozen=True)
-class Guard:
-    """Who knows everybody, who writes down what they do, and who does it. Without a record nothing is written."""
+class Security:
+    """Authentication, with the optional audit log and actions."""
 
-    doorkeeper: Doorkeeper
-    audit: Audit | None = None
-    acts: ActsAsked | None = None
+    authenticator: Authenticator
+    audit: AuditLog | None = None
+    actions: ActionsBackend | None = None
 
     def routes(self) -> list[Route]:
-        """Return the routes to sign in, to act, and to the record of that."""
-        found = login_routes(self.doorkeeper, self.audit)
-        found += audit_routes(self.audit) if self.audit is not None else []
-        return found + (action_routes(self.acts) if self.acts is not None else [])
+        """Routes of login, audit log and actions."""
+        routes = login_routes(self.authenticator, self.audit)
+        routes += audit_routes(self.audit) if self.audit is not None else []
+        return routes + (action_routes(self.actions) if self.actions is not None else [])
 
     def close(self) -> None:
-        """Close the record."""
         if self.audit is not None:
             self.audit.close()
 
-    def around(self, app: ASGIApp) -> ASGIApp:
-        """Given an application, return it with everything that comes before it."""
-        return Gate(Audited(app, self.audit) if self.audit is not None else app, self.doorkeeper)
+    def wrap(self, app: ASGIApp) -> ASGIApp:
+        """The application behind the middleware."""
+        audited = AuditMiddleware(app, self.audit) if self.audit is not None else app
+        return AuthMiddleware(audited, self.authenticator)
 
 
-def open_guard(token: str | None) -> Guard:
-    """Return a guard that lets this machine look and, unless there is a token, act."""
+def open_security(token: str | None) -> Security:
+    """Without accounts: local clients may read and, unless a token is set, make changes."""
     tokens = (AccessToken("daemon.token", Role.ADMIN, token),) if token is not None else ()
-    return Guard(Doorkeeper(AccessSettings(tokens=tokens)))
+    return Security(Authenticator(AccessSettings(tokens=tokens)))
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RefusedError):
+def _rejected(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestRejectedError):
         raise error
-    return refusal(request, error)
+    return rejection(request, error)
 
 
-def _elsewhere(request: Request, error: Exception) -> Response:
-    """Answer that another replica acts. An Alertmanager tries again, by another connection that may lead there."""
+def _not_leading(request: Request, error: Exception) -> Response:
+    """Response of a replica that is not the leader. An Alertmanager retries on a new connection."""
     if not isinstance(error, NotLeaderError):
         raise error
-    called = request.url.path == CALLBACK
-    said = {"error": error.said(language_of(request))}
-    answer = json_answer(said, HTTPStatus.SERVICE_UNAVAILABLE if called else HTTPStatus.CONFLICT)
-    if called:
-        answer.headers.update({"Retry-After": "1", "Connection": "close"})
-    return answer
+    is_callback = request.url.path == CALLBACK
+    status = HTTPStatus.SERVICE_UNAVAILABLE if is_callback else HTTPStatus.CONFLICT
+    response = error_response(error.said(language_of(request)), status)
+    if is_callback:
+        response.headers.update({"Retry-After": "1", "Connection": "close"})
+    return response
 
 
-def _not_found(request: Request, error: Exception) -> Response:
-    """Answer what is not there, or not in this way: to programs in JSON, as everything else."""
+def _http_error(request: Request, error: Exception) -> Response:
+    """Response to an unknown path or method: JSON for the API, text otherwise."""
     if not isinstance(error, HTTPException):
         raise error
     if request.url.path.startswith(API):
-        answer = json_answer({"error": error.detail}, error.status_code)
-        answer.headers.update(error.headers or {})
-        return answer
+        response = error_response(error.detail, error.status_code)
+        response.headers.update(error.headers or {})
+        return response
     return PlainTextResponse(f"{error.detail}\n", error.status_code, error.headers)
 
 
 HANDLERS: dict[object, ExceptionHandler] = {
-    RefusedError: _refused,
-    HTTPException: _not_found,
-    NotLeaderError: _elsewhere,
+    RequestRejectedError: _rejected,
+    HTTPException: _http_error,
+    NotLeaderError: _not_leading,
 }

@@ -1,4 +1,4 @@
-"""The web server on a thread of its own, so that the main thread is free to wait for the signal to stop."""
+"""The web server, on its own thread so that the main thread can wait for signals."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import threading
 import uvicorn
 from starlette.types import ASGIApp
 
+from monitor.base.threads import spawn
+
 GRACE_SECONDS = 1
 
 
 class WebServer:
-    """Serves an application on a socket that is listening already."""
+    """Serves an application on a listening socket."""
 
     def __init__(self, app: ASGIApp, listening: socket.socket) -> None:
         config = uvicorn.Config(
@@ -20,36 +22,35 @@ class WebServer:
             http="h11",
             ws="none",
             lifespan="off",
-            log_config=None,  # its messages go where all others go
+            log_config=None,  # use the logging of the process
             log_level="warning",
             access_log=False,
-            proxy_headers=False,  # who asks is who connects: what a header says is for the gate to believe or not
+            proxy_headers=False,  # the authenticator decides which proxies to trust
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self._server = uvicorn.Server(config)
         self._socket = listening
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [listening]}, name="web", daemon=True
-        )
+        self._thread: threading.Thread | None = None
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return the host and port that it really listens on."""
+        """The host and port of the socket."""
         host, port = self._socket.getsockname()[:2]
         return host, port
 
     @property
     def running(self) -> bool:
-        """Return whether it has not ended: it does so only when told, or when something is very wrong."""
-        return self._thread.is_alive()
+        """Whether the server thread is alive; it ends on begin_stop() or a fatal error."""
+        return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        self._thread.start()
+        self._thread = spawn("web", lambda: self._server.run(sockets=[self._socket]))
 
     def begin_stop(self) -> None:
-        """Take no more requests. Those under way have a second to end."""
+        """Stop accepting requests; those in progress have GRACE_SECONDS to finish."""
         self._server.should_exit = True
 
     def wait_stopped(self) -> None:
-        self._thread.join(GRACE_SECONDS + 0.5)
+        if self._thread is not None:
+            self._thread.join(GRACE_SECONDS + 0.5)

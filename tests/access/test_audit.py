@@ -1,4 +1,4 @@
-"""The record of who did what."""
+"""The audit log."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 import pytest
 
-from monitor.access.audit import LONGEST, Audit, Deed
-from monitor.access.principal import How, Person, Role
+from monitor.access.audit import MAX_TEXT_CHARS, AuditEntry, AuditLog
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.cleanup.journal import ItemState, JournalEntry
 from monitor.present.cleanup import ShownRun
 from tests.cleanup.support import item, run
 from tests.web import test_alerts_api, test_cleanup_api
 from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, site
 
-ROOT = Person("root", Role.ADMIN, how=How.SESSION)
+ROOT = Principal("root", Role.ADMIN, method=AuthMethod.SESSION)
 
 
 @pytest.fixture
-def audit(tmp_path: Path) -> Iterator[Audit]:
-    made = Audit(str(tmp_path / "audit.db"), lambda: 100.0, keep=5)
+def audit(tmp_path: Path) -> Iterator[AuditLog]:
+    made = AuditLog(str(tmp_path / "audit.db"), lambda: 100.0, max_entries=5)
     yield made
     made.close()
 
 
 def test_what_was_done_is_there_the_last_first_also_after_a_restart(tmp_path: Path) -> None:
     path = str(tmp_path / "state" / "audit.db")
-    first = Audit(path, lambda: 100.0)
+    first = AuditLog(path, lambda: 100.0)
     first.write(ROOT, "10.0.0.1", "cordon", "gpu01", "done", "cordoned")
     first.write(ROOT, "10.0.0.1", "uncordon", "gpu01", "failed")
     first.close()
-    again = Audit(path, lambda: 200.0)
+    again = AuditLog(path, lambda: 200.0)
     found = again.latest(10)
     again.close()
     both: dict[str, Any] = {
@@ -44,34 +44,34 @@ def test_what_was_done_is_there_the_last_first_also_after_a_restart(tmp_path: Pa
         "on": "gpu01",
     }
     assert found == (
-        Deed(id=2, what="uncordon", result="failed", **both),
-        Deed(id=1, what="cordon", result="done", detail="cordoned", **both),
+        AuditEntry(id=2, what="uncordon", result="failed", **both),
+        AuditEntry(id=1, what="cordon", result="done", detail="cordoned", **both),
     )
 
 
-def test_pages_of_it_and_the_oldest_goes(audit: Audit) -> None:
+def test_pages_of_it_and_the_oldest_goes(audit: AuditLog) -> None:
     for number in range(9):
         audit.write(ROOT, "", "x", str(number), "done")
-    assert [deed.on for deed in audit.latest(2)] == ["8", "7"]
-    assert [deed.on for deed in audit.latest(2, before=audit.latest(2)[-1].id)] == ["6", "5"]
-    assert [deed.on for deed in audit.latest(100)] == ["8", "7", "6", "5", "4"]
+    assert [entry.on for entry in audit.latest(2)] == ["8", "7"]
+    assert [entry.on for entry in audit.latest(2, before=audit.latest(2)[-1].id)] == ["6", "5"]
+    assert [entry.on for entry in audit.latest(100)] == ["8", "7", "6", "5", "4"]
 
 
-def test_what_it_is_told_is_only_text(audit: Audit) -> None:
-    audit.write(Person("ro\not\x1b[31m\ud800", Role.ADMIN), "p", "x", "y" * (LONGEST + 1), "done")
-    deed = audit.latest(1)[0]
-    assert deed.who == "ro ot [31m "
-    assert len(deed.on) == LONGEST
+def test_what_it_is_told_is_only_text(audit: AuditLog) -> None:
+    audit.write(Principal("ro\not\x1b[31m\ud800", Role.ADMIN), "p", "x", "y" * (MAX_TEXT_CHARS + 1), "done")
+    entry = audit.latest(1)[0]
+    assert entry.who == "ro ot [31m "
+    assert len(entry.on) == MAX_TEXT_CHARS
 
 
 @pytest.fixture
-def url(audit: Audit) -> Iterator[str]:
-    with site(ACCESS, audit=audit, alerts=test_alerts_api.Asked(), cleanup=Refusing()) as address:
+def url(audit: AuditLog) -> Iterator[str]:
+    with site(ACCESS, audit=audit, alerts=test_alerts_api.FakeAlerts(), cleanup=FailingCleanup()) as address:
         yield address
 
 
-class Refusing(test_cleanup_api.Asked):
-    """Stands for cleanup of which one release does not succeed."""
+class FailingCleanup(test_cleanup_api.FakeCleanup):
+    """Cleanup with a release that fails."""
 
     def release(self, node: str, gpu: str, by: str) -> ShownRun:
         if gpu == "9":
@@ -81,7 +81,7 @@ class Refusing(test_cleanup_api.Asked):
         return ShownRun(run=run(policy="release", by=by), items=(entry,))
 
 
-DEEDS: list[tuple[str, str, str, Any, tuple[str, ...]]] = [
+CHANGES: list[tuple[str, str, str, Any, tuple[str, ...]]] = [
     (
         "silence", "POST", "/v1/silences", {"matchers": ["node=x"], "duration": "1h", "author": "me"},
         ("silence", 'matchers=["node=x"] duration=1h author=me', "done", ""),
@@ -89,7 +89,7 @@ DEEDS: list[tuple[str, str, str, Any, tuple[str, ...]]] = [
     ("unsilence", "DELETE", "/v1/silences/s1", None, ("unsilence", "s1", "done", "")),
     (
         "unsilence what is not", "DELETE", "/v1/silences/s9", None,
-        ("unsilence", "s9", "refused", "there is no such silence in force here"),
+        ("unsilence", "s9", "refused", "there is no such active silence"),
     ),
     ("a test", "POST", "/v1/alerts/test", {"receiver": "ops"}, ("test-message", "receiver=ops", "done", "")),
     ("a run", "POST", "/v1/cleanup/run", {"policy": "p", "node": "n"}, ("cleanup-run", "policy=p node=n", "done", "")),
@@ -108,42 +108,42 @@ DEEDS: list[tuple[str, str, str, Any, tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "method", "path", "payload", "expect"), DEEDS, ids=[row[0] for row in DEEDS])
+@pytest.mark.parametrize(("name", "method", "path", "payload", "expect"), CHANGES, ids=[row[0] for row in CHANGES])
 def test_every_change_by_the_api_is_written_down(
-    url: str, audit: Audit, name: str, method: str, path: str, payload: Any, expect: tuple[str, ...]
+    url: str, audit: AuditLog, name: str, method: str, path: str, payload: Any, expect: tuple[str, ...]
 ) -> None:
     client = Client(url, {"Authorization": f"Bearer {TOKENS['admin']}"})
     if method == "DELETE":
         client.ask(method, path)
     else:
         client.post(path, payload)
-    (deed,) = audit.latest(10)
-    assert (deed.what, deed.on, deed.result, deed.detail) == expect
-    assert (deed.who, deed.role, deed.how, deed.peer) == ("a admin", "admin", "token", "127.0.0.1")
+    (entry,) = audit.latest(10)
+    assert (entry.what, entry.on, entry.result, entry.detail) == expect
+    assert (entry.who, entry.role, entry.how, entry.peer) == ("a admin", "admin", "token", "127.0.0.1")
 
 
-def test_who_may_not_is_written_down_and_who_is_nobody_is_not(url: str, audit: Audit) -> None:
+def test_who_may_not_is_written_down_and_who_is_nobody_is_not(url: str, audit: AuditLog) -> None:
     Client(url).post("/v1/cleanup/run", {"policy": "images"})
     assert audit.latest(10) == ()
     Client(url).post("/v1/cleanup/run", {"policy": "images"}, Authorization=f"Bearer {TOKENS['viewer']}")
-    (deed,) = audit.latest(10)
-    assert (deed.who, deed.result) == ("a viewer", "refused")
+    (entry,) = audit.latest(10)
+    assert (entry.who, entry.result) == ("a viewer", "refused")
 
 
-def test_reading_is_not_written_down(url: str, audit: Audit) -> None:
+def test_reading_is_not_written_down(url: str, audit: AuditLog) -> None:
     for path in ("/v1/alerts", "/v1/cleanup/plan", "/v1/audit", "/v1/silences"):
         Client(url).get(path, Authorization=f"Bearer {TOKENS['admin']}")
     assert audit.latest(10) == ()
 
 
-def test_signing_in_is_and_no_secret_is(url: str, audit: Audit, tmp_path: Path) -> None:
+def test_signing_in_is_and_no_secret_is(url: str, audit: AuditLog, tmp_path: Path) -> None:
     client = Client(url)
     client.sign_in("root", "not-the-password")
     client.sign_in("root")
     client.form("/login", {"code": "not-a-code-0123456789"})
     secret = client.csrf()
     client.form("/logout", {"csrf": secret})
-    assert [(deed.what, deed.who, deed.result) for deed in reversed(audit.latest(10))] == [
+    assert [(entry.what, entry.who, entry.result) for entry in reversed(audit.latest(10))] == [
         ("sign-in", "root", "refused"), ("sign-in", "root", "done"), ("sign-in", "link", "refused"),
         ("sign-out", "root", "done"),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Signing in and out: sessions that nobody can plant, steal by guessing, or keep for ever."""
+"""Login and logout: sessions cannot be fixated or guessed, and they expire."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from monitor.access.principal import How, Person, Role
-from monitor.access.sessions import CODE_GOOD_FOR, MOST_CODES, Codes, Sessions
-from monitor.web.forms import own_page
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Acting, Client, site
+from monitor.access.principal import AuthMethod, Principal, Role
+from monitor.access.sessions import CODE_LIFETIME_SECONDS, MAX_CODES, LoginCodes, Sessions
+from monitor.web.forms import local_target
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, FakeActions, site
 
-ROOT = Person("root", Role.ADMIN)
+ROOT = Principal("root", Role.ADMIN)
 
 
 class Clock:
-    """A clock that stands still."""
+    """A clock that moves only by hand."""
 
     def __init__(self) -> None:
         self.at = 1_000_000.0
@@ -28,23 +28,23 @@ class Clock:
 
 @pytest.fixture(scope="module")
 def closed() -> Iterator[str]:
-    """A site that wants to know who everybody is."""
+    """A site that requires authentication."""
     with site(ACCESS | {"anonymous": "none"}) as url:
         yield url
 
 
 def test_a_session_is_found_by_its_id_until_it_ends() -> None:
     sessions = Sessions(lifetime=100.0, idle=30.0)
-    own, person = sessions.begin(ROOT, 0.0)
-    assert (person.name, person.how, person.role) == ("root", How.SESSION, Role.ADMIN)
-    assert sessions.find(own, 1.0) == person
-    assert sessions.find(own + "x", 1.0) is None
-    sessions.end(own)
-    assert sessions.find(own, 1.0) is None
+    session_id, principal = sessions.begin(ROOT, 0.0)
+    assert (principal.name, principal.method, principal.role) == ("root", AuthMethod.SESSION, Role.ADMIN)
+    assert sessions.find(session_id, 1.0) == principal
+    assert sessions.find(session_id + "x", 1.0) is None
+    sessions.end(session_id)
+    assert sessions.find(session_id, 1.0) is None
 
 
 @pytest.mark.parametrize(
-    ("looks", "expect"),
+    ("requests", "expect"),
     [
         ([29.0], True),
         ([30.0], False),
@@ -53,30 +53,30 @@ def test_a_session_is_found_by_its_id_until_it_ends() -> None:
         ([29.0, 58.0, 87.0, 100.0], False),
     ],
 )
-def test_it_ends_when_it_is_not_used_and_in_any_case(looks: list[float], expect: bool) -> None:
+def test_it_ends_when_it_is_not_used_and_in_any_case(requests: list[float], expect: bool) -> None:
     sessions = Sessions(lifetime=100.0, idle=30.0)
-    own, _ = sessions.begin(ROOT, 0.0)
-    found = [sessions.find(own, at) is not None for at in looks]
+    session_id, _ = sessions.begin(ROOT, 0.0)
+    found = [sessions.find(session_id, at) is not None for at in requests]
     assert found[-1] is expect
     assert all(found[:-1])
 
 
 def test_ids_and_secrets_are_never_the_same_and_only_hashes_are_kept() -> None:
-    sessions = Sessions(100.0, 30.0, most=50)
+    sessions = Sessions(100.0, 30.0, max_sessions=50)
     made = [sessions.begin(ROOT, 0.0) for _ in range(80)]
-    assert len({own for own, _ in made}) == len({person.csrf for _, person in made}) == 80
-    assert not {own for own, _ in made} & set(sessions._open)
-    assert sum(sessions.find(own, 1.0) is not None for own, _ in made) == 50  # the oldest made room
+    assert len({session_id for session_id, _ in made}) == len({principal.csrf for _, principal in made}) == 80
+    assert not {session_id for session_id, _ in made} & set(sessions._sessions)
+    assert sum(sessions.find(session_id, 1.0) is not None for session_id, _ in made) == 50  # the oldest are dropped
     assert str(made[0][1].csrf) not in repr(made[0][1])
 
 
 def test_a_code_is_good_once_and_not_for_ever() -> None:
-    codes = Codes()
+    codes = LoginCodes()
     code, late = codes.make(0.0), codes.make(0.0)
     assert [codes.use(code, 1.0), codes.use(code, 1.0)] == [True, False]
-    assert not codes.use(late, CODE_GOOD_FOR)
-    many = [codes.make(0.0) for _ in range(MOST_CODES + 5)]
-    assert [codes.use(each, 1.0) for each in many] == [False] * 5 + [True] * MOST_CODES
+    assert not codes.use(late, CODE_LIFETIME_SECONDS)
+    many = [codes.make(0.0) for _ in range(MAX_CODES + 5)]
+    assert [codes.use(each, 1.0) for each in many] == [False] * 5 + [True] * MAX_CODES
 
 
 def test_signing_in_gives_a_cookie_that_scripts_and_other_sites_do_not_have(closed: str) -> None:
@@ -95,13 +95,13 @@ def test_signing_in_gives_a_cookie_that_scripts_and_other_sites_do_not_have(clos
 
 
 def test_an_id_that_was_planted_is_not_taken_over(closed: str) -> None:
-    """Session fixation: whoever puts a cookie into a browser must not be signed in with it afterwards."""
+    """Session fixation: a planted cookie must not become a valid session."""
     attacker, victim = Client(closed), Client(closed)
     name = next(iter(_signed_in(closed, "guest").cookies))
-    victim.cookies[name] = "planted-by-somebody-else-0123456789"
+    victim.cookies[name] = "planted-by-an-attacker-0123456789"
     attacker.cookies[name] = victim.cookies[name]
     assert victim.sign_in("root").status == 303
-    assert victim.cookies[name] != "planted-by-somebody-else-0123456789"
+    assert victim.cookies[name] != "planted-by-an-attacker-0123456789"
     assert attacker.get("/v1/view").status == 401
 
 
@@ -116,7 +116,7 @@ def test_signing_in_again_makes_a_new_session_and_ends_the_old_one(closed: str) 
 def test_signing_out_ends_it_on_the_server_too(closed: str) -> None:
     client = _signed_in(closed, "root")
     stolen = Client(closed, cookies=dict(client.cookies))
-    assert client.form("/logout", {}).status == 403  # another site cannot sign somebody out
+    assert client.form("/logout", {}).status == 403  # another site cannot sign the user out
     assert stolen.get("/v1/view").status == 200
     answer = client.form("/logout", {"csrf": client.csrf()})
     assert (answer.status, answer.headers["location"]) == (303, "/")
@@ -132,7 +132,7 @@ def test_a_session_ends_by_the_clock() -> None:
             clock.at += 3000.0
             assert client.get("/v1/view").status == 200
         clock.at += 3000.0
-        assert client.get("/v1/view").status == 401  # 8 hours are over, whatever is done
+        assert client.get("/v1/view").status == 401  # the lifetime of 8 hours is over
 
 
 def test_a_wrong_password_says_nothing_about_the_name(closed: str) -> None:
@@ -151,7 +151,7 @@ def test_who_guesses_is_kept_waiting_also_with_the_right_password() -> None:
         assert locked.status == 429
         assert 0 < int(locked.headers["retry-after"]) <= 2
         assert "Too many tries" in locked.body
-        assert Client(url).sign_in("guest").status == 303  # others are not
+        assert Client(url).sign_in("guest").status == 303  # others are not locked out
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_who_guesses_is_kept_waiting_also_with_the_right_password() -> None:
     ],
 )
 def test_after_signing_in_one_stays_on_this_site(closed: str, wanted: str, expect: str) -> None:
-    assert own_page(wanted) == expect
+    assert local_target(wanted) == expect
     answer = Client(closed).form("/login", {"name": "guest", "password": PASSWORD, "next": wanted})
     assert answer.status == 303
     assert answer.headers["location"].startswith("/")
@@ -196,19 +196,19 @@ def test_the_page_to_sign_in_speaks_both_languages_and_reflects_nothing(closed: 
     assert "<b>" not in evil.body
 
 
-# Where nobody is named
+# Without accounts
 
 
 def test_a_link_makes_a_browser_an_admin_once() -> None:
-    with site({}, acts=Acting()) as url:
+    with site({}, actions=FakeActions()) as url:
         client = Client(url)
         path = client.post("/v1/login-link", {}).json["path"]
         assert path.startswith("/login#code=")
         code = path.partition("=")[2]
-        wish = {"node": "gpu01", "gpu": 0, "dry_run": True}
-        assert client.form("/v1/actions/release-gpu", {"node": "gpu01"}).status == 415  # a form is no command
+        content = {"node": "gpu01", "gpu": 0, "dry_run": True}
+        assert client.form("/v1/actions/release-gpu", {"node": "gpu01"}).status == 415  # forms are not accepted
         assert client.form("/login", {"code": code}).status == 303
-        assert client.post("/v1/actions/release-gpu", wish).status == 403  # a session acts from our pages only
+        assert client.post("/v1/actions/release-gpu", content).status == 403  # a session needs the CSRF token
         assert Client(url).form("/login", {"code": code}).status == 401
         assert Client(url).form("/login", {"code": "nonsense"}).status == 401
 

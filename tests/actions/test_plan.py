@@ -1,4 +1,4 @@
-"""What an action of a person would do, in both languages."""
+"""Plans of user actions, in both languages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from monitor.actions.plan import (
     DeletePods,
     PodName,
     ReleaseGpu,
-    Scene,
     Uncordon,
+    UserActionContext,
     plan_cordon,
     plan_deletion,
     plan_release,
-    shown,
+    render_plan,
 )
 from monitor.cleanup.model import CleanupPlan, Item, Mode, PodWrite, Risk
 from monitor.facts.actions import KillProcess
@@ -48,7 +48,7 @@ NODES = (
     NodeView(name="gpu02", in_kubernetes=True, schedulable=False, free=8),
     NodeView(name="desk", in_kubernetes=False),
 )
-SCENE = Scene(
+CONTEXT = UserActionContext(
     ClusterView(at=NOW, gpus=HELD, nodes=NODES), PODS, {each.uid: Identity(user="zhang") for each in PODS[:3]}
 )
 
@@ -99,36 +99,36 @@ DELETIONS: list[tuple[str, str, str, list[str]]] = [
 
 @pytest.mark.parametrize(("name", "english", "chinese", "warnings"), DELETIONS, ids=[row[0] for row in DELETIONS])
 def test_what_a_deletion_does(name: str, english: str, chinese: str, warnings: list[str]) -> None:
-    planned = plan_deletion(deletion(name), SCENE)
-    (step,) = shown(planned, "en", dry_run=True).steps
+    plan = plan_deletion(deletion(name), CONTEXT)
+    (step,) = render_plan(plan, "en", dry_run=True).steps
     assert (step.text, list(step.warnings)) == (english, warnings)
-    assert shown(planned, "zh", dry_run=True).steps[0].text == chinese
+    assert render_plan(plan, "zh", dry_run=True).steps[0].text == chinese
 
 
 def test_what_belongs_to_the_system_is_said() -> None:
-    wanted = DeletePods(pods=(PodName(namespace="kube-system", name="proxy"),))
-    (step,) = shown(plan_deletion(wanted, SCENE), "en", dry_run=True).steps
+    action = DeletePods(pods=(PodName(namespace="kube-system", name="proxy"),))
+    (step,) = render_plan(plan_deletion(action, CONTEXT), "en", dry_run=True).steps
     assert step.warnings == ("kube-system/proxy belongs to the system (kube-system).",)
 
 
 def test_a_pod_is_known_by_its_uid_and_named_once() -> None:
-    assert [step.kind for step in plan_deletion(deletion("bert", uid="u-bert"), SCENE).steps] == ["delete"]
-    assert [step.kind for step in plan_deletion(deletion("bert", uid="u-older"), SCENE).steps] == ["gone"]
-    assert len(plan_deletion(deletion("bert", "bert"), SCENE).steps) == 1
+    assert [step.kind for step in plan_deletion(deletion("bert", uid="u-bert"), CONTEXT).steps] == ["delete"]
+    assert [step.kind for step in plan_deletion(deletion("bert", uid="u-older"), CONTEXT).steps] == ["gone"]
+    assert len(plan_deletion(deletion("bert", "bert"), CONTEXT).steps) == 1
 
 
 def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
-    one = plan_deletion(deletion("bert", "over"), SCENE).digest
-    assert plan_deletion(deletion("over", "bert"), SCENE).digest == one
-    assert plan_deletion(deletion("bert"), SCENE).digest != one
-    again = Scene(SCENE.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
+    one = plan_deletion(deletion("bert", "over"), CONTEXT).digest
+    assert plan_deletion(deletion("over", "bert"), CONTEXT).digest == one
+    assert plan_deletion(deletion("bert"), CONTEXT).digest != one
+    again = UserActionContext(CONTEXT.view, (pod("bert", uid="u-new"), *PODS[1:]), {})
     assert plan_deletion(deletion("bert", "over"), again).digest != one
-    both = (plan_cordon(kind(nodes=("gpu01",)), SCENE).digest for kind in (Cordon, Uncordon))
+    both = (plan_cordon(kind(nodes=("gpu01",)), CONTEXT).digest for kind in (Cordon, Uncordon))
     assert len(set(both)) == 2
 
 
 @pytest.mark.parametrize(
-    ("wanted", "text", "warnings"),
+    ("action", "text", "warnings"),
     [
         (
             Cordon(nodes=("gpu01",)),
@@ -147,15 +147,15 @@ def test_a_plan_is_the_same_as_long_as_its_steps_are() -> None:
         ),
     ],
 )
-def test_what_a_cordon_does(wanted: Cordon | Uncordon, text: str, warnings: tuple[str, ...]) -> None:
-    (step,) = shown(plan_cordon(wanted, SCENE), "en", dry_run=True).steps
+def test_what_a_cordon_does(action: Cordon | Uncordon, text: str, warnings: tuple[str, ...]) -> None:
+    (step,) = render_plan(plan_cordon(action, CONTEXT), "en", dry_run=True).steps
     assert (step.text, step.warnings) == (text, warnings)
 
 
 @pytest.mark.parametrize("name", ["desk", "nowhere"])
 def test_what_kubernetes_does_not_have_is_not_cordoned(name: str) -> None:
     with pytest.raises(ValueError, match="has no node"):
-        plan_cordon(Cordon(nodes=(name,)), SCENE)
+        plan_cordon(Cordon(nodes=(name,)), CONTEXT)
 
 
 def release(act: KillProcess | PodWrite, what: str) -> CleanupPlan:
@@ -168,13 +168,13 @@ def release(act: KillProcess | PodWrite, what: str) -> CleanupPlan:
 
 
 def test_what_a_release_does() -> None:
-    wanted = ReleaseGpu(node="gpu01", gpu="1")
-    kill = plan_release(wanted, release(KillProcess(pid=7, started_at=1.0, gpu="GPU-1"), "zombie"), SCENE)
-    (step,) = shown(kill, "en", dry_run=True).steps
+    action = ReleaseGpu(node="gpu01", gpu="1")
+    kill = plan_release(action, release(KillProcess(pid=7, started_at=1.0, gpu="GPU-1"), "zombie"), CONTEXT)
+    (step,) = render_plan(kill, "en", dry_run=True).steps
     assert (step.kind, step.owner, step.gpus) == ("kill", "zhang", 1)
     assert step.text.startswith("End process 7 (python3) on gpu01; it holds GPU 1. ")
     write = PodWrite(namespace="nlp", name="bert", uid="u-bert", how="evict")
-    (step,) = shown(plan_release(wanted, release(write, "idle"), SCENE), "zh", dry_run=True).steps
+    (step,) = render_plan(plan_release(action, release(write, "idle"), CONTEXT), "zh", dry_run=True).steps
     assert (step.kind, step.gpus) == ("evict", 2)
     assert step.text == (
         "从 gpu01 驱逐 zhang 的 Pod nlp/bert：先通知它退出，并遵守 PDB 的限制。"
@@ -188,4 +188,4 @@ def test_why_there_is_no_plan_is_said() -> None:
         refused=Text(key="cleanup.refused.kubernetes-unseen"),
     )  # fmt: skip
     with pytest.raises(ValueError, match="Kubernetes"):
-        plan_release(ReleaseGpu(node="gpu01", gpu="1"), refused, SCENE)
+        plan_release(ReleaseGpu(node="gpu01", gpu="1"), refused, CONTEXT)

@@ -6,14 +6,14 @@ from monitor.alert.message.compose import Voice, compose
 from monitor.alert.sample import sample_finding, sample_parcel
 from monitor.i18n import LANGUAGES
 from monitor.i18n.notes import sentence
-from monitor.queries.alerts import CAUSES, send_samples
+from monitor.queries.alerts import SAMPLE_CAUSES, send_samples
 
 NOW = 1_700_000_000.0
 
 
-@pytest.mark.parametrize("rule", sorted(CAUSES))
+@pytest.mark.parametrize("rule", sorted(SAMPLE_CAUSES))
 def test_of_every_rule_there_is_a_sample_in_whole_sentences(rule: str) -> None:
-    finding = sample_finding(rule, CAUSES[rule], NOW)
+    finding = sample_finding(rule, SAMPLE_CAUSES[rule], NOW)
     for lang in LANGUAGES:
         for note in (finding.headline, *finding.advice):
             assert note.key not in sentence(note, lang)

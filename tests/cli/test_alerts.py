@@ -66,7 +66,7 @@ def test_what_fires_is_listed_silenced_and_unsilenced(environ: dict[str, str]) -
     assert alerts(environ, "unsilence", made["id"]) == (0, {"ended": made["id"]})
     again = run("alerts", "unsilence", made["id"], environ=environ)
     assert (again.returncode, again.stdout) == (1, "")
-    assert again.stderr == "gpuwarden: the daemon says: there is no such silence in force here\n"
+    assert again.stderr == "gpuwarden: the daemon says: there is no such active silence\n"
     assert alerts(environ, "list")[0] == 1
 
 

@@ -14,14 +14,14 @@ import pytest
 from monitor.cli.ask import AskError, locale_language, view_now, why_now
 from monitor.config.root import Config
 from monitor.facts.cluster import ClusterView, NodeView, SourceView
-from monitor.queries.cluster import Why
+from monitor.queries.cluster import PodExplanation
 from tests.support.command import quiet_environment, run
 from tests.support.fake_agents import Behaviour, FakeAgent, answers, reports, resets, says
 from tests.support.living_api import LivingApi, kube_node, kube_pod
 
 NOBODY = "127.0.0.1:1"
 VIEW = ClusterView(at=1.0, nodes=(NodeView(name="gpu-01", has_agent=True),))
-WHY = Why(name="bert", status="pending", cause="quota", well=False, lines=("等待 quota",))
+WHY = PodExplanation(name="bert", status="pending", cause="quota", well=False, lines=("等待 quota",))
 
 
 @pytest.fixture(autouse=True)

@@ -43,4 +43,6 @@ def test_a_terminal_is_used_in_its_whole_width(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("COLUMNS", "300")
     out = Terminal()
     print_snapshot(full_snapshot(), out)
-    assert any("NVIDIA A100-SXM4-80GB" in line and "slowed: power-cap" in line for line in out.getvalue().splitlines())
+    assert any(
+        "NVIDIA A100-SXM4-80GB" in line and "throttled: power-cap" in line for line in out.getvalue().splitlines()
+    )

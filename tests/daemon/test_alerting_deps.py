@@ -19,7 +19,7 @@ from monitor.daemon.main import linked_url
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from monitor.queries.alerts import AlertQuestions, NewSilence
+from monitor.queries.alerts import AlertQueries, SilenceRequest
 from tests.alert.alertmanager.test_callback import alert as called_alert
 from tests.alert.alertmanager.test_callback import body as call_body
 from tests.support import wait_until
@@ -183,8 +183,8 @@ def test_that_nothing_can_be_written_is_an_alert(tmp_path: Path, close: list[Mad
 
 def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     made = make(close, tmp_path)
-    questions = AlertQuestions(made.alerting, made.clock.time)
-    silence = questions.silence(NewSilence(matchers=("node=n1",), duration="1h", author="li"))
+    questions = AlertQueries(made.alerting, made.clock.time)
+    silence = questions.silence(SilenceRequest(matchers=("node=n1",), duration="1h", author="li"))
     assert questions.silences() == (silence,)
     made.alerting.found((finding("n1"), finding("n2")))
     made.clock.advance(1.0)

@@ -15,7 +15,7 @@ import pytest
 
 from monitor.cluster.view_memory import ViewMemoryFile
 from monitor.facts.cluster import ClusterView, GpuView
-from monitor.present.findings import NOT_KNOWN, SaidFinding
+from monitor.present.findings import NOT_EVALUATED, LocalizedFinding
 from tests.cluster.living import two_gpus
 from tests.support import free_port, wait_until
 from tests.support.command import STOP_LIMIT, command, get, quiet_environment, run, running
@@ -41,13 +41,13 @@ def daemon(environ: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
-def findings(environ: dict[str, str], lang: str = "en") -> list[SaidFinding]:
+def findings(environ: dict[str, str], lang: str = "en") -> list[LocalizedFinding]:
     """Return what the daemon has found; nothing before it has looked."""
     try:
         status, _, body = get(f"http://{environ['GPUWARDEN_DAEMON__LISTEN']}/v1/findings?lang={lang}")
     except OSError:
         return []
-    return msgspec.json.decode(body, type=list[SaidFinding]) if status == 200 else []
+    return msgspec.json.decode(body, type=list[LocalizedFinding]) if status == 200 else []
 
 
 def test_what_is_found_is_told_and_shown(environ: dict[str, str]) -> None:
@@ -104,5 +104,5 @@ def test_a_daemon_that_was_killed_remembers_since_when_a_card_is_idle(environ: d
 
 def test_without_a_daemon_it_is_not_said_that_nothing_is_wrong(environ: dict[str, str]) -> None:
     shown = run("status", environ=environ)
-    assert NOT_KNOWN in " ".join(shown.stdout.split())
+    assert NOT_EVALUATED in " ".join(shown.stdout.split())
     assert json.loads(run("status", "--json", environ=environ).stdout)["findings"] is None

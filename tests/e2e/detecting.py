@@ -28,7 +28,7 @@ from monitor.facts.cluster_facts import ClusterFacts
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.storage import DiskFact
 from monitor.probes.runner import ServiceProbes, ServiceTarget
-from monitor.queries.cluster import world_of
+from monitor.queries.cluster import cluster_facts_of
 from tests.lab.engine import engine
 from tests.lab.lab import Lab
 from tests.lab.layout import NODE
@@ -59,7 +59,7 @@ class Looker:
         self.probes = ServiceProbes(())
 
     def world(self) -> ClusterFacts:
-        return world_of(self._cluster, RESOURCE)
+        return cluster_facts_of(self._cluster, RESOURCE)
 
     def look(self) -> tuple[Finding, ...]:
         """Look once, and return what is found. No rule may break."""

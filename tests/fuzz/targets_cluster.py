@@ -13,7 +13,7 @@ from unittest import mock
 
 import msgspec
 
-from monitor.access.errors import RefusedError
+from monitor.access.errors import RequestRejectedError
 from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
@@ -163,7 +163,7 @@ def matcher(data: bytes) -> None:
 
 def form(data: bytes) -> None:
     """A form of the page."""
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(RequestRejectedError):
         parse_form(data)
 
 

@@ -13,7 +13,7 @@ import msgspec
 from starlette.routing import BaseRoute, Mount, Route
 
 import monitor
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
 from monitor.agent.journal import JournalLine
 from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
@@ -31,16 +31,16 @@ from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
 from monitor.leader.ledger import ActionLedger
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.authenticator import Authenticator
 from monitor.web.openapi import document, served
 from monitor.web.openapi_table import OPERATIONS
-from monitor.web.security import Guard
+from monitor.web.security import Security
 from tests.golden.schemas import without_class_names
 from tests.golden.text import as_json, of_json, rows
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import Acting
-from tests.web.test_app import Cluster
+from tests.web.cluster import FakeActions
+from tests.web.test_app import FakeCluster
 from tests.web.test_openapi import Reports, routes_of
 
 VERSION = "VERSION"
@@ -147,11 +147,11 @@ def _schema(kind: Any) -> str:
 def _routes() -> list[BaseRoute]:
     """Return the routes of a daemon that serves everything."""
     with tempfile.TemporaryDirectory() as folder:
-        audit = Audit(str(Path(folder) / "audit.db"))
-        guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
-        alerts, cleanup = test_alerts_api.Asked(), test_cleanup_api.Asked()
+        audit = AuditLog(str(Path(folder) / "audit.db"))
+        guard = Security(Authenticator(AccessSettings()), audit, FakeActions())
+        alerts, cleanup = test_alerts_api.FakeAlerts(), test_cleanup_api.FakeCleanup()
         app = create_app(
-            Cluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
+            FakeCluster(), full_snapshot, alerts, None, cleanup, Reports(), guard, metrics=lambda: b"up 1\n"
         )  # fmt: skip
         audit.close()
     return routes_of(app)

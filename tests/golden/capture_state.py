@@ -50,7 +50,7 @@ DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
     (alert_store.FILE, alert_store.Store),
     (cleanup_journal.FILE, cleanup_journal.CleanupJournal),
     (record_store.FILE, record_store.UsageStore),
-    (audit.FILE, audit.Audit),
+    (audit.FILE, audit.AuditLog),
 )
 
 

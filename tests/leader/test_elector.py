@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from monitor.access.principal import Person, Role
+from monitor.access.principal import Principal, Role
 from monitor.actions.plan import Cordon
-from monitor.actions.service import Acts, Hands
+from monitor.actions.service import ActionDeps, ActionService
 from monitor.cleanup.journal import ItemState
 from monitor.cleanup.model import Mode
 from monitor.cleanup.policy import ImagePolicy, When
@@ -283,7 +283,7 @@ class FakeAudit:
     def __init__(self) -> None:
         self.results: list[str] = []
 
-    def write(self, _person: Person, _peer: str, _what: str, _on: str, result: str, _detail: str = "") -> None:
+    def write(self, _person: Principal, _peer: str, _what: str, _on: str, result: str, _detail: str = "") -> None:
         self.results.append(result)
 
 
@@ -294,12 +294,12 @@ def test_what_people_ask_for_is_refused_where_nobody_acts(story: Story, tmp_path
     ):
         audit, api = FakeAudit(), connect(str(story.kubeconfig(tmp_path)))
         node = next(iter(other._cluster.view.nodes)).name
-        wanted, admin = Cordon(nodes=(node,)), Person("admin", Role.ADMIN)
-        acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), audit, second)
+        wanted, admin = Cordon(nodes=(node,)), Principal("admin", Role.ADMIN)
+        acts = ActionService(other._cluster, ActionDeps(other, nodes=NodeWrites(api)), audit, second)
         with pytest.raises(NotLeaderError):
             acts.perform(wanted, admin, "zh")
         assert audit.results == ["refused"]
-        acts = Acts(other._cluster, Hands(other, nodes=NodeWrites(api)), audit, first)
+        acts = ActionService(other._cluster, ActionDeps(other, nodes=NodeWrites(api)), audit, first)
         assert acts.perform(wanted, admin, "zh").ok
 
 

@@ -12,16 +12,16 @@ import pytest
 from monitor.config.root import Config
 from monitor.daemon.alerting import Alerting, Sources
 from monitor.leader.elector import LeaseElector, LeaseState, NotLeaderError
-from monitor.queries.alerts import AlertQuestions, NewSilence
+from monitor.queries.alerts import AlertQueries, SilenceRequest
 from monitor.sim.story import Story
-from monitor.web.context import Parts
+from monitor.web.context import PageData
 from tests.alert.alertmanager.test_callback import alert, body
 from tests.cleanup.running import SOON, simulated
 from tests.leader.test_elector import replica, two
 from tests.support import wait_until
 from tests.web.cluster import Client, site
-from tests.web.test_alerts_api import Asked as Alerts
-from tests.web.test_cleanup_api import Asked as Cleanup
+from tests.web.test_alerts_api import FakeAlerts as Alerts
+from tests.web.test_cleanup_api import FakeCleanup as Cleanup
 
 ALERTMANAGER = {"kind": "alertmanager", "url": "http://127.0.0.1:9"}
 RECEIVERS = [ALERTMANAGER, {"name": "ops", "kind": "console"}]
@@ -57,7 +57,7 @@ def test_what_is_found_goes_to_alertmanager_alone(story: Story, tmp_path: Path) 
     with alerting(tmp_path, replica(story, tmp_path / "1")) as made:
         assert [route.receivers for route in made.policy().routes] == [("alertmanager",)]
         with pytest.raises(ValueError, match="silence it in Alertmanager"):
-            AlertQuestions(made).silence(NewSilence(matchers=("severity=info",), duration="1h"))
+            AlertQueries(made).silence(SilenceRequest(matchers=("severity=info",), duration="1h"))
 
 
 def test_an_alert_is_told_once_whichever_replica_is_called_and_its_end_too(story: Story, tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ class RefusingCleanup(Refusing, Cleanup):
 
 def test_who_does_not_act_says_who_does() -> None:
     state = LeaseState(holds=False, identity="gpuwarden-2_cd34", holder="gpuwarden-1_ab12", lease="ops/gpuwarden")
-    parts = Parts(lease=lambda: state)
-    with site({}, alerts=RefusingAlerts(), cleanup=RefusingCleanup(), parts=parts) as url:
+    parts = PageData(lease=lambda: state)
+    with site({}, alerts=RefusingAlerts(), cleanup=RefusingCleanup(), page_data=parts) as url:
         client = Client(url)
         run = client.post("/v1/cleanup/run", {"policy": "images"})
         assert run.status == 409

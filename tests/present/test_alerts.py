@@ -1,3 +1,5 @@
+"""Alerts as views and tables."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -12,40 +14,38 @@ from monitor.alert.store import Delivery, Event, What
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.present.alerts import (
-    SHOWN,
-    SaidAlert,
-    Tried,
-    alert_table,
+    LocalizedAlert,
+    ReceiverTestResult,
     alerts_table,
     deliveries_table,
+    has_urgent,
     history_table,
-    say_alerts,
-    say_events,
+    localize_alerts,
+    localize_events,
+    receiver_tests_table,
     silences_table,
-    tried_table,
-    urgent,
 )
-from monitor.present.node import Table
+from monitor.present.table import MAX_ROWS, TextTable
 
 NOW = 1_700_000_000.0
 
 
 def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.WARNING, **more: Any) -> Alert:
-    note = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
-    finding = Finding(rule="node-down", severity=severity, cause="x", labels={"node": node}, headline=note)
+    headline = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
+    finding = Finding(rule="node-down", severity=severity, cause="x", labels={"node": node}, headline=headline)
     return Alert(fingerprint=f"fp-{node}", finding=finding, phase=phase, first_seen_at=NOW - 90, seen_at=NOW, **more)
 
 
-def said(*shown: Shown) -> tuple[SaidAlert, ...]:
-    return say_alerts(shown, "en")
+def views(*shown: Shown) -> tuple[LocalizedAlert, ...]:
+    return localize_alerts(shown, "en")
 
 
-def column(table: Table, name: str) -> list[str]:
+def column(table: TextTable, name: str) -> list[str]:
     return [row[table.columns.index(name)] for row in table.rows]
 
 
 def test_what_fires_and_is_worst_comes_first() -> None:
-    alerts = said(
+    alerts = views(
         Shown(alert=alert("over", Phase.RESOLVED, resolved_at=NOW)),
         Shown(alert=alert("symptom", severity=Severity.CRITICAL), explained_by="fp-cause"),
         Shown(alert=alert("mild")),
@@ -54,7 +54,7 @@ def test_what_fires_and_is_worst_comes_first() -> None:
     )
     assert [each.labels["node"] for each in alerts] == ["bad", "mild", "symptom", "waiting", "over"]
     assert column(alerts_table(alerts, NOW), "subject") == ["node bad", "node mild"]
-    assert column(alerts_table(alerts, NOW, everything=True), "told") == [
+    assert column(alerts_table(alerts, NOW, everything=True), "notified") == [
         "wecom", "", "explained by fp-cause", "", "",
     ]  # fmt: skip
     assert column(alerts_table(alerts, NOW), "for") == ["1m30s", "1m30s"]
@@ -71,21 +71,12 @@ def test_what_fires_and_is_worst_comes_first() -> None:
     ],
 )
 def test_what_needs_somebody(shown: list[Shown], expect: bool) -> None:
-    assert urgent(said(*shown)) is expect
+    assert has_urgent(views(*shown)) is expect
 
 
 def test_of_very_many_the_first_are_shown() -> None:
-    table = alerts_table(said(*(Shown(alert=alert(f"n{number}")) for number in range(SHOWN + 5))), NOW)
-    assert (len(table.rows), table.title) == (SHOWN, f"Alerts (the first {SHOWN} of {SHOWN + 5})")
-
-
-def test_all_about_one_alert_and_how_to_silence_it() -> None:
-    table = alert_table(said(Shown(alert=alert("n1", flapping=True), in_maintenance=True))[0], NOW)
-    about = {row[0]: row[1] for row in table.rows}
-    assert about["where"] == "node n1"
-    assert about["told"] == "maintenance"
-    assert about["phase"] == "firing, warning, comes and goes"
-    assert about["to silence"].endswith("'alertname=NodeDown' 'node=n1'")
+    table = alerts_table(views(*(Shown(alert=alert(f"n{number}")) for number in range(MAX_ROWS + 5))), NOW)
+    assert (len(table.rows), table.title) == (MAX_ROWS, f"Alerts (the first {MAX_ROWS} of {MAX_ROWS + 5})")
 
 
 def test_other_tables() -> None:
@@ -94,14 +85,14 @@ def test_other_tables() -> None:
     )
     assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why"),)
     event = Event(at=NOW, what=What.FIRED, alert=alert("n1"))
-    assert column(history_table(say_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
+    assert column(history_table(localize_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
     delivery = Delivery(
         id="d", receiver="wecom", group="g", reason=Reason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
         state="parked", late=2.5, attempts=3, word="no\nway",
     )  # fmt: skip
     (row,) = deliveries_table([delivery]).rows
     assert row[1:] == ("wecom", "new", "g", "parked", "2.5s", "3", "no\\nway")
-    tried = Tried(receiver="w", kind="wecom", ok=False, answer="93000")
-    assert tried_table([tried]).rows == (("w", "wecom", "failed", "93000"),)
+    result = ReceiverTestResult(receiver="w", kind="wecom", ok=False, answer="93000")
+    assert receiver_tests_table([result]).rows == (("w", "wecom", "failed", "93000"),)
     for empty in (alerts_table([], NOW), silences_table([], NOW), history_table([]), deliveries_table([])):
         assert empty.note

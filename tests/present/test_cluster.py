@@ -1,3 +1,5 @@
+"""The cluster view as tables."""
+
 from __future__ import annotations
 
 import io
@@ -21,8 +23,8 @@ from monitor.facts.cluster import (
     UsageView,
 )
 from monitor.facts.text import Evidence
-from monitor.present.cluster import SHOWN, headline, tables, troubled
-from monitor.present.node import NUMBERS, Table
+from monitor.present.cluster import headline, needs_attention, tables
+from monitor.present.table import MAX_ROWS, NUMERIC_COLUMNS, TextTable
 
 AT = 1_763_260_000.0
 GIB = 1024**3
@@ -87,7 +89,7 @@ FULL = ClusterView(
 )  # fmt: skip
 
 
-def table(view: ClusterView, title: str) -> Table:
+def table(view: ClusterView, title: str) -> TextTable:
     return next(found for found in tables(view) if found.title.startswith(title))
 
 
@@ -101,8 +103,8 @@ def table(view: ClusterView, title: str) -> Table:
         ("Nodes", ("gpu-04", "?", "not ready, no agent", "2", "8", "")),
         ("Nodes", ("gpu-05", "?", "ok", "2", "4", "")),
         ("Nodes", ("gpu-06", "?", "agent silent for 2h", "?", "?", "")),
-        ("Not seen", ("nodes", "stale; refused", "2m")),
-        ("Not seen", ("agents", "1 of 3 silent: gpu-03", "")),
+        ("Failing sources", ("nodes", "stale; refused", "2m")),
+        ("Failing sources", ("agents", "1 of 3 silent: gpu-03", "")),
         ("GPUs that", ("gpu-03/0", "unknown", "4m", "", "agent-silent since=5m ago")),
         ("GPUs that", ("gpu-01/2", "idle-held", "2h", "li (team-a/bert-0)", "idle since=2h30m ago")),
         ("GPUs that", ("gpu-01/3", "faulty", "1m", "", "xid code=79 at=1m30s ago message=off")),
@@ -111,8 +113,8 @@ def table(view: ClusterView, title: str) -> Table:
         ("GPUs that", ("gpu-01/6", "orphan", "", "", "no-pod pid=9 process=python")),
         ("GPUs that", ("gpu-01/7", "ghost", "", "", "memory-without-process bytes=5.0 GiB ratio=95%")),
         ("GPUs that", ("gpu-02/0", "phantom", "", "? (x/gone)", "pod-deleted")),
-        ("Waiting", ("a/old", "li", "vc1", "8", "1h", "gpuwarden why -n a old")),
-        ("Waiting", ("a/new", "?", "", "0", "1m", "gpuwarden why -n a new")),
+        ("Pending pods", ("a/old", "li", "vc1", "8", "1h", "gpuwarden why -n a old")),
+        ("Pending pods", ("a/new", "?", "", "0", "1m", "gpuwarden why -n a new")),
         ("Free GPUs", ("A100", "16", "5", "3", "gpu-01: 3, gpu-02: 2")),
         ("Queues", ("vc1", "open", "4", "8", "4")),
         ("Queues", ("vc2", "", "0.5", "0", "?")),
@@ -138,17 +140,17 @@ def test_what_is_worst_comes_first_and_a_silent_node_last() -> None:
 
 
 def test_who_waits_longest_and_who_has_most_come_first() -> None:
-    assert [row[0] for row in table(FULL, "Waiting").rows] == ["a/old", "a/new"]
+    assert [row[0] for row in table(FULL, "Pending pods").rows] == ["a/old", "a/new"]
     assert [row[0] for row in table(FULL, "Users").rows] == ["li", "wang"]
 
 
 def test_nothing_is_known() -> None:
     assert tables(EMPTY) == (
-        Table(
+        TextTable(
             "Nodes",
-            ("node", "model", "state", "free", "GPUs", "cards"),
+            ("node", "model", "state", "free", "GPUs", "GPU states"),
             (),
-            "no node is known: neither Kubernetes nor an agent answers",
+            "no nodes known: neither Kubernetes nor an agent responds",
         ),
     )
 
@@ -174,33 +176,33 @@ def test_the_headline(view: ClusterView, line: str) -> None:
         ("free and busy", ClusterView(at=AT, gpus=(gpu(GpuState.FREE), gpu(GpuState.BUSY))), False),
         *((state.value, ClusterView(at=AT, gpus=(gpu(state),)), True) for state in GpuState if state not in
           (GpuState.FREE, GpuState.BUSY)),
-        ("something is not seen", ClusterView(at=AT, sources=(SourceView(name="agents", ok=False),)), True),
-        ("all is seen", ClusterView(at=AT, sources=(SourceView(name="agents", ok=True),)), False),
+        ("a failing source", ClusterView(at=AT, sources=(SourceView(name="agents", ok=False),)), True),
+        ("all sources work", ClusterView(at=AT, sources=(SourceView(name="agents", ok=True),)), False),
     ],
 )  # fmt: skip
 def test_what_needs_attention(name: str, view: ClusterView, expect: bool) -> None:
-    assert troubled(view) is expect
+    assert needs_attention(view) is expect
 
 
 def test_a_clock_that_is_behind_gives_no_negative_times() -> None:
     early = msgspec.structs.replace(FULL, at=AT - 10**6)
     cells = [cell for found in tables(early) for row in found.rows for cell in row]
     assert not [cell for cell in cells if "-" in cell and cell.strip("-smhd0123456789") == ""]
-    assert ("agents", "1 of 3 silent: gpu-03", "") in table(early, "Not seen").rows
-    assert table(early, "Not seen").rows[0][2] == "0ms"
+    assert ("agents", "1 of 3 silent: gpu-03", "") in table(early, "Failing sources").rows
+    assert table(early, "Failing sources").rows[0][2] == "0ms"
 
 
-@pytest.mark.parametrize("count", [SHOWN, SHOWN + 1])
+@pytest.mark.parametrize("count", [MAX_ROWS, MAX_ROWS + 1])
 def test_what_is_left_out_is_said(count: int) -> None:
     nodes = tuple(node(f"n{number:04d}") for number in range(count))
-    cards = tuple(gpu(GpuState.UNKNOWN, what="no-agent", node=each.name) for each in nodes)
+    silent = tuple(gpu(GpuState.UNKNOWN, what="no-agent", node=each.name) for each in nodes)
     faulty = gpu(GpuState.FAULTY, what="xid", node="zzz")
-    view = ClusterView(at=AT, nodes=nodes, gpus=(*cards[1:], faulty))
+    view = ClusterView(at=AT, nodes=nodes, gpus=(*silent[1:], faulty))
     shown = tables(view)
-    assert [len(found.rows) for found in shown] == [SHOWN, SHOWN]
-    note = "" if count == SHOWN else f" (the first {SHOWN} of {count})"
+    assert [len(found.rows) for found in shown] == [MAX_ROWS, MAX_ROWS]
+    note = "" if count == MAX_ROWS else f" (the first {MAX_ROWS} of {count})"
     assert [found.title for found in shown] == [f"Nodes{note}", f"GPUs that need attention{note}"]
-    assert shown[1].rows[0][0] == "zzz/0", "one faulty card is not hidden behind many silent ones"
+    assert shown[1].rows[0][0] == "zzz/0", "many GPUs of silent nodes do not hide a faulty one"
 
 
 def test_many_nodes_with_free_cards_are_summed_up() -> None:
@@ -213,14 +215,14 @@ EVIL = "\x1b[31m\nevil\x07\u202e[bold]"
 
 
 def hostile() -> ClusterView:
-    who = Identity(user=EVIL, queue=EVIL)
-    card = gpu(GpuState.ZOMBIE, node=EVIL, what=EVIL, values={EVIL: EVIL}, model=EVIL,
+    identity = Identity(user=EVIL, queue=EVIL)
+    evil = gpu(GpuState.ZOMBIE, node=EVIL, what=EVIL, values={EVIL: EVIL}, model=EVIL,
                holders=(Holder(user=EVIL, pod=EVIL, namespace=EVIL),))  # fmt: skip
     return ClusterView(
         at=AT,
         nodes=(node(EVIL, model=EVIL),),
-        gpus=(card,),
-        pods=(PodView(uid=EVIL, name=EVIL, namespace=EVIL, phase="Pending", identity=who),),
+        gpus=(evil,),
+        pods=(PodView(uid=EVIL, name=EVIL, namespace=EVIL, phase="Pending", identity=identity),),
         free=(FreeView(model=EVIL, total=1, free=1, largest_on_one_node=1, on={EVIL: 1}),),
         queues=(QueueView(name=EVIL, used=1, waiting=1, state=EVIL),),
         users={EVIL: UsageView(gpus=1)},
@@ -240,7 +242,7 @@ def test_names_from_outside_cannot_reach_the_terminal() -> None:
 def test_nor_by_the_way_they_are_printed() -> None:
     out = io.StringIO()
     print_view(hostile(), out)
-    assert "[bold]" in out.getvalue(), "what looks like markup is a name like any other"
+    assert "[bold]" in out.getvalue(), "markup in names is not interpreted"
     assert all(line.isprintable() for line in out.getvalue().splitlines())
 
 
@@ -257,4 +259,4 @@ def test_columns_of_figures_are_flush_right() -> None:
         "memory",
         "shm",
         "disk",
-    } <= (columns & NUMBERS)
+    } <= (columns & NUMERIC_COLUMNS)

@@ -1,16 +1,19 @@
+"""A node snapshot as tables."""
+
 from __future__ import annotations
 
 import msgspec
 import pytest
 
 from monitor.facts import CollectorFact, DiskFact, GpuFact, GpuInventory, ImageCacheFact, NodeSnapshot, ShmFact
-from monitor.present.node import Table, headline, tables, troubled
+from monitor.present.node import failed_collectors, headline, tables
+from monitor.present.table import TextTable
 from tests.support.snapshots import AT, full_snapshot
 
 EMPTY = NodeSnapshot(node="gpu-01", at=AT, agent_version="0.1.0")
 
 
-def table(snapshot: NodeSnapshot, title: str) -> Table:
+def table(snapshot: NodeSnapshot, title: str) -> TextTable:
     return next(found for found in tables(snapshot) if found.title.startswith(title))
 
 
@@ -28,12 +31,12 @@ def test_the_headline_says_which_node_and_when() -> None:
         (
             "GPUs (driver 550.54.15)",
             ("0", "NVIDIA A100-SXM4-80GB", "55%", "61.0 GiB / 80.0 GiB", "67 C", "302 W / 400 W", "2", "team-a/bert-0",
-             "recovery: drain-and-reset, slowed: sw-thermal, slowed: power-cap"),
+             "recovery: drain-and-reset, throttled: sw-thermal, throttled: power-cap"),
         ),
         ("GPUs", ("1", "?", "?", "?", "?", "?", "0", "-", "lost: GPU is lost")),
         ("Disks", ("/", "/dev/sda2", "ext4", "system, runtime, kubelet", "500.0 GiB", "30.0 GiB", "94%", "90%", "ok")),
-        ("Disks", ("/mnt/数据", "nas:/export", "nfs4", "nas", "?", "?", "?", "?", "no answer for 2m")),
-        ("Shared memory", ("the host", "256.0 GiB", "1.0 GiB", "0%")),
+        ("Disks", ("/mnt/数据", "nas:/export", "nfs4", "nas", "?", "?", "?", "?", "not responding for 2m")),
+        ("Shared memory", ("host", "256.0 GiB", "1.0 GiB", "0%")),
         ("Shared memory", ("team-a/bert-0/trainer", "64.0 MiB", "60.0 MiB", "94%")),
         ("Image caches", ("docker", "20.10.24", "/var/lib/docker", "3", "59.0 GiB")),
         ("Largest images", ("harbor.lab/nlp/bert:1", "59.0 GiB", "1")),
@@ -56,7 +59,7 @@ def collector(outcome: str, message: str | None = None, hung_since: float | None
 @pytest.mark.parametrize(
     ("fact", "note"),
     [
-        (None, "not read: the collector gpu is off"),
+        (None, "not read: collector gpu is disabled"),
         (collector("starting"), "not read yet"),
         (collector("absent", "no driver"), "none here: no driver"),
         (collector("failed", "NVMLError: unknown"), "failed: NVMLError: unknown"),
@@ -65,7 +68,7 @@ def collector(outcome: str, message: str | None = None, hung_since: float | None
 )
 def test_a_part_that_is_not_known_says_why(fact: CollectorFact | None, note: str) -> None:
     snapshot = msgspec.structs.replace(EMPTY, collectors=(fact,) if fact else ())
-    assert table(snapshot, "GPUs") == Table(
+    assert table(snapshot, "GPUs") == TextTable(
         "GPUs", ("#", "model", "util", "memory", "temp", "power", "processes", "pods", "state"), (), note
     )
 
@@ -78,7 +81,7 @@ def test_what_is_empty_is_not_what_is_unknown() -> None:
         "Disks": "none",
         "Shared memory (/dev/shm)": "none",
         "Image caches": "no container runtime",
-        "Collectors": "none is enabled",
+        "Collectors": "none enabled",
     }
 
 
@@ -108,5 +111,5 @@ def test_names_from_outside_cannot_reach_the_terminal() -> None:
 
 
 def test_collectors_in_trouble_are_named() -> None:
-    assert troubled(full_snapshot()) == ("images",)
-    assert troubled(EMPTY) == ()
+    assert failed_collectors(full_snapshot()) == ("images",)
+    assert failed_collectors(EMPTY) == ()

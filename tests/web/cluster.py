@@ -1,4 +1,4 @@
-"""A real daemon that watches a simulated cluster over the real protocols, and people who ask it for things."""
+"""A daemon that monitors a simulated cluster over the real protocols, and HTTP clients for it."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from monitor.access.passwords import hash_password
-from monitor.access.principal import Person
-from monitor.actions.plan import Outcome, Wanted
-from monitor.actions.service import ChangedError
+from monitor.access.principal import Principal
+from monitor.actions.plan import UserAction, UserActionOutcome
+from monitor.actions.service import PlanChangedError
 from monitor.config.access import AccessConfig
 from monitor.config.types import Listen
 from monitor.sim.demo import settings
 from monitor.sim.manifests import Work
 from monitor.sim.story import Story
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import free_port, wait_until
 from tests.support.command import command, quiet_environment
-from tests.web.test_app import Cluster
+from tests.web.test_app import FakeCluster
 
 PASSWORD = "correct horse battery"
-QUICK = 4  # a hash that takes no time; what it takes in earnest is tested apart
+QUICK_COST_BITS = 4  # fast hashes for tests; the real cost is tested separately
 TOKENS = {role: f"{role}-0123456789abcdef0123" for role in ("viewer", "user", "admin")}
-KNOWN = str(hash_password(PASSWORD, QUICK))
+PASSWORD_HASH = str(hash_password(PASSWORD, QUICK_COST_BITS))
 ACCESS: dict[str, Any] = {
     "users": [
-        {"name": "root", "role": "admin", "password_hash": KNOWN},
-        {"name": "zhang.wei", "role": "user", "password_hash": KNOWN, "cluster_user": "zhang"},
-        {"name": "guest", "role": "viewer", "password_hash": KNOWN},
+        {"name": "root", "role": "admin", "password_hash": PASSWORD_HASH},
+        {"name": "zhang.wei", "role": "user", "password_hash": PASSWORD_HASH, "cluster_user": "zhang"},
+        {"name": "guest", "role": "viewer", "password_hash": PASSWORD_HASH},
     ],
     "tokens": [{"name": f"a {role}", "role": role, "token": token} for role, token in TOKENS.items()],
 }
@@ -47,7 +47,7 @@ ACCESS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server said."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -60,18 +60,18 @@ class Answer:
 
 @dataclass
 class Client:
-    """Somebody who asks, with cookies like a browser. `always` are headers of every request."""
+    """A client that keeps cookies as a browser does. `always` are headers of every request."""
 
     url: str
     always: dict[str, str] = field(default_factory=dict)
     cookies: dict[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answer:
-        """Ask, and return the answer. `Content_Type` is how a header is named here."""
+        """Send a request. Header names are written with _ for -."""
         named = self.always | {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
             named["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=30)
         try:
             connection.request(method, path, body, named)
             response = connection.getresponse()
@@ -93,7 +93,7 @@ class Client:
         return self.ask("POST", path, json.dumps(payload), Content_Type="application/json", **headers)
 
     def csrf(self) -> str:
-        """Return what each change of a session has to carry."""
+        """The CSRF token of the session."""
         secret: str = self.get("/v1/me").json["csrf"]
         return secret
 
@@ -102,8 +102,8 @@ class Client:
 
 
 @dataclass
-class World:
-    """A daemon and what it watches."""
+class DaemonSite:
+    """A running daemon and the simulated cluster."""
 
     url: str
     story: Story
@@ -111,63 +111,62 @@ class World:
 
     @property
     def log(self) -> str:
-        """Return what the daemon has logged."""
         return (self.config.parent / "daemon.log").read_text()
 
     def client(self, role: str | None = None, **headers: str) -> Client:
-        """Return somebody with the token of a role, or nobody."""
+        """A client with the token of a role, or without one."""
         token = {"Authorization": f"Bearer {TOKENS[role]}"} if role is not None else {}
         return Client(self.url, headers | token)
 
     def submit(self, name: str, user: str, gpus: int, node: str, busy: float = 0.8) -> None:
-        """Have work begin."""
+        """Submit a workload."""
         work = Work(name, "lab", user, f"vc-{user}", gpus, "harbor.lab/lab/train:1", busy=busy)
         self.story.call(lambda stage: stage.submit("test", work, node))
 
     def view(self) -> Any:
-        """Return the cluster as the daemon sees it; nothing while it does not answer."""
+        """The cluster view of the daemon; empty while it does not respond."""
         try:
             answer = self.client("viewer").get("/v1/view")
         except OSError:
             return {"gpus": [], "pods": [], "nodes": []}
         return answer.json
 
-    def cards(self, pod: str) -> list[dict[str, Any]]:
-        """Return the cards that a pod has or had."""
+    def gpus_of(self, pod: str) -> list[dict[str, Any]]:
+        """The GPUs that a pod holds or held."""
         return [
-            gpu for gpu in self.view()["gpus"] if any(each.get("pod") == pod for each in gpu.get("holders", ()))
+            gpu for gpu in self.view()["gpus"] if any(holder.get("pod") == pod for holder in gpu.get("holders", ()))
         ]  # fmt: skip
 
 
-class Acting:
-    """Stands for who acts: notes what it is asked for, and by whom."""
+class FakeActions:
+    """Records the requested actions and their principals."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Wanted, str]] = []
+        self.calls: list[tuple[str, UserAction, str]] = []
 
-    def preview(self, wanted: Wanted, person: Person, _lang: str) -> Outcome:
-        self.asked.append(("preview", wanted, person.name))
-        return Outcome(action=wanted.action, dry_run=True, plan="p1", steps=())
+    def preview(self, action: UserAction, principal: Principal, _lang: str, /) -> UserActionOutcome:
+        self.calls.append(("preview", action, principal.name))
+        return UserActionOutcome(action=action.action, dry_run=True, plan="p1", steps=())
 
     def perform(
-        self, wanted: Wanted, person: Person, _lang: str, *, expect: str | None = None, peer: str = ""
-    ) -> Outcome:
-        self.asked.append(("perform", wanted, person.name))
-        outcome = Outcome(action=wanted.action, dry_run=False, plan="p1", steps=(), ok=True)
+        self, action: UserAction, principal: Principal, _lang: str, /, *, expect: str | None = None, peer: str = ""
+    ) -> UserActionOutcome:
+        self.calls.append(("perform", action, principal.name))
+        outcome = UserActionOutcome(action=action.action, dry_run=False, plan="p1", steps=(), ok=True)
         if expect not in (None, "p1"):
-            raise ChangedError(outcome)
+            raise PlanChangedError(outcome)
         return outcome
 
 
 @contextmanager
 def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: Any) -> Iterator[str]:
-    """Serve the application with these settings of access in this process, and give its address.
+    """Serve the application with these access settings in this process; yield its URL.
 
-    `audit` and `acts` may be given, and whatever the application takes.
+    `audit`, `actions` and all arguments of create_app are accepted.
     """
     settings = AccessConfig.model_validate(access).settings(None, loopback=True)
-    guard = Guard(Doorkeeper(settings, now), more.pop("audit", None), more.pop("acts", None))
-    web = WebServer(create_app(Cluster(), guard=guard, **more), socket.create_server(("127.0.0.1", 0)))
+    security = Security(Authenticator(settings, now), more.pop("audit", None), more.pop("actions", None))
+    web = WebServer(create_app(FakeCluster(), security=security, **more), socket.create_server(("127.0.0.1", 0)))
     web.start()
     try:
         yield "http://{}:{}".format(*web.address)
@@ -177,9 +176,9 @@ def site(access: dict[str, Any], now: Callable[[], float] = time.time, **more: A
 
 
 @contextmanager
-def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[World]:
-    """Run a daemon on a simulated cluster without outages, and wait until it has seen every card."""
-    story = Story(nodes, outages=(), changing=False)  # cards that a test wants are not taken by others
+def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2) -> Iterator[DaemonSite]:
+    """Run a daemon on a simulated cluster without outages; yield when it sees all GPUs."""
+    story = Story(nodes, outages=(), changing=False)  # other workloads must not take the GPUs that a test needs
     story.start()
     try:
         listen = Listen(host="127.0.0.1", port=free_port())
@@ -191,9 +190,9 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
             daemon["access"] = access
         config = folder / "gpuwarden.yml"
         config.write_text(json.dumps(written))  # JSON is YAML
-        world = World(f"http://{listen}", story, config)
+        world = DaemonSite(f"http://{listen}", story, config)
         with _daemon(folder, config):
-            wait_until(lambda: _seen(world) == nodes * 8, 30, "all cards are seen")
+            wait_until(lambda: _seen(world) == nodes * 8, 30, "all GPUs are seen")
             yield world
     finally:
         story.stop()
@@ -201,7 +200,7 @@ def daemon_on(folder: Path, access: dict[str, Any] | None = None, nodes: int = 2
 
 @contextmanager
 def _daemon(folder: Path, config: Path) -> Iterator[None]:
-    """Run a daemon that writes its log to a file: nobody reads along."""
+    """Run a daemon that logs to a file."""
     environ = quiet_environment_without_settings(folder)
     with (folder / "daemon.log").open("wb") as log:
         process = subprocess.Popen(command("daemon", "--config", str(config)), env=environ, stdout=log, stderr=log)
@@ -210,16 +209,16 @@ def _daemon(folder: Path, config: Path) -> Iterator[None]:
         finally:
             process.terminate()
             try:
-                process.wait(5)
+                process.wait(30)
             finally:
                 process.kill()
 
 
 def quiet_environment_without_settings(folder: Path) -> dict[str, str]:
-    """Return the environment of a daemon that is told everything by its file."""
-    kept = quiet_environment(folder)
-    return {name: value for name, value in kept.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
+    """An environment without settings: the daemon is configured by its file only."""
+    environ = quiet_environment(folder)
+    return {name: value for name, value in environ.items() if not name.startswith("GPUWARDEN_")} | {"LC_ALL": "C.UTF-8"}
 
 
-def _seen(world: World) -> int:
+def _seen(world: DaemonSite) -> int:
     return sum(gpu["state"] != "unknown" for gpu in world.view()["gpus"])

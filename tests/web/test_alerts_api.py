@@ -1,4 +1,4 @@
-"""Alerts by HTTP: what can be asked, what can be changed, and by whom."""
+"""Alerts over HTTP: queries, changes, and their authorization."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from monitor.alert.model import Phase, Reason
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
-from monitor.present.alerts import SaidAlert, SaidEvent, Tried
-from monitor.queries.alerts import NewSilence, make_silence
-from monitor.web.alerts_api import MAX_BODY, Tokens
+from monitor.present.alerts import LocalizedAlert, LocalizedAlertEvent, ReceiverTestResult
+from monitor.queries.alerts import SilenceRequest, make_silence
+from monitor.web.alerts_api import MAX_BODY_BYTES, ApiTokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support.command import get
-from tests.web.test_app import EVIL, Cluster
+from tests.web.test_app import EVIL, FakeCluster
 
 AT = 1_700_000_000.0
 TOKEN = "s3cret-t0ken"
-ALERT = SaidAlert(
+ALERT = LocalizedAlert(
     fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, cause="images", phase=Phase.FIRING,
     labels={"node": EVIL}, headline=f"Disk of {EVIL} is full", since=AT, advice=(EVIL,), told=("wecom",), group="G",
 )  # fmt: skip
@@ -40,54 +40,54 @@ DELIVERY = Delivery(
 )  # fmt: skip
 
 
-class Asked:
-    """Stands for the alerts: notes what it is asked for."""
+class FakeAlerts:
+    """Records its calls."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
-    def alerts(self, lang: str) -> tuple[SaidAlert, ...]:
-        self.asked.append(("alerts", lang))
+    def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
+        self.calls.append(("alerts", lang))
         return (ALERT,)
 
-    def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]:
-        self.asked.append(("history", limit, lang))
+    def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
+        self.calls.append(("history", limit, lang))
         return (
-            SaidEvent(
+            LocalizedAlertEvent(
                 at=AT, what="fired", fingerprint="abc", rule="disk-full", severity=Severity.CRITICAL, labels={},
                 headline="full",
             ),
         )  # fmt: skip
 
     def deliveries(self, limit: int) -> tuple[Delivery, ...]:
-        self.asked.append(("deliveries", limit))
+        self.calls.append(("deliveries", limit))
         return (DELIVERY,)
 
     def silences(self) -> tuple[Silence, ...]:
         return (SILENCE,)
 
-    def silence(self, wanted: NewSilence) -> Silence:
-        self.asked.append(("silence", wanted))
-        return make_silence(wanted, "s2", AT)
+    def silence(self, request: SilenceRequest) -> Silence:
+        self.calls.append(("silence", request))
+        return make_silence(request, "s2", AT)
 
-    def unsilence(self, own: str) -> bool:
-        self.asked.append(("unsilence", own))
-        return own == "s1"
+    def unsilence(self, silence_id: str) -> bool:
+        self.calls.append(("unsilence", silence_id))
+        return silence_id == "s1"
 
-    def test(self, receiver: str | None, rule: str | None) -> tuple[Tried, ...]:
-        self.asked.append(("test", receiver, rule))
+    def test(self, receiver: str | None, rule: str | None) -> tuple[ReceiverTestResult, ...]:
+        self.calls.append(("test", receiver, rule))
         if receiver == "nobody":
             raise ValueError("there is no receiver 'nobody'")
-        return (Tried(receiver="wecom", kind="wecom", ok=True, answer="errcode 0"),)
+        return (ReceiverTestResult(receiver="wecom", kind="wecom", ok=True, answer="errcode 0"),)
 
     def call(self, body: bytes) -> int:
-        self.asked.append(("call", body))
+        self.calls.append(("call", body))
         return 2
 
 
 @contextmanager
-def serving(asked: Asked, tokens: Tokens | None = None) -> Iterator[str]:
-    app = create_app(Cluster(), None, asked, tokens)
+def serving(alerts: FakeAlerts, tokens: ApiTokens | None = None) -> Iterator[str]:
+    app = create_app(FakeCluster(), None, alerts, tokens)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
@@ -98,8 +98,8 @@ def serving(asked: Asked, tokens: Tokens | None = None) -> Iterator[str]:
 
 
 def send(url: str, path: str, payload: object = None, method: str = "POST", **headers: str) -> tuple[int, Any]:
-    """Return the status and what the answer says. Headers are written with _ for -."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    """Send a request; return status and decoded response. Header names are written with _ for -."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
     given = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode() if payload is not None else None
     try:
@@ -112,13 +112,13 @@ def send(url: str, path: str, payload: object = None, method: str = "POST", **he
 
 
 @pytest.fixture
-def asked() -> Asked:
-    return Asked()
+def alerts() -> FakeAlerts:
+    return FakeAlerts()
 
 
 @pytest.fixture
-def site(asked: Asked) -> Iterator[str]:
-    with serving(asked) as url:
+def site(alerts: FakeAlerts) -> Iterator[str]:
+    with serving(alerts) as url:
         yield url
 
 
@@ -141,11 +141,11 @@ READ: list[tuple[str, int, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "status", "expect"), READ, ids=[row[0] for row in READ])
-def test_what_can_be_asked(asked: Asked, site: str, path: str, status: int, expect: Any) -> None:
+def test_what_can_be_asked(alerts: FakeAlerts, site: str, path: str, status: int, expect: Any) -> None:
     answered, headers, _ = get(site + path.replace("²", "%C2%B2"))
     assert answered == status
     assert headers["x-content-type-options"] == "nosniff"
-    assert asked.asked == ([expect] if expect else [])
+    assert alerts.calls == ([expect] if expect else [])
 
 
 def test_the_answers_are_the_facts(site: str) -> None:
@@ -172,7 +172,7 @@ def test_pages_of_what_is_not_there(site: str) -> None:
     assert "Nothing fires" in get(f"{site}/alerts?group=other")[2]
 
 
-def test_a_silence_is_made_and_ended(asked: Asked, site: str) -> None:
+def test_a_silence_is_made_and_ended(alerts: FakeAlerts, site: str) -> None:
     wanted = {"matchers": ["node=gpu1"], "duration": "2h", "author": "li", "comment": "moving"}
     status, made = send(site, "/v1/silences", wanted)
     assert (status, made["id"], made["ends_at"] - made["starts_at"]) == (201, "s2", 7200.0)
@@ -188,9 +188,9 @@ def test_a_silence_is_made_and_ended(asked: Asked, site: str) -> None:
         ({"matchers": ["node=~["], "duration": "2h"}, "cannot be understood"),
         ({"matchers": ["node=x"], "duration": "long"}, "is not a duration"),
         ({"matchers": ["node=x"], "duration": "0s"}, "needs a duration"),
-        ({"matchers": ["node=x"]}, "not what belongs here"),
-        (b"\xff", "not what belongs here"),
-        (b"[" * 100_000, "not what belongs here"),
+        ({"matchers": ["node=x"]}, "invalid request body"),
+        (b"\xff", "invalid request body"),
+        (b"[" * 100_000, "invalid request body"),
     ],
 )
 def test_a_silence_that_makes_no_sense(site: str, payload: object, words: str) -> None:
@@ -199,14 +199,14 @@ def test_a_silence_that_makes_no_sense(site: str, payload: object, words: str) -
     assert words in answer["error"]
 
 
-def test_a_test_message(asked: Asked, site: str) -> None:
+def test_a_test_message(alerts: FakeAlerts, site: str) -> None:
     assert send(site, "/v1/alerts/test", {"receiver": "wecom"}) == (
         200,
         [{"receiver": "wecom", "kind": "wecom", "ok": True, "answer": "errcode 0"}],
     )
     assert send(site, "/v1/alerts/test", b"")[0] == 200
     assert send(site, "/v1/alerts/test", {"receiver": "nobody"}) == (400, {"error": "there is no receiver 'nobody'"})
-    assert asked.asked == [("test", "wecom", None), ("test", None, None), ("test", "nobody", None)]
+    assert alerts.calls == [("test", "wecom", None), ("test", None, None), ("test", "nobody", None)]
 
 
 CHANGES = [
@@ -216,40 +216,40 @@ CHANGES = [
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
 def test_without_a_token_another_name_for_this_machine_is_refused(
-    asked: Asked, site: str, method: str, path: str
+    alerts: FakeAlerts, site: str, method: str, path: str
 ) -> None:
     assert send(site, path, {}, method, Host="evil.example")[0] == 403
-    assert asked.asked == []
+    assert alerts.calls == []
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES[:3])
-def test_without_a_token_a_form_is_refused(asked: Asked, site: str, method: str, path: str) -> None:
+def test_without_a_token_a_form_is_refused(alerts: FakeAlerts, site: str, method: str, path: str) -> None:
     assert send(site, path, {}, method, Content_Type="text/plain")[0] == 415
-    assert asked.asked == []
+    assert alerts.calls == []
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGES)
-def test_with_a_token_whoever_knows_it_may_from_anywhere(asked: Asked, method: str, path: str) -> None:
-    with serving(asked, Tokens(daemon=TOKEN)) as url:
+def test_with_a_token_whoever_knows_it_may_from_anywhere(alerts: FakeAlerts, method: str, path: str) -> None:
+    with serving(alerts, ApiTokens(daemon=TOKEN)) as url:
         assert send(url, path, {}, method)[0] == 401
         assert send(url, path, {}, method, Authorization="Bearer wrong")[0] == 401
-        assert asked.asked == []
+        assert alerts.calls == []
         send(url, path, {"matchers": ["node=x"], "duration": "1h"}, method, Authorization=f"Bearer {TOKEN}", Host="x")
-        assert len(asked.asked) == 1
+        assert len(alerts.calls) == 1
 
 
-def test_an_alertmanager_has_a_token_of_its_own(asked: Asked) -> None:
-    with serving(asked, Tokens(daemon=TOKEN, callback="am-token")) as url:
+def test_an_alertmanager_has_a_token_of_its_own(alerts: FakeAlerts) -> None:
+    with serving(alerts, ApiTokens(daemon=TOKEN, callback="am-token")) as url:
         assert send(url, "/v1/alertmanager", {}, Authorization=f"Bearer {TOKEN}")[0] == 401
         assert send(url, "/v1/alertmanager", {"a": 1}, Authorization="Bearer am-token") == (200, {"messages": 2})
-    assert asked.asked == [("call", b'{"a": 1}')]
-    assert "am-token" not in repr(Tokens(daemon=TOKEN, callback="am-token"))
+    assert alerts.calls == [("call", b'{"a": 1}')]
+    assert "am-token" not in repr(ApiTokens(daemon=TOKEN, callback="am-token"))
 
 
-def test_too_much_at_once_is_refused(asked: Asked, site: str) -> None:
+def test_too_much_at_once_is_refused(alerts: FakeAlerts, site: str) -> None:
     try:
-        status, _ = send(site, "/v1/alertmanager", b"x" * (MAX_BODY + 1))
+        status, _ = send(site, "/v1/alertmanager", b"x" * (MAX_BODY_BYTES + 1))
         assert status == 413
     except ConnectionError:
-        pass  # it hung up before all of it was sent
-    assert asked.asked == []
+        pass  # the server closed the connection while the body was being sent
+    assert alerts.calls == []

@@ -1,3 +1,5 @@
+"""The application: pages, API of the cluster, headers and health check."""
+
 from __future__ import annotations
 
 import re
@@ -15,8 +17,8 @@ from monitor.facts import DiskFact, NodeSnapshot
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
-from monitor.present.findings import SaidFinding, say_findings
-from monitor.queries.cluster import Why
+from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.support import wait_until
@@ -26,33 +28,33 @@ from tests.support.snapshots import AT, full_snapshot
 EVIL = "<script>alert(1)</script>\"'&"
 
 
-def found(node: str, **more: Any) -> Finding:
-    note = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
+def finding(node: str, **more: Any) -> Finding:
+    headline = Text(key="node-down.kubelet-silent", values={"node": node, "seconds": 90.0})
     return Finding(
-        rule="node-down", severity=Severity.CRITICAL, cause="x", labels={"node": node}, headline=note, **more
+        rule="node-down", severity=Severity.CRITICAL, cause="x", labels={"node": node}, headline=headline, **more
     )
 
 
-class Cluster:
-    """Stands for the cluster: one node with one card, whose names are as given."""
+class FakeCluster:
+    """A cluster of one node, of the given name, with one GPU."""
 
     def __init__(self, name: str = "gpu-01") -> None:
         self._name = name
 
     def view(self) -> ClusterView:
-        card = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
-        return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(card,))
+        gpu = GpuView(node=self._name, state=GpuState.ZOMBIE, index=0, evidence=(Evidence(key="pod-deleted"),))
+        return ClusterView(at=AT, nodes=(NodeView(name=self._name, has_agent=True),), gpus=(gpu,))
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        return say_findings((found(self._name), found(f"{self._name}-2", explained_by="x")), lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        return localize_findings((finding(self._name), finding(f"{self._name}-2", explained_by="x")), lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
-        return Why(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+        return PodExplanation(name=name, status="pending", cause="quota", well=False, lines=(f"{namespace} {lang}",))
 
 
 @contextmanager
-def serving(read: Callable[[], NodeSnapshot] | None, cluster: Cluster | None = None) -> Iterator[str]:
-    app = create_app(cluster or Cluster(), read)
+def serving(read: Callable[[], NodeSnapshot] | None, cluster: FakeCluster | None = None) -> Iterator[str]:
+    app = create_app(cluster or FakeCluster(), read)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     try:
@@ -138,7 +140,7 @@ def test_everything_shown_is_escaped() -> None:
         return msgspec.structs.replace(full_snapshot(), node=EVIL, disk=disk)
 
     for read in (evil, None):
-        with serving(read, Cluster(EVIL)) as url:
+        with serving(read, FakeCluster(EVIL)) as url:
             body = get(f"{url}/")[2]
         assert "<script>" not in body
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in body
@@ -146,7 +148,7 @@ def test_everything_shown_is_escaped() -> None:
 
 def test_the_cluster_is_shown_and_told(site: str) -> None:
     assert 'aria-label="GPU 0: zombie ' in get(f"{site}/")[2]
-    assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == Cluster().view()
+    assert msgspec.json.decode(get(f"{site}/v1/view")[2], type=ClusterView) == FakeCluster().view()
 
 
 def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
@@ -157,16 +159,16 @@ def test_what_is_found_is_shown_without_what_it_explains(site: str) -> None:
 
 
 def test_findings_are_told_in_words(site: str) -> None:
-    said = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[SaidFinding])
-    assert [(each.labels, each.explained_by) for each in said] == [
+    findings = msgspec.json.decode(get(f"{site}/v1/findings?lang=zh")[2], type=list[LocalizedFinding])
+    assert [(each.labels, each.explained_by) for each in findings] == [
         ({"node": "gpu-01"}, None),
         ({"node": "gpu-01-2"}, "x"),
     ]
-    assert said[0].headline == "节点 gpu-01 宕机：它的 kubelet 已 1 分钟 30 秒没有上报。"
+    assert findings[0].headline == "节点 gpu-01 宕机：它的 kubelet 已 1 分钟 30 秒没有上报。"
 
 
 def test_findings_that_nobody_looked_for_are_not_none() -> None:
-    class Blind(Cluster):
+    class Blind(FakeCluster):
         def findings(self, lang: str) -> None:
             return None
 
@@ -185,13 +187,13 @@ def test_a_reader_that_takes_its_time_does_not_keep_others_waiting_nor_the_serve
 
     def slow() -> NodeSnapshot:
         entered.set()
-        release.wait(20)
+        release.wait(60)
         return full_snapshot()
 
-    with socket.socket() as client, serving(slow) as url:  # the client is still there when the server stops
+    with socket.socket() as client, serving(slow) as url:  # still connected when the server stops
         parts = urlsplit(url)
         client.connect((parts.hostname, parts.port))
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        wait_until(entered.is_set, 5, "the slow request is under way")
+        wait_until(entered.is_set, 30, "the slow request is in progress")
         assert get(f"{url}/healthz")[0] == 200
     release.set()

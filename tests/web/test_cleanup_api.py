@@ -1,4 +1,4 @@
-"""Cleanup by HTTP: what can be asked, what can be changed, and by whom."""
+"""Cleanup over HTTP: queries, changes, and their authorization."""
 
 from __future__ import annotations
 
@@ -14,63 +14,63 @@ import pytest
 from monitor.cleanup.execute.scanner import ScanProgress
 from monitor.cleanup.journal import ItemState, JournalEntry
 from monitor.present.cleanup import ShownPlan, ShownRun, show_plan
-from monitor.web.alerts_api import Tokens
+from monitor.web.alerts_api import ApiTokens
 from monitor.web.app import create_app
 from monitor.web.server import WebServer
 from tests.cleanup.support import NOW, item, plan, run
-from tests.web.test_app import Cluster
+from tests.web.test_app import FakeCluster
 
 TOKEN = "s3cret-t0ken"
 PROGRESS = ScanProgress(policy="data", root="/mnt/share", node="nas-01", started_at=NOW, counts={"entries": 5})
 
 
-class Asked:
-    """Stands for cleanup: notes what it is asked for."""
+class FakeCleanup:
+    """Records its calls."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
 
     def plans(self, policy: str | None, lang: str) -> tuple[ShownPlan, ...]:
-        self.asked.append(("plans", policy, lang))
+        self.calls.append(("plans", policy, lang))
         if policy == "nonsense":
             raise ValueError("there is no policy 'nonsense'; there are images")
         return (show_plan(plan(item()), lang),)
 
     def history(self, limit: int, policy: str | None) -> tuple[ShownRun, ...]:
-        self.asked.append(("history", limit, policy))
+        self.calls.append(("history", limit, policy))
         return (ShownRun(run=run(), items=(JournalEntry(item=item(), place=0, state=ItemState.DONE),)),)
 
     def run(self, policy: str, node: str | None, by: str) -> tuple[str, ...]:
-        self.asked.append(("run", policy, node, by))
+        self.calls.append(("run", policy, node, by))
         return ("gpu01",)
 
     def release(self, node: str, gpu: str, by: str) -> ShownRun:
-        self.asked.append(("release", node, gpu, by))
+        self.calls.append(("release", node, gpu, by))
         if gpu == "9":
             raise ValueError("gpu01 has no GPU 9; it has 0, 1")
         return ShownRun(run=run(policy="release", by=by))
 
     def restore(self, trash: str, by: str) -> ShownRun:
-        self.asked.append(("restore", trash, by))
+        self.calls.append(("restore", trash, by))
         return ShownRun(run=run(policy="restore"))
 
     def begin_scan(self, policy: str) -> ScanProgress:
-        self.asked.append(("begin_scan", policy))
+        self.calls.append(("begin_scan", policy))
         return PROGRESS
 
     def scan(self, policy: str) -> ScanProgress:
-        self.asked.append(("scan", policy))
+        self.calls.append(("scan", policy))
         return PROGRESS
 
     def stop_scan(self, policy: str) -> bool:
-        self.asked.append(("stop_scan", policy))
+        self.calls.append(("stop_scan", policy))
         return True
 
 
 @contextmanager
-def served(asked: Asked, token: str | None = None) -> Iterator[int]:
+def served(cleanup: FakeCleanup, token: str | None = None) -> Iterator[int]:
     listening = socket.create_server(("127.0.0.1", 0))
-    web = WebServer(create_app(Cluster(), cleanup=asked, tokens=Tokens(token)), listening)
+    web = WebServer(create_app(FakeCluster(), cleanup=cleanup, tokens=ApiTokens(token)), listening)
     web.start()
     try:
         yield web.address[1]
@@ -82,8 +82,8 @@ def served(asked: Asked, token: str | None = None) -> Iterator[int]:
 def ask(
     port: int, path: str, body: Any = None, headers: dict[str, str] | None = None, raw: bytes | None = None
 ) -> tuple[int, Any]:
-    """GET, or with a body POST; return status and answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    """Send a GET, or with a body a POST; return status and decoded response."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     sent = raw if raw is not None else json.dumps(body).encode() if body is not None else None
     given = {"Content-Type": "application/json"} | (headers or {})
     try:
@@ -117,29 +117,29 @@ CHANGES: list[tuple[str, str, Any, tuple[Any, ...], int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("path", "asked_for"), [row[1:] for row in READS], ids=[row[0] for row in READS])
-def test_what_can_be_asked(path: str, asked_for: tuple[Any, ...]) -> None:
-    asked = Asked()
-    with served(asked, TOKEN) as port:  # reading needs no token
+@pytest.mark.parametrize(("path", "expect"), [row[1:] for row in READS], ids=[row[0] for row in READS])
+def test_what_can_be_asked(path: str, expect: tuple[Any, ...]) -> None:
+    cleanup = FakeCleanup()
+    with served(cleanup, TOKEN) as port:  # reading needs no token
         status, answer = ask(port, path)
-    assert (status, asked.asked) == (200, [asked_for])
+    assert (status, cleanup.calls) == (200, [expect])
     assert answer
 
 
-@pytest.mark.parametrize(("path", "body", "asked_for", "status"), [r[1:] for r in CHANGES], ids=[r[0] for r in CHANGES])
-def test_what_can_be_changed_and_by_whom(path: str, body: Any, asked_for: tuple[Any, ...], status: int) -> None:
-    asked = Asked()
-    with served(asked) as port:
+@pytest.mark.parametrize(("path", "body", "expect", "status"), [r[1:] for r in CHANGES], ids=[r[0] for r in CHANGES])
+def test_what_can_be_changed_and_by_whom(path: str, body: Any, expect: tuple[Any, ...], status: int) -> None:
+    cleanup = FakeCleanup()
+    with served(cleanup) as port:
         assert ask(port, path, body)[0] == status
-        assert asked.asked == [asked_for]
+        assert cleanup.calls == [expect]
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert ask(port, path, body, form)[0] == 415
         assert ask(port, path, body, {"Host": "evil.example"})[0] == 403
         assert ask(port, path, body, {"X-Forwarded-For": "10.0.0.9"})[0] == 403
-    with served(asked, TOKEN) as port:
+    with served(cleanup, TOKEN) as port:
         assert ask(port, path, body)[0] == 401
         assert ask(port, path, body, {"Authorization": "Bearer wrong"})[0] == 401
-        assert len(asked.asked) == 1
+        assert len(cleanup.calls) == 1
         assert ask(port, path, body, {"Authorization": f"Bearer {TOKEN}"})[0] == status
 
 
@@ -149,21 +149,21 @@ WRONG: list[tuple[str, str, bytes | None, str]] = [
     ("no number", "/v1/cleanup/history?limit=x", None, "limit is a number"),
     ("too many", "/v1/cleanup/history?limit=100000", None, "limit is a number"),
     ("too many behind noughts", "/v1/cleanup/history?limit=00000010099999", None, "limit is a number"),
-    ("no JSON", "/v1/cleanup/run", b"{", "not what belongs here"),
+    ("no JSON", "/v1/cleanup/run", b"{", "invalid request body"),
     ("something is missing", "/v1/cleanup/release", b'{"node":"gpu01"}', "`gpu`"),
     ("of another kind", "/v1/cleanup/run", b'{"policy":5}', "Expected `str`"),
-    ("no such card", "/v1/cleanup/release", b'{"node":"gpu01","gpu":"9"}', "gpu01 has no GPU 9"),
+    ("no such GPU", "/v1/cleanup/release", b'{"node":"gpu01","gpu":"9"}', "gpu01 has no GPU 9"),
 ]
 
 
-@pytest.mark.parametrize(("path", "body", "said"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
-def test_what_is_asked_wrongly(path: str, body: bytes | None, said: str) -> None:
-    with served(Asked()) as port:
+@pytest.mark.parametrize(("path", "body", "message"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_what_is_asked_wrongly(path: str, body: bytes | None, message: str) -> None:
+    with served(FakeCleanup()) as port:
         status, answer = ask(port, path, raw=body)
     assert status == 400
-    assert said in answer["error"]
+    assert message in answer["error"]
 
 
 def test_too_much_at_once() -> None:
-    with served(Asked()) as port:
+    with served(FakeCleanup()) as port:
         assert ask(port, "/v1/cleanup/run", raw=b" " * 70_000)[0] == 413

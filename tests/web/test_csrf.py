@@ -1,4 +1,4 @@
-"""No other site has somebody's browser do something here."""
+"""Cross-site request forgery: other sites cannot make a browser change anything here."""
 
 from __future__ import annotations
 
@@ -7,88 +7,88 @@ from dataclasses import dataclass
 
 import pytest
 
-from monitor.web.forms import MAX_BODY
-from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Acting, Client, site
-from tests.web.test_alerts_api import Asked
+from monitor.web.forms import MAX_FORM_BYTES
+from tests.web.cluster import ACCESS, PASSWORD, TOKENS, Client, FakeActions, site
+from tests.web.test_alerts_api import FakeAlerts
 
 CORDON = {"nodes": ["gpu01"]}
 PATH = "/v1/actions/cordon"
 PROXY = {"trusted_header": {"name": "X-Forwarded-User", "role_header": "X-Role", "from": ["127.0.0.1"]}}
-SAID = {"X_Forwarded_User": "zhang", "X_Role": "admin"}
+PROXY_HEADERS = {"X_Forwarded_User": "zhang", "X_Role": "admin"}
 
 
 @dataclass
-class Rig:
-    """A site, and what was done there."""
+class CsrfSite:
+    """A site and its recording backends."""
 
     url: str
-    acts: Acting
-    alerts: Asked
+    actions: FakeActions
+    alerts: FakeAlerts
 
 
 @pytest.fixture
-def rig() -> Iterator[Rig]:
-    acts, alerts = Acting(), Asked()
-    with site(ACCESS | PROXY, acts=acts, alerts=alerts) as url:
-        yield Rig(url, acts, alerts)
+def target() -> Iterator[CsrfSite]:
+    actions, alerts = FakeActions(), FakeAlerts()
+    with site(ACCESS | PROXY, actions=actions, alerts=alerts) as url:
+        yield CsrfSite(url, actions, alerts)
 
 
 @pytest.fixture
-def root(rig: Rig) -> Client:
-    client = Client(rig.url)
+def root(target: CsrfSite) -> Client:
+    client = Client(target.url)
     assert client.sign_in("root").status == 303
     return client
 
 
-def test_a_session_alone_changes_nothing(rig: Rig, root: Client) -> None:
+def test_a_session_alone_changes_nothing(target: CsrfSite, root: Client) -> None:
     for headers in ({}, {"X_CSRF_Token": ""}, {"X_CSRF_Token": "nonsense"}, {"X_CSRF_Token": "\xe9"}):
         assert root.post(PATH, CORDON, **headers).status == 403
     assert root.ask("DELETE", "/v1/silences/s1").status == 403
     assert root.post("/v1/silences", {"matchers": ["node=x"], "duration": "1h"}).status == 403
     assert root.form("/v1/silences", {"matchers": "node=x"}).status == 403
-    assert rig.acts.asked == []
-    assert rig.alerts.asked == []
+    assert target.actions.calls == []
+    assert target.alerts.calls == []
 
 
-def test_with_its_secret_it_does(rig: Rig, root: Client) -> None:
+def test_with_its_secret_it_does(target: CsrfSite, root: Client) -> None:
     secret = root.csrf()
     assert root.post(PATH, CORDON, X_CSRF_Token=secret).status == 200
     assert root.ask("DELETE", "/v1/silences/s1", X_CSRF_Token=secret).status == 200
-    assert [each[0] for each in rig.acts.asked] == ["perform"]
-    assert rig.alerts.asked == [("unsilence", "s1")]
+    assert [each[0] for each in target.actions.calls] == ["perform"]
+    assert target.alerts.calls == [("unsilence", "s1")]
 
 
-def test_the_secret_of_another_session_is_not_its_own(rig: Rig, root: Client) -> None:
-    again, guest = Client(rig.url), Client(rig.url)
+def test_the_secret_of_another_session_is_not_its_own(target: CsrfSite, root: Client) -> None:
+    again, guest = Client(target.url), Client(target.url)
     again.sign_in("root")
     guest.sign_in("guest")
     assert again.csrf() != root.csrf()
     for other in (again, guest):
         assert root.post(PATH, CORDON, X_CSRF_Token=other.csrf()).status == 403
-    assert rig.acts.asked == []
+    assert target.actions.calls == []
 
 
 def test_a_form_carries_it_in_a_field_and_is_read_again_by_who_it_is_for(root: Client) -> None:
     assert root.form("/logout", {"other": "x", "csrf": "nonsense"}).status == 403
-    assert root.form("/logout", {"x": "y" * (MAX_BODY + 10)}).status == 413
+    assert root.form("/logout", {"x": "y" * (MAX_FORM_BYTES + 10)}).status == 413
     assert root.ask("POST", "/logout", b"csrf=%ff", Content_Type="application/x-www-form-urlencoded").status == 400
     assert root.form("/logout", {"other": "x", "csrf": root.csrf()}).status == 303
 
 
-def test_what_a_proxy_vouches_for_may_be_forged_by_a_page_too(rig: Rig) -> None:
-    client = Client(rig.url)
-    assert client.post(PATH, CORDON, **SAID).status == 403
-    secret = client.get("/v1/me", **SAID).json["csrf"]
+def test_what_a_proxy_vouches_for_may_be_forged_by_a_page_too(target: CsrfSite) -> None:
+    client = Client(target.url)
+    assert client.post(PATH, CORDON, **PROXY_HEADERS).status == 403
+    secret = client.get("/v1/me", **PROXY_HEADERS).json["csrf"]
     assert client.post(PATH, CORDON, X_CSRF_Token=secret, X_Forwarded_User="li", X_Role="admin").status == 403
-    assert rig.acts.asked == []
-    assert client.post(PATH, CORDON, X_CSRF_Token=secret, **SAID).status == 200
-    assert [each[2] for each in rig.acts.asked] == ["zhang"]
+    assert target.actions.calls == []
+    assert client.post(PATH, CORDON, X_CSRF_Token=secret, **PROXY_HEADERS).status == 200
+    assert [each[2] for each in target.actions.calls] == ["zhang"]
 
 
-def test_a_token_needs_none_for_no_browser_adds_it_by_itself(rig: Rig) -> None:
-    answer = Client(rig.url).post(PATH, CORDON, Authorization=f"Bearer {TOKENS['admin']}")
+def test_a_token_needs_none_for_no_browser_adds_it_by_itself(target: CsrfSite) -> None:
+    answer = Client(target.url).post(PATH, CORDON, Authorization=f"Bearer {TOKENS['admin']}")
     assert answer.status == 200
-    assert len(rig.acts.asked) == 1
+    assert len(target.actions.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,27 +103,27 @@ def test_a_token_needs_none_for_no_browser_adds_it_by_itself(rig: Rig) -> None:
     ],
 )
 def test_another_site_does_not_sign_somebody_in_under_a_name_of_its_choice(
-    rig: Rig, origin: str | None, status: int
+    target: CsrfSite, origin: str | None, status: int
 ) -> None:
-    own = {"own": rig.url, "own-tls": rig.url.replace("http:", "https:")}
-    headers = {"Origin": own.get(origin, origin)} if origin is not None else {}
-    answer = Client(rig.url).form("/login", {"name": "guest", "password": PASSWORD}, **headers)
+    origins = {"own": target.url, "own-tls": target.url.replace("http:", "https:")}
+    headers = {"Origin": origins.get(origin, origin)} if origin is not None else {}
+    answer = Client(target.url).form("/login", {"name": "guest", "password": PASSWORD}, **headers)
     assert answer.status == status
     assert ("set-cookie" in answer.headers) is (status == 303)
 
 
 def test_without_a_name_no_form_does_anything() -> None:
-    acts = Acting()
-    with site({}, acts=acts) as url:
+    actions = FakeActions()
+    with site({}, actions=actions) as url:
         client = Client(url)
         assert client.form("/logout", {}).status == 401
         assert client.form(PATH, {"nodes": "gpu01"}).status == 415
         assert client.ask("POST", PATH, '{"nodes": ["gpu01"]}', Content_Type="text/plain").status == 415
-        assert acts.asked == []
-        assert client.post(PATH, CORDON).status == 200  # what no form and no other site can send
+        assert actions.calls == []
+        assert client.post(PATH, CORDON).status == 200  # neither a form nor another site can send JSON
 
 
-def test_answers_cannot_be_framed_nor_read_by_others(rig: Rig, root: Client) -> None:
+def test_answers_cannot_be_framed_nor_read_by_others(target: CsrfSite, root: Client) -> None:
     for path in ("/login", "/v1/view", "/v1/me", "/static/login.js", "/nope"):
         headers = root.get(path).headers
         assert headers["x-frame-options"] == "DENY"

@@ -1,4 +1,4 @@
-"""The daemon's own metrics by HTTP: who may have them, and those of a real daemon on a simulated cluster."""
+"""The daemon's metrics over HTTP: authorization, and the metrics of a daemon on a simulated cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from monitor.daemon.metrics import catalogue
 from monitor.detect.rules import RULES
 from tests.daemon.metrics.support import assert_promtool_is_content, sampled
 from tests.support import wait_until
-from tests.web.cluster import ACCESS, TOKENS, Client, World, daemon_on, site
+from tests.web.cluster import ACCESS, TOKENS, Client, DaemonSite, daemon_on, site
 
 PATH = "/metrics"
 CLOSED = {"anonymous": "none", "users": ACCESS["users"], "tokens": ACCESS["tokens"]}
@@ -22,8 +22,8 @@ WHO: list[tuple[str, dict[str, Any], dict[str, str], int]] = [
     ("here", {}, {}, 200),
     ("by another name", {}, {"Host": "evil.example"}, 403),
     ("passed on by a proxy", {}, {"X_Forwarded_For": "10.0.0.9"}, 403),
-    ("everybody may look", {"anonymous": "viewer"}, {"Host": "gpu.lab", "X_Forwarded_For": "10.0.0.9"}, 200),
-    ("nobody", CLOSED, {}, 401),
+    ("anyone may read", {"anonymous": "viewer"}, {"Host": "gpu.lab", "X_Forwarded_For": "10.0.0.9"}, 200),
+    ("anonymous", CLOSED, {}, 401),
     ("a viewer", CLOSED, VIEWER, 200),
     ("a wrong token", CLOSED, {"Authorization": "Bearer x"}, 401),
 ]
@@ -31,7 +31,7 @@ WHO: list[tuple[str, dict[str, Any], dict[str, str], int]] = [
 
 @pytest.mark.parametrize(("access", "headers", "status"), [row[1:] for row in WHO], ids=[row[0] for row in WHO])
 def test_who_may_have_them(access: dict[str, Any], headers: dict[str, str], status: int) -> None:
-    """The same as may have the view; and who may not is told so, not sent to where people sign in."""
+    """The same as for the view; other clients get an error instead of a redirect to the login."""
     with site(access, metrics=lambda: b"up 1\n") as address:
         answer = Client(address).get(PATH, **headers)
         assert answer.status == Client(address).get("/v1/view", **headers).status == status
@@ -50,15 +50,15 @@ def test_a_page_without_metrics_has_none() -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with daemon_on(tmp_path_factory.mktemp("world"), ACCESS) as made:
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
+    with daemon_on(tmp_path_factory.mktemp("daemon"), ACCESS) as made:
         made.submit("bert-0", "zhang", 2, "gpu01")
-        wait_until(lambda: len(made.cards("bert-0")) == 2, 15, "it has its cards")
+        wait_until(lambda: len(made.gpus_of("bert-0")) == 2, 30, "it has its GPUs")
         yield made
 
 
-def scrape(world: World) -> str:
-    answer = world.client("viewer").get(PATH)
+def scrape(daemon: DaemonSite) -> str:
+    answer = daemon.client("viewer").get(PATH)
     assert answer.status == 200, answer.body
     return answer.body
 
@@ -83,17 +83,17 @@ SERIES = [
 ]
 
 
-def missing(world: World) -> list[str]:
-    found = sampled(scrape(world))
+def missing(daemon: DaemonSite) -> list[str]:
+    found = sampled(scrape(daemon))
     return [pattern for pattern in SERIES if not any(re.fullmatch(pattern, line) for line in found)]
 
 
-def test_a_real_daemon_tells_everything(world: World) -> None:
-    wait_until(lambda: missing(world) == [], 15, f"all is told; missing is {missing(world)}")
+def test_a_real_daemon_tells_everything(daemon: DaemonSite) -> None:
+    wait_until(lambda: missing(daemon) == [], 30, f"all metrics are exposed; missing: {missing(daemon)}")
 
 
-def test_prometheus_likes_it_and_the_catalogue_knows_it(world: World) -> None:
-    text = scrape(world)
+def test_prometheus_likes_it_and_the_catalogue_knows_it(daemon: DaemonSite) -> None:
+    text = scrape(daemon)
     assert_promtool_is_content(text)
     found = sampled(text)
     series = [line.rpartition(" ")[0] for line in found]
@@ -106,6 +106,6 @@ def test_prometheus_likes_it_and_the_catalogue_knows_it(world: World) -> None:
     assert not [line for line in found if "gpuwarden_exposition_failures_total" in line and not line.endswith(" 0.0")]
 
 
-def test_every_rule_is_counted_also_when_there_is_nothing(world: World) -> None:
-    found = set(re.findall(r'gpuwarden_findings\{rule="([^"]+)"', scrape(world)))
+def test_every_rule_is_counted_also_when_there_is_nothing(daemon: DaemonSite) -> None:
+    found = set(re.findall(r'gpuwarden_findings\{rule="([^"]+)"', scrape(daemon)))
     assert {rule.rule for rule in RULES} | {"monitor-blind", "receiver-failing"} == found

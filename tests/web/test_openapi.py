@@ -1,4 +1,4 @@
-"""The document of the API says what there is: no more, no less."""
+"""The OpenAPI document matches the served routes."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
-from monitor.access.audit import Audit
+from monitor.access.audit import AuditLog
 from monitor.access.principal import Role
 from monitor.access.settings import AccessSettings
 from monitor.report.model import Report
 from monitor.web.app import create_app
-from monitor.web.audit_api import DEEDS
-from monitor.web.authenticator import Doorkeeper
+from monitor.web.audit_api import AUDITED_ACTIONS
+from monitor.web.authenticator import Authenticator
 from monitor.web.openapi import PATH, document, served
 from monitor.web.openapi_table import OPERATIONS
-from monitor.web.security import Guard
+from monitor.web.security import Security
 from tests.support.snapshots import full_snapshot
 from tests.web import test_alerts_api, test_cleanup_api
-from tests.web.cluster import Acting, Client, site
-from tests.web.test_app import Cluster
+from tests.web.cluster import Client, FakeActions, site
+from tests.web.test_app import FakeCluster
 
-READ_ONLY_POSTS = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own record
+SELF_AUDITED = ("alertmanager", "releaseGpu", "deletePods", "cordon", "uncordon")  # these write their own entries
 
 
 class Reports:
-    """Stands for the report."""
+    """Reports without data."""
 
     def report(self, _seconds: float, _by: str) -> Report:
         raise ValueError("nothing is recorded")
 
 
 def routes_of(app: Any) -> list[BaseRoute]:
-    """Return the routes of an application, whatever is around it."""
+    """The routes of an application behind its middleware."""
     while not isinstance(app, Starlette):
         app = getattr(app, "_app", None) or app.app
     return list(app.routes)
@@ -43,10 +43,16 @@ def routes_of(app: Any) -> list[BaseRoute]:
 
 @pytest.fixture
 def routes(tmp_path: Path) -> list[BaseRoute]:
-    audit = Audit(str(tmp_path / "audit.db"))
-    guard = Guard(Doorkeeper(AccessSettings()), audit, Acting())
+    audit = AuditLog(str(tmp_path / "audit.db"))
+    security = Security(Authenticator(AccessSettings()), audit, FakeActions())
     app = create_app(
-        Cluster(), full_snapshot, test_alerts_api.Asked(), None, test_cleanup_api.Asked(), Reports(), guard
+        FakeCluster(),
+        full_snapshot,
+        test_alerts_api.FakeAlerts(),
+        None,
+        test_cleanup_api.FakeCleanup(),
+        Reports(),
+        security,
     )
     audit.close()
     return routes_of(app)
@@ -62,24 +68,24 @@ def test_names_are_names() -> None:
 
 
 def test_every_change_is_written_down() -> None:
-    """What changes something, for whom a role above viewer is needed, has a word in the record."""
+    """Every change needs a role above viewer, and is audited."""
     changes = {(each.method, each.path.partition("{")[0]) for each in OPERATIONS if each.method != "GET"}
-    own = {(each.method, each.path) for each in OPERATIONS if each.name in READ_ONLY_POSTS}
-    assert changes - own == set(DEEDS)
+    self_audited = {(each.method, each.path) for each in OPERATIONS if each.name in SELF_AUDITED}
+    assert changes - self_audited == set(AUDITED_ACTIONS)
     assert all(each.role is not Role.VIEWER for each in OPERATIONS if each.method != "GET")
 
 
 def test_only_what_is_served_is_in_the_document() -> None:
     with site({}) as url:
-        made = Client(url).get(PATH).json
-    assert "/v1/view" in made["paths"]
-    assert PATH in made["paths"]
-    assert "/v1/alerts" not in made["paths"]  # this site has none
-    assert made["openapi"] == "3.1.0"
+        content = Client(url).get(PATH).json
+    assert "/v1/view" in content["paths"]
+    assert PATH in content["paths"]
+    assert "/v1/alerts" not in content["paths"]  # not served here
+    assert content["openapi"] == "3.1.0"
 
 
 def test_every_reference_leads_somewhere() -> None:
-    made = document((each.method, each.path) for each in OPERATIONS)
+    content = document((each.method, each.path) for each in OPERATIONS)
     found: set[str] = set()
 
     def look(value: Any) -> None:
@@ -91,7 +97,7 @@ def test_every_reference_leads_somewhere() -> None:
             for each in value:
                 look(each)
 
-    look(made)
-    known = {f"#/components/schemas/{name}" for name in made["components"]["schemas"]}
+    look(content)
+    known = {f"#/components/schemas/{name}" for name in content["components"]["schemas"]}
     assert found <= known
     assert len(found) > 20

@@ -1,4 +1,4 @@
-"""The pages as HTML: what is shown, to whom, in which language, and what an open page is told again."""
+"""The pages as HTML: content, permissions, languages, and updates of an open page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from monitor.access.principal import How, Person, Role
+from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
 from monitor.alert.muted import Shown
 from monitor.facts.agents import AgentFact
@@ -30,37 +30,37 @@ from monitor.facts.cluster import (
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Evidence, Text
 from monitor.i18n import CATALOGS, LANGUAGES
-from monitor.present.findings import SaidFinding, say_findings
-from monitor.queries.cluster import Why
-from monitor.web.context import Parts, Sources
+from monitor.present.findings import LocalizedFinding, localize_findings
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import PageData, PageDeps
 from monitor.web.pages.routes import page_routes
 from tests.support.snapshots import AT, full_snapshot
 
 EVIL = "<script>alert(1)</script>\"'&"
 TEMPLATES = Path(__file__).parents[2] / "monitor" / "web" / "templates"
-ADMIN = Person("root", Role.ADMIN, csrf="c" * 20, how=How.SESSION)
-USER = Person("zhang", Role.USER, "zhang", "c" * 20, How.SESSION)
+ADMIN = Principal("root", Role.ADMIN, csrf="c" * 20, method=AuthMethod.SESSION)
+USER = Principal("zhang", Role.USER, "zhang", "c" * 20, AuthMethod.SESSION)
 
 
 def finding(**more: Any) -> Finding:
-    note = Text(key="node-down.kubelet-silent", values={"node": "gpu-01", "seconds": 90.0})
+    headline = Text(key="node-down.kubelet-silent", values={"node": "gpu-01", "seconds": 90.0})
     given = {"rule": "node-down", "severity": Severity.CRITICAL, "cause": "x", "labels": {"node": "gpu-01"}}
-    return Finding(**(given | {"headline": note} | more))
+    return Finding(**(given | {"headline": headline} | more))
 
 
-class Cluster:
-    """Stands for the cluster: two cards of one node, a job that runs, one that waits. Its names are as given."""
+class FakeCluster:
+    """A cluster of one node, of the given name, with two GPUs, a running pod and a waiting pod."""
 
     def __init__(self, name: str = "gpu-01") -> None:
         self.name = name
-        self.load = 0.5
+        self.utilization = 0.5
 
     def view(self) -> ClusterView:
         holder = Holder(pod_uid="1", pod="bert-0", namespace="nlp", live=False, user="zhang", queue="vc")
-        cards = (
+        gpus = (
             GpuView(node=self.name, state=GpuState.ZOMBIE, index=0, since=AT - 60, holders=(holder,), evidence=(
                 Evidence(key="pod-deleted", values={"pod": "nlp/bert-0", "pid": 7}),)),
-            GpuView(node=self.name, state=GpuState.BUSY, index=1, utilization_ratio=self.load),
+            GpuView(node=self.name, state=GpuState.BUSY, index=1, utilization_ratio=self.utilization),
         )  # fmt: skip
         pods = (
             PodView(uid="2", name="vit-0", namespace="cv", phase="Running", node=self.name, requested_gpus=1,
@@ -70,27 +70,27 @@ class Cluster:
         )  # fmt: skip
         return ClusterView(
             at=AT, nodes=(NodeView(name=self.name, has_agent=True, in_kubernetes=True, ready=True, free=0, cards=2),),
-            gpus=cards, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
+            gpus=gpus, pods=pods, queues=(QueueView(name="vc", used=1, waiting=8),), users={"li": UsageView(gpus=1)},
         )  # fmt: skip
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        return say_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        return localize_findings((finding(), finding(labels={"node": "b"}, explained_by=finding().key)), lang)
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> Why:
+    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         lines = (f"{name} waits", "No room.", "  - it asks for 8", "What to do:", "  > wait")
-        return Why(name=name, status="pending", cause="no-room", well=False, lines=lines)
+        return PodExplanation(name=name, status="pending", cause="no-room", well=False, lines=lines)
 
 
 class Visitor:
-    """Asks for pages as a browser does."""
+    """Requests pages as a browser does."""
 
-    def __init__(self, sources: Sources, person: Person | None = None) -> None:
-        self._routes = page_routes(sources)
-        self._person = person
+    def __init__(self, deps: PageDeps, principal: Principal | None = None) -> None:
+        self._routes = page_routes(deps)
+        self._principal = principal
 
     def get(self, address: str, **headers: str) -> Response:
         path, _, query = address.partition("?")
-        state = {} if self._person is None else {"person": self._person}
+        state = {} if self._principal is None else {"principal": self._principal}
         named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
         scope: dict[str, Any] = {
             "type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": named,
@@ -107,10 +107,10 @@ class Visitor:
         return bytes(self.get(address, **headers).body).decode()
 
 
-def sources(cluster: Cluster | None = None, **parts: Any) -> Sources:
+def deps(cluster: FakeCluster | None = None, **data: Any) -> PageDeps:
     snapshot = full_snapshot()
     agent = AgentFact(target="a", node=snapshot.node, snapshot=snapshot, received_at=snapshot.at)
-    return Sources(cluster or Cluster(), Parts(agents=lambda: (agent,), **parts))
+    return PageDeps(cluster or FakeCluster(), PageData(agents=lambda: (agent,), **data))
 
 
 PATHS = (
@@ -122,12 +122,12 @@ PATHS = (
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("path", PATHS)
 def test_every_page_speaks_and_needs_nothing_inline(path: str, lang: str) -> None:
-    body = Visitor(sources(), ADMIN).text(path, accept_language=lang)
+    body = Visitor(deps(), ADMIN).text(path, accept_language=lang)
     assert f'<html lang="{lang}"' in body
     assert " style=" not in body
     assert re.findall(r"<script(?! src=)", body) == []
     assert re.search(r"\son[a-z]+=", body) is None
-    assert "page." not in re.sub(r"/static/\S+", "", body)  # a key that was not put into words
+    assert "page." not in re.sub(r"/static/\S+", "", body)  # a key without text
 
 
 SHOWN = [
@@ -150,31 +150,31 @@ SHOWN = [
 
 @pytest.mark.parametrize(("path", "shows"), SHOWN, ids=[path for path, _ in SHOWN])
 def test_a_page_shows_what_it_is_about(path: str, shows: list[str]) -> None:
-    body = Visitor(sources()).text(path)
+    body = Visitor(deps()).text(path)
     assert [each for each in shows if each not in body] == []
 
 
 @pytest.mark.parametrize("path", ["/nodes/x", "/gpus/gpu-01/9", "/users/x", "/queues/x"])
 def test_what_is_not_there_is_said_to_be_so(path: str) -> None:
-    assert Visitor(sources()).get(path).status_code == 404
+    assert Visitor(deps()).get(path).status_code == 404
 
 
 def test_a_pod_that_is_asked_for_by_its_name_is_gone_to() -> None:
-    answer = Visitor(sources()).get("/why?q=cv/vit-0")
+    answer = Visitor(deps()).get("/why?q=cv/vit-0")
     assert (answer.status_code, answer.headers["location"]) == (303, "/pods/cv/vit-0")
 
 
 def test_every_name_is_escaped() -> None:
-    visitor = Visitor(sources(Cluster(EVIL)), ADMIN)
+    visitor = Visitor(deps(FakeCluster(EVIL)), ADMIN)
     for path in ("/", "/nodes", "/pods", "/users/zhang", "/queues/vc", "/why?q=zhang", f"/why?q={EVIL}"):
         body = visitor.text(path)
         assert "<script>" not in body
         assert "&lt;script&gt;" in body
 
 
-ACTS = [
+ACTIONS = [
     (None, "/nodes/gpu-01", []),
-    (Person("v", Role.VIEWER, how=How.SESSION), "/nodes/gpu-01", []),
+    (Principal("v", Role.VIEWER, method=AuthMethod.SESSION), "/nodes/gpu-01", []),
     (USER, "/nodes/gpu-01", ["delete-pods", "release-gpu"]),
     (ADMIN, "/nodes/gpu-01", ["cordon", "delete-pods", "release-gpu"]),
     (None, "/pods/nlp/wait-gpu-01", []),
@@ -184,32 +184,34 @@ ACTS = [
 ]
 
 
-@pytest.mark.parametrize(("person", "path", "acts"), ACTS)
-def test_what_may_be_pressed_depends_on_who_looks(person: Person | None, path: str, acts: list[str]) -> None:
-    body = Visitor(sources(), person).text(path)
-    assert sorted(set(re.findall(r'data-act="([a-z-]+)"', body))) == acts
+@pytest.mark.parametrize(("principal", "path", "actions"), ACTIONS)
+def test_what_may_be_pressed_depends_on_who_looks(principal: Principal | None, path: str, actions: list[str]) -> None:
+    body = Visitor(deps(), principal).text(path)
+    assert sorted(set(re.findall(r'data-act="([a-z-]+)"', body))) == actions
 
 
 def test_a_user_chooses_among_own_jobs_only() -> None:
-    body = Visitor(sources(), USER).text("/pods?what=all")
+    body = Visitor(deps(), USER).text("/pods?what=all")
     assert re.findall(r'type="checkbox" value="([^"]+)"', body) == ["nlp/wait-gpu-01"]
 
 
 def test_no_secret_but_the_one_of_this_session_is_shown() -> None:
-    assert 'data-csrf=""' in Visitor(sources()).text("/")
-    assert f'data-csrf="{ADMIN.csrf}"' in Visitor(sources(), ADMIN).text("/")
+    assert 'data-csrf=""' in Visitor(deps()).text("/")
+    assert f'data-csrf="{ADMIN.csrf}"' in Visitor(deps(), ADMIN).text("/")
 
 
-def seen(body: str) -> str:
-    return ",".join(f"{own}.{version}" for own, version in re.findall(r'<section id="(\w+)" data-v="(\w+)"', body))
+def versions_of(body: str) -> str:
+    return ",".join(
+        f"{section}.{version}" for section, version in re.findall(r'<section id="(\w+)" data-v="(\w+)"', body)
+    )
 
 
 def test_an_open_page_is_told_only_what_has_changed() -> None:
-    cluster = Cluster()
-    visitor = Visitor(sources(cluster))
-    has = seen(visitor.text("/"))
+    cluster = FakeCluster()
+    visitor = Visitor(deps(cluster))
+    has = versions_of(visitor.text("/"))
     assert visitor.get(f"/?v={has}").status_code == 204
-    cluster.load = 0.97
+    cluster.utilization = 0.97
     changed = visitor.text(f"/?v={has}")
     assert re.findall(r'<section id="(\w+)"', changed) == ["map0"]
     assert changed.count('hx-swap-oob="true"') == 1
@@ -218,14 +220,14 @@ def test_an_open_page_is_told_only_what_has_changed() -> None:
 
 @pytest.mark.parametrize("has", ["", "x.1", "health.0"])
 def test_a_page_with_other_sections_begins_anew(has: str) -> None:
-    answer = Visitor(sources()).get(f"/?v={has}")
+    answer = Visitor(deps()).get(f"/?v={has}")
     assert (answer.status_code, answer.headers["hx-refresh"]) == (200, "true")
 
 
 def test_time_that_passes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    visitor = Visitor(sources())
+    visitor = Visitor(deps())
     monkeypatch.setattr("monitor.web.pages.render.time.time", lambda: AT)
-    has = {path: seen(visitor.text(path)) for path in ("/", "/nodes/gpu-01", "/gpus/gpu-01/0", "/users/zhang")}
+    has = {path: versions_of(visitor.text(path)) for path in ("/", "/nodes/gpu-01", "/gpus/gpu-01/0", "/users/zhang")}
     monkeypatch.setattr("monitor.web.pages.render.time.time", lambda: AT + 3600)
     assert {path: visitor.get(f"{path}?v={v}").status_code for path, v in has.items()} == dict.fromkeys(has, 204)
 
@@ -241,17 +243,17 @@ LANGUAGE = [
 
 @pytest.mark.parametrize(("path", "headers", "lang"), LANGUAGE)
 def test_the_language_is_the_one_asked_for(path: str, headers: dict[str, str], lang: str) -> None:
-    assert f'<html lang="{lang}"' in Visitor(sources()).text(path, **headers)
+    assert f'<html lang="{lang}"' in Visitor(deps()).text(path, **headers)
 
 
 def test_the_language_that_was_chosen_is_remembered() -> None:
-    assert "lang=zh" in Visitor(sources()).get("/?lang=zh").headers["set-cookie"]
-    assert "set-cookie" not in Visitor(sources()).get("/").headers
+    assert "lang=zh" in Visitor(deps()).get("/?lang=zh").headers["set-cookie"]
+    assert "set-cookie" not in Visitor(deps()).get("/").headers
 
 
-def alert(own: str, **more: Any) -> Alert:
+def alert(fingerprint: str, **more: Any) -> Alert:
     given: dict[str, Any] = {"phase": Phase.FIRING, "first_seen_at": AT - 9, "seen_at": AT, "finding": finding()}
-    return Alert(fingerprint=own, **(given | more))
+    return Alert(fingerprint=fingerprint, **(given | more))
 
 
 def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:
@@ -262,7 +264,7 @@ def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:
         Shown(alert=alert("d", finding=finding(cause="z")), explained_by="b"),
         Shown(alert=alert("e", phase=Phase.RESOLVED, finding=finding(cause="w"))),
     )
-    body = Visitor(sources(shown=lambda: shown, found=lambda: ())).text("/")
+    body = Visitor(deps(alerts=lambda: shown, findings=lambda: ())).text("/")
     assert re.findall(r'<li class="(critical|warning)( silenced)?">', body) == [
         ("critical", ""),
         ("critical", " silenced"),
@@ -273,10 +275,10 @@ def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:
 
 
 def test_nobody_has_looked_yet_is_not_that_all_is_well() -> None:
-    body = Visitor(sources(shown=lambda: (), found=lambda: None)).text("/")
+    body = Visitor(deps(alerts=lambda: (), findings=lambda: None)).text("/")
     assert "Nobody has looked yet" in body
     assert "All is well" not in body
-    assert "All is well" in Visitor(sources(shown=lambda: (), found=lambda: ())).text("/")
+    assert "All is well" in Visitor(deps(alerts=lambda: (), findings=lambda: ())).text("/")
 
 
 def used_keys() -> Iterator[str]:

@@ -1,58 +1,50 @@
-"""What pages are made of: the map of a large cluster, charts, and when a disk will be full."""
+"""Parts of pages: the GPU map, charts, links, and cached explanations."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from starlette.requests import Request
 
-from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, GpuState, GpuView, Holder, NodeView
-from monitor.facts.findings import Finding, Severity
-from monitor.facts.node import NodeSnapshot
-from monitor.facts.storage import DiskFact
-from monitor.facts.text import Text
-from monitor.queries.cluster import Why
-from monitor.web.context import Sources
-from monitor.web.pages import disks
-from monitor.web.pages.cached import MOST, Sparing
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import PageDeps
+from monitor.web.pages.cached import MAX_EXPLANATIONS, CachedQueries
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.gpumap import RICH, TOGETHER, GpuMap
-from monitor.web.pages.render import Visit, link, with_query
-from tests.web.test_pages import Cluster
+from monitor.web.pages.gpumap import MAX_RICH_NODES, NODES_PER_SECTION, GpuMap
+from monitor.web.pages.render import PageRequest, link, with_query
+from tests.web.test_pages import FakeCluster
 
 NOW = 1_794_873_600.0
-GIB = 1 << 30
 
 
-def visit() -> Visit:
+def page() -> PageRequest:
     scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
-    return Visit(Request(scope), Sources(Cluster()))
+    return PageRequest(Request(scope), PageDeps(FakeCluster()))
 
 
 def view(nodes: int, load: float | None = 0.4, state: GpuState = GpuState.BUSY) -> ClusterView:
     names = [f"n{number}" for number in range(nodes)]
-    cards = tuple(
+    gpus = tuple(
         GpuView(node=name, state=state, index=index, utilization_ratio=load, since=NOW, holders=(Holder(user="li"),))
         for name in names
         for index in range(8)
     )
-    return ClusterView(at=NOW, nodes=tuple(NodeView(name=name, has_agent=True) for name in names), gpus=cards)
+    return ClusterView(at=NOW, nodes=tuple(NodeView(name=name, has_agent=True) for name in names), gpus=gpus)
 
 
 def test_a_small_map_names_owners_a_large_one_has_squares() -> None:
-    small, large = GpuMap().sections(visit(), view(RICH)), GpuMap().sections(visit(), view(RICH + 1))
-    assert len(small) == RICH
+    small, large = GpuMap().sections(page(), view(MAX_RICH_NODES)), GpuMap().sections(page(), view(MAX_RICH_NODES + 1))
+    assert len(small) == MAX_RICH_NODES
     assert small[0].html.count("<b>li</b>") == 8
-    assert len(large) == -(-(RICH + 1) // TOGETHER)
-    assert large[0].html.count("<i class=b1>") == 8 * TOGETHER
+    assert len(large) == -(-(MAX_RICH_NODES + 1) // NODES_PER_SECTION)
+    assert large[0].html.count("<i class=b1>") == 8 * NODES_PER_SECTION
     assert 'data-o="li|li|' in large[0].html
 
 
 def test_what_a_card_does_is_a_question_where_nobody_knows() -> None:
-    unknown, idle = (GpuMap().sections(visit(), view(1, load))[0].html for load in (None, 0.0))
+    unknown, idle = (GpuMap().sections(page(), view(1, load))[0].html for load in (None, 0.0))
     assert unknown.count("?") - idle.count("?") == 8
     assert "0%" not in unknown
     assert idle.count("0%") == 8
@@ -64,23 +56,23 @@ LOADS = [(0.26, "b1"), (0.24, "b1"), (0.05, "b0"), (0.30, "b0"), (0.99, "b3"), (
 def test_a_square_keeps_its_shade_until_it_clearly_has_another() -> None:
     made, shades = GpuMap(), []
     for load, _ in LOADS:
-        section = made.sections(visit(), view(RICH + 1, load))[0]
+        section = made.sections(page(), view(MAX_RICH_NODES + 1, load))[0]
         shades.append(re.findall(r"<i class=(\w+)>", section.html)[0])
     assert shades == [shade for _, shade in LOADS]
 
 
 def test_sections_of_a_map_stay_the_same_while_nothing_changes() -> None:
     made = GpuMap()
-    first, second = made.sections(visit(), view(60)), made.sections(visit(), view(60))
+    first, second = made.sections(page(), view(60)), made.sections(page(), view(60))
     assert all(one is other for one, other in zip(first, second, strict=True))
-    third = made.sections(visit(), view(60, state=GpuState.ZOMBIE))
+    third = made.sections(page(), view(60, state=GpuState.ZOMBIE))
     assert not {each.version for each in first} & {each.version for each in third}
 
 
 def test_a_node_that_goes_is_forgotten() -> None:
     made = GpuMap()
-    made.sections(visit(), view(60))
-    assert [each.own for each in made.sections(visit(), view(50))] == ["map0", "map1", "map2", "map3"]
+    made.sections(page(), view(60))
+    assert [each.id for each in made.sections(page(), view(50))] == ["map0", "map1", "map2", "map3"]
 
 
 def test_a_chart_has_gaps_where_nothing_is_known() -> None:
@@ -104,95 +96,31 @@ def test_a_chart_does_not_move_with_every_second() -> None:
     assert draw(NOW + 100, "en", chart) == draw(NOW + 101, "en", chart)
 
 
-def growth(*shares: float) -> list[tuple[float, float | None]]:
-    """One value a minute, the last of them now."""
-    return [(NOW - 60.0 * (len(shares) - 1 - place), share) for place, share in enumerate(shares)]
-
-
-FULL = [
-    ("it grows", growth(0.5, 0.6, 0.7, 0.8), 120.0),
-    ("it does not", growth(0.5, 0.5, 0.5, 0.5), None),
-    ("it shrinks", growth(0.8, 0.7, 0.6), None),
-    ("too little is known", growth(0.5, 0.9), None),
-    ("it was emptied since", growth(0.8, 0.9, 0.5, 0.5, 0.5), None),
-    ("it was emptied and grows again", growth(0.9, 0.5, 0.6, 0.7, 0.8), 120.0),
-    ("it takes for ever", growth(*(0.5 + 0.0003 * minute for minute in range(50))), 60 * (0.4853 / 0.0003)),
-    ("nothing is known", [], None),
-]
-
-
-@pytest.mark.parametrize(("what", "points", "seconds"), FULL, ids=[each[0] for each in FULL])
-def test_when_a_disk_is_full(what: str, points: list[tuple[float, float | None]], seconds: float | None) -> None:
-    found = disks.full_in(points, NOW)
-    assert found == (None if seconds is None else pytest.approx(seconds, rel=0.01))
-
-
-def agent(node: str, *facts: DiskFact, silent: bool = False) -> AgentFact:
-    snapshot = NodeSnapshot(node=node, at=NOW, agent_version="1", disk=facts)
-    return AgentFact(target=node, node=node, snapshot=snapshot, silent_since=NOW if silent else None)
-
-
-def disk(mount: str, used: int | None, **more: object) -> DiskFact:
-    left = None if used is None else (100 - used) * GIB
-    size = None if used is None else used * GIB
-    given: dict[str, Any] = {"mount": mount, "device": f"dev{mount}", "fstype": "ext4"}
-    return DiskFact(**(given | {"used_bytes": size, "available_bytes": left} | more))
-
-
-def test_the_fullest_disks_come_first_and_a_share_once() -> None:
-    share = {"device": "nas:/s", "roles": ("nas",)}
-    agents = [
-        agent("a", disk("/", 40), disk("/data", 95), disk("/nas", 60, **share)),
-        agent("b", disk("/", None), disk("/nas", 60, **share)),
-        agent("gone", disk("/", 99), silent=True),
-    ]
-    found = disks.rows(agents, 3)
-    assert [(row.node, row.fact.mount, row.nodes, row.css) for row in found] == [
-        ("b", "/", 1, "unknown"),
-        ("a", "/data", 1, "critical"),
-        ("b", "/nas", 2, "fine"),
-    ]
-
-
-def test_a_trend_that_was_found_is_believed_before_our_own() -> None:
-    note = Text(key="disk-filling.images", values={"seconds": 7200.0})
-    found = Finding(
-        rule="disk-filling",
-        severity=Severity.WARNING,
-        cause="images",
-        labels={"node": "a", "mount": "/data"},
-        headline=note,
-    )
-    rows = disks.rows([agent("a", disk("/", 40), disk("/data", 80))], 5)
-    timed = disks.with_times(rows, disks.told_seconds([found]), {"a": growth(0.5, 0.6, 0.7, 0.8)}, NOW)
-    assert [(row.fact.mount, row.full_in) for row in timed] == [("/data", 7200.0), ("/", None)]
-
-
 def test_addresses_hold_whatever_a_name_holds() -> None:
     assert link("pods", "a b", "x/../y?z") == "/pods/a%20b/x%2F..%2Fy%3Fz"
     assert with_query("/pods", user="li&x", node="", queue=None) == "/pods?user=li%26x"
 
 
 def test_a_slow_explanation_is_not_worked_out_for_everybody() -> None:
-    clock, asked = [0.0], list[tuple[str, str]]()
+    clock, computed = [0.0], list[tuple[str, str]]()
 
-    class Slow(Cluster):
-        def why(self, name: str, namespace: str | None, lang: str) -> Why:
-            asked.append((name, lang))
+    class Slow(FakeCluster):
+        def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+            computed.append((name, lang))
             clock[0] += 0.3
             return super().why(name, namespace, lang)
 
-    sparing = Sparing(Slow(), lambda: clock[0])
+    queries = CachedQueries(Slow(), lambda: clock[0])
     for at, name, lang in ((0, "a", "en"), (1, "a", "en"), (1, "a", "zh"), (3.2, "a", "en"), (4.5, "a", "en")):
         clock[0] = max(clock[0], at)
-        assert sparing.why(name, "nlp", lang).name == name
-    assert asked == [("a", "en"), ("a", "zh"), ("a", "en")]
+        assert queries.why(name, "nlp", lang).name == name
+    assert computed == [("a", "en"), ("a", "zh"), ("a", "en")]
 
 
 def test_explanations_that_nobody_asks_for_any_more_are_forgotten() -> None:
     clock = [0.0]
-    sparing = Sparing(Cluster(), lambda: clock[0])
-    for number in range(3 * MOST):
+    queries = CachedQueries(FakeCluster(), lambda: clock[0])
+    for number in range(3 * MAX_EXPLANATIONS):
         clock[0] += 1
-        sparing.why(f"pod-{number}", None, "en")
-    assert len(sparing._known) <= MOST
+        queries.why(f"pod-{number}", None, "en")
+    assert len(queries._explanations) <= MAX_EXPLANATIONS

@@ -1,7 +1,6 @@
-"""Names, labels and events that somebody else wrote are shown as they are, and never run.
+"""Hostile names, labels and events are shown as text and never executed.
 
-A hostile API server, or an agent, may say anything: the pages of a real daemon are searched for it, and opened in a
-real browser.
+The pages of a daemon on a simulated cluster are crawled, and opened in a real browser.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ import pytest
 from monitor.sim.manifests import Work
 from monitor.sim.outages import Stage
 from tests.support import need, wait_until
-from tests.web.cluster import ACCESS, Client, World, daemon_on
+from tests.web.cluster import ACCESS, Client, DaemonSite, daemon_on
 
 CHROMIUM = "/usr/bin/chromium"
 NAME = "<img src=x onerror=pwned=1>\"'`{{7*7}}"
 TEXT = "</title></textarea></script><script>pwned=1</script><svg onload=pwned=1><a href=javascript:pwned=1>x"
-MOST = 60  # pages
+MAX_PAGES = 60
 FAILED = "failed"
 STARTS = ("/", "/nodes", "/pods", "/users", "/queues", "/alerts", "/cleanup", "/report", "/audit", "/why")
 
 
 def begin(stage: Stage) -> None:
-    """Have two pods that are called like an attack: one that runs, one that waits for what there is not."""
+    """Submit two pods with hostile names: one runs, one waits for more GPUs than exist."""
     image = f"harbor.lab/{TEXT}:1"
     stage.submit("evil", Work(NAME, NAME, NAME, NAME, 1, image, labels={"note": TEXT}), "gpu01")
     waiting = stage.submit("evil", Work(f"waits {NAME}", "lab", NAME, NAME, 16, image, labels={NAME: TEXT}))
@@ -37,25 +36,25 @@ def begin(stage: Stage) -> None:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with daemon_on(tmp_path_factory.mktemp("world"), ACCESS) as made:
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaemonSite]:
+    with daemon_on(tmp_path_factory.mktemp("daemon"), ACCESS) as made:
         made.story.call(begin)
-        wait_until(lambda: made.cards(NAME), 20, "the pod is seen")
+        wait_until(lambda: made.gpus_of(NAME), 30, "the pod is seen")
         silence = {"matchers": [f"pod={NAME}"], "duration": "1h", "author": NAME, "comment": TEXT}
         made.client("admin").post("/v1/silences", silence)
-        made.client("admin").post("/v1/cleanup/run", {"policy": TEXT, "by": NAME})  # refused, and recorded
+        made.client("admin").post("/v1/cleanup/run", {"policy": TEXT, "by": NAME})  # refused and audited
         yield made
 
 
 @pytest.fixture(scope="module")
-def root(world: World) -> Client:
-    client = Client(world.url)
+def root(daemon: DaemonSite) -> Client:
+    client = Client(daemon.url)
     assert client.sign_in("root").status == 303
     return client
 
 
 class Page(HTMLParser):
-    """What of a page a browser would run, and where it leads."""
+    """What a browser would execute on a page, and the links of the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -68,17 +67,19 @@ class Page(HTMLParser):
         if (tag == "script" and "src" not in given) or tag in ("style", "iframe", "object", "embed", "base"):
             self.runs.append(tag)
         self.runs += [f"{tag} {name}" for name in given if name.startswith("on") or name in ("style", "srcdoc")]
-        leads = [given[name] for name in ("href", "src", "action", "formaction", "hx-get", "hx-post") if name in given]
-        for link in leads:
+        targets = [
+            given[name] for name in ("href", "src", "action", "formaction", "hx-get", "hx-post") if name in given
+        ]
+        for link in targets:
             if re.match(r"\s*[a-z][a-z0-9+.-]*:|\s*//", link, re.IGNORECASE):
                 self.runs.append(f"{tag} {link}")
         self.links += [given["href"]] if tag == "a" and given.get("href", "").startswith("/") else []
 
 
 def crawl(client: Client, starts: tuple[str, ...]) -> dict[str, str]:
-    """Return the pages that can be reached, by their addresses."""
+    """The reachable pages by path."""
     waiting, found = list(starts), dict[str, str]()
-    while waiting and len(found) < MOST:
+    while waiting and len(found) < MAX_PAGES:
         path = waiting.pop(0)
         if path in found:
             continue
@@ -116,7 +117,7 @@ def test_nothing_on_any_page_runs(pages: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("what", [NAME, TEXT[:20]], ids=["names", "texts of events"])
 def test_it_is_shown_as_it_is(pages: dict[str, str], what: str) -> None:
-    """The attack has to arrive: were it nowhere, the test above would prove nothing."""
+    """The hostile texts do reach the pages; otherwise the test above would prove nothing."""
     shown = [path for path, text in pages.items() if _escaped(what) in text]
     assert shown, f"on none of {list(pages)}"
     assert not any(what in text for text in pages.values())
@@ -135,12 +136,12 @@ def test_what_is_asked_for_is_not_reflected(root: Client) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_in_a_real_browser(world: World, pages: dict[str, str]) -> None:
-    """A link signs the browser in; then it opens what was found, and nothing of the attack happens."""
+def test_in_a_real_browser(daemon: DaemonSite, pages: dict[str, str]) -> None:
+    """Sign in with a link, and open the pages with hostile texts."""
     need(os.path.exists(CHROMIUM), "chromium")
     from playwright.sync_api import sync_playwright
 
-    link = world.client("admin").post("/v1/login-link", {}).json["path"]
+    link = daemon.client("admin").post("/v1/login-link", {}).json["path"]
     shown = [path for path in pages if _escaped(NAME) in pages[path] or "pwned" in path][:12]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -149,15 +150,17 @@ def test_in_a_real_browser(world: World, pages: dict[str, str]) -> None:
             wrong: list[str] = []
             page.on("dialog", lambda dialog: wrong.append(dialog.message))
             page.on("console", lambda said: wrong.append(said.text) if "Content Security" in said.text else None)
-            page.goto(world.url + link)
+            page.goto(daemon.url + link)
             page.wait_for_url(lambda url: urlsplit(url).path == "/")
             assert "code=" not in page.url
-            assert page.request.get(f"{world.url}/v1/me").json()["role"] == "admin"
+            assert page.request.get(f"{daemon.url}/v1/me").json()["role"] == "admin"
             for path in shown:
-                page.goto(world.url + path)
+                page.goto(daemon.url + path)
                 assert page.evaluate("typeof window.pwned") == "undefined", path
                 assert page.locator("img[src=x]").count() == 0
             assert wrong == []
-            assert page.evaluate("document.cookie").find("gpuwarden-") == -1  # no script sees the session
+            assert (
+                page.evaluate("document.cookie").find("gpuwarden-") == -1
+            )  # the session cookie is not accessible to scripts
         finally:
             browser.close()

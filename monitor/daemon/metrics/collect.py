@@ -21,7 +21,7 @@ from monitor.daemon.metrics.own import Own
 from monitor.daemon.pod_health import Explainer, Unwell
 from monitor.detect.meta import META_RULE_NAMES
 from monitor.facts.cluster_facts import ClusterFacts
-from monitor.queries.cluster import world_of
+from monitor.queries.cluster import cluster_facts_of
 
 log = logging.getLogger(__name__)
 EVERY = 10.0  # seconds between two rounds of explanations
@@ -75,7 +75,7 @@ class Scraped:
 
     def _world(self) -> ClusterFacts | None:
         """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""
-        return world_of(self.live, self.resource) if self.live.kube is not None else None
+        return cluster_facts_of(self.live, self.resource) if self.live.kube is not None else None
 
 
 class Explaining:

@@ -143,8 +143,8 @@ def _to_watch(served: Iterable[str]) -> Iterator[RequiredRight]:
     from monitor.kube.decode.pod import PodFieldFilter
 
     resources = (
-        known.pods(PodFieldFilter()), known.NODES, known.EVENTS, known.QUOTAS, known.NAMESPACES, known.REPLICA_SETS, known.JOBS,
-        known.VOLCANO_QUEUES, known.POD_GROUPS, known.CLUSTER_QUEUES, known.LOCAL_QUEUES, known.WORKLOADS,
+        known.pods(PodFieldFilter()), known.NODES, known.EVENTS, known.QUOTAS, known.NAMESPACES, known.REPLICA_SETS,
+        known.JOBS, known.VOLCANO_QUEUES, known.POD_GROUPS, known.CLUSTER_QUEUES, known.LOCAL_QUEUES, known.WORKLOADS,
     )  # fmt: skip
     for resource in resources:
         if not resource.optional or resource.group in served:

@@ -1,20 +1,18 @@
-"""Alerts: what fires, what happened, what is silenced, what became of every message; and one alert."""
+"""Alert pages: the list with history, silences and deliveries, and one alert."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from starlette.responses import Response
 
 from monitor.alert.matchers import matches
 from monitor.alert.model import Phase, alertname
-from monitor.present.alerts import SaidAlert
-from monitor.queries.alerts import NewSilence, make_silence
-from monitor.web.alerts_api import AlertsAsked
-from monitor.web.pages.render import Visit
-from monitor.web.pages.rows import SHOWN, AlertRow, alert_rows, subject
+from monitor.present.alerts import AlertRow, LocalizedAlert, alert_rows, localize_alerts
+from monitor.present.findings import subject_labels
+from monitor.queries.alerts import SilenceRequest, make_silence
+from monitor.web.alerts_api import AlertsBackend
+from monitor.web.pages.render import PageRequest
 
-HISTORY, MESSAGES = 100, 60
+MAX_EVENTS, MAX_DELIVERIES = 100, 60
 DAY = 86400.0
 DURATIONS = ("1h", "2h", "8h", "24h", "7d")
 
@@ -22,35 +20,35 @@ DURATIONS = ("1h", "2h", "8h", "24h", "7d")
 class AlertPages:
     """The pages about alerts."""
 
-    def __init__(self, asked: AlertsAsked) -> None:
-        self._asked = asked
+    def __init__(self, alerts: AlertsBackend) -> None:
+        self._alerts = alerts
 
-    def show(self, visit: Visit) -> Response:
-        """Show what fires, of one group or rule if it is named."""
-        rows = [row for row in alert_rows(self._asked.alerts(visit.lang)) if _asked_for(visit, row)]
-        history = self._asked.history(visit.now - DAY, HISTORY, visit.lang)
+    def show(self, page: PageRequest) -> Response:
+        """The alerts, optionally of one group or rule."""
+        rows = [row for row in alert_rows(self._alerts.alerts(page.lang)) if _is_listed(page, row.alert)]
+        events = self._alerts.history(page.now - DAY, MAX_EVENTS, page.lang)
         sections = [
-            visit.section("alerts", "alerts_full", polite=True, rows=rows[:SHOWN], more=max(0, len(rows) - SHOWN)),
-            visit.section("silences", "silences", silences=self._asked.silences()),
-            visit.section("history", "history", events=[(each, subject(each.labels)) for each in history]),
-            visit.section("messages", "messages", messages=self._asked.deliveries(MESSAGES)),
+            page.section("alerts", "alerts_full", polite=True, **page.limited(rows)),
+            page.section("silences", "silences", silences=self._alerts.silences()),
+            page.section("history", "history", events=[(event, subject_labels(event.labels)) for event in events]),
+            page.section("messages", "messages", messages=self._alerts.deliveries(MAX_DELIVERIES)),
         ]
-        narrowed = visit.query("group") or visit.query("rule")
-        return visit.answer(
-            "alerts.html", visit.t("nav.alerts"), *sections, everything="all" in visit.request.query_params,
+        narrowed = page.query("group") or page.query("rule")
+        return page.respond(
+            "alerts.html", page.t("nav.alerts"), *sections, everything="all" in page.request.query_params,
             narrowed=narrowed, durations=DURATIONS, matchers="",
         )  # fmt: skip
 
-    def one(self, visit: Visit) -> Response:
-        """Show all about one alert."""
-        wanted = visit.request.path_params["fingerprint"]
-        rows = alert_rows(self._asked.alerts(visit.lang))
-        row = next((each for each in rows if each.alert.fingerprint == wanted), None)
+    def one(self, page: PageRequest) -> Response:
+        """One alert, its cause and its symptoms."""
+        fingerprint = page.request.path_params["fingerprint"]
+        rows = alert_rows(self._alerts.alerts(page.lang))
+        row = next((row for row in rows if row.alert.fingerprint == fingerprint), None)
         if row is None:
-            gone = visit.section("gone", "gone_alert")
-            return visit.answer("one.html", visit.t("alert.gone"), gone, status=404)
-        others = [each for each in rows if each.alert.explained_by == wanted]
-        cause = next((each for each in rows if each.alert.fingerprint == row.alert.explained_by), None)
+            gone = page.section("gone", "gone_alert")
+            return page.respond("one.html", page.t("alert.gone"), gone, status=404)
+        symptoms = [other for other in rows if other.alert.explained_by == fingerprint]
+        cause = next((other for other in rows if other.alert.fingerprint == row.alert.explained_by), None)
         alert = row.alert
         matchers = " ".join(
             f"{name}={value}"
@@ -58,37 +56,56 @@ class AlertPages:
             if " " not in value
         )
         sections = [
-            visit.section("alert", "alert", polite=True, row=row, cause=cause),
-            visit.section("symptoms", "alerts", rows=others),
+            page.section("alert", "alert", polite=True, row=row, cause=cause),
+            page.section("symptoms", "alerts", rows=symptoms),
         ]
-        return visit.answer(
-            "alert.html", visit.rule(alert.rule), *sections, durations=DURATIONS, matchers=matchers, others=others
+        return page.respond(
+            "alert.html", page.rule(alert.rule), *sections, durations=DURATIONS, matchers=matchers, others=symptoms
         )
 
-    def preview(self, visit: Visit) -> Response:
-        """Show what a silence would be about, before it is made."""
-        wanted = NewSilence(matchers=tuple(visit.query("matchers").split()), duration=visit.query("duration") or "2h")
-        alerts: Sequence[SaidAlert] = self._asked.alerts(visit.lang)
+    def preview(self, page: PageRequest) -> Response:
+        """The alerts that a silence would mute."""
+        request = SilenceRequest(
+            matchers=tuple(page.query("matchers").split()), duration=page.query("duration") or "2h"
+        )
         try:
-            silence = make_silence(wanted, "preview", visit.now)
+            silence = make_silence(request, "preview", page.now)
         except ValueError as error:
-            return visit.fragment("preview_silence", error=str(error), silence=None, rows=[])
-        met = [each for each in alerts if each.phase is Phase.FIRING and matches(silence.matchers, _labels(each))]
-        return visit.fragment("preview_silence", error=None, silence=silence, rows=alert_rows(met))
+            return page.fragment("preview_silence", error=str(error), silence=None, rows=[])
+        muted = [
+            alert
+            for alert in self._alerts.alerts(page.lang)
+            if alert.phase is Phase.FIRING and matches(silence.matchers, _matched_labels(alert))
+        ]
+        return page.fragment("preview_silence", error=None, silence=silence, rows=alert_rows(muted))
 
 
-def _labels(alert: SaidAlert) -> dict[str, str]:
-    """Return what a silence of this alert is matched with."""
-    own = {"alertname": alertname(alert.rule), "severity": alert.severity.value, "cause": alert.cause}
-    return alert.labels | own
+def firing_alerts(page: PageRequest, **labels: str) -> list[AlertRow]:
+    """Firing alerts with these labels. Only those are rendered."""
+    wanted = labels.items()
+    if page.deps.data.alerts is None:
+        alerts = page.deps.alerts.alerts(page.lang) if page.deps.alerts is not None else ()
+        return alert_rows([alert for alert in alerts if alert.phase is Phase.FIRING and wanted <= alert.labels.items()])
+    selected = [
+        shown
+        for shown in page.deps.data.alerts()
+        if shown.alert.phase is Phase.FIRING and wanted <= shown.alert.finding.labels.items()
+    ]
+    return alert_rows(localize_alerts(selected, page.lang))
 
 
-def _asked_for(visit: Visit, row: AlertRow) -> bool:
-    """Return whether an alert is to be listed: of a group or rule that is named all, else what fires by itself."""
-    alert = row.alert
-    group, rule = visit.query("group"), visit.query("rule")
+def _matched_labels(alert: LocalizedAlert) -> dict[str, str]:
+    """The labels that the matchers of a silence apply to."""
+    return alert.labels | {
+        "alertname": alertname(alert.rule), "severity": alert.severity.value, "cause": alert.cause,
+    }  # fmt: skip
+
+
+def _is_listed(page: PageRequest, alert: LocalizedAlert) -> bool:
+    """Whether to list an alert: all of a given group, else those that fire and are not symptoms."""
+    group, rule = page.query("group"), page.query("rule")
     if (group and alert.group != group) or (rule and alert.rule != rule):
         return False
-    if "all" in visit.request.query_params or group:
+    if "all" in page.request.query_params or group:
         return True
     return alert.phase is Phase.FIRING and alert.explained_by is None

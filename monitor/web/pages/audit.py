@@ -1,4 +1,4 @@
-"""The record of what persons did by this page and by the API. For admins."""
+"""The audit log, for admins."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 
 from starlette.responses import Response
 
-from monitor.access.audit import Deed
-from monitor.web.pages.render import Visit
+from monitor.access.audit import AuditEntry
+from monitor.web.pages.render import PageRequest
 
-ENTRIES = 300
+MAX_ENTRIES = 300
 
 
 class AuditPage:
     """The page at /audit."""
 
-    def __init__(self, entries: Callable[[int], Sequence[Deed]]) -> None:
+    def __init__(self, entries: Callable[[int], Sequence[AuditEntry]]) -> None:
         self._entries = entries
 
-    def show(self, visit: Visit) -> Response:
-        """Show the latest entries, to those who may see them."""
-        if not visit.person.may("admin"):
-            refused = visit.section("audit", "not_allowed")
-            return visit.answer("one.html", visit.t("nav.audit"), refused, status=403)
-        listed = visit.section("audit", "audit", entries=self._entries(ENTRIES))
-        return visit.answer("one.html", visit.t("nav.audit"), listed)
+    def show(self, page: PageRequest) -> Response:
+        if not page.principal.has_role("admin"):
+            refused = page.section("audit", "not_allowed")
+            return page.respond("one.html", page.t("nav.audit"), refused, status=403)
+        entries = page.section("audit", "audit", entries=self._entries(MAX_ENTRIES))
+        return page.respond("one.html", page.t("nav.audit"), entries)

@@ -1,4 +1,4 @@
-"""Explanations that are not worked out anew for everybody who looks: in a large cluster each looks at all of it."""
+"""Cached explanations: in a large cluster, one explanation examines all pods and nodes."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ import time
 from collections.abc import Callable
 
 from monitor.facts.cluster import ClusterView
-from monitor.present.findings import SaidFinding
-from monitor.queries.cluster import Why
-from monitor.web.context import Asked
+from monitor.present.findings import LocalizedFinding
+from monitor.queries.cluster import PodExplanation
+from monitor.web.context import ClusterBackend
 
-QUIET = 10.0  # an answer is good for so many times as long as it took
-MOST = 200
+VALIDITY_FACTOR = 10.0  # of the time it took to compute
+MAX_EXPLANATIONS = 200
 
-Question = tuple[str, str | None, str]
+Key = tuple[str, str | None, str]
 
 
-class Sparing:
-    """Asks for an explanation again only when that takes little of a core, however many pages are open."""
+class CachedQueries:
+    """Recomputes an explanation only as often as takes a small share of a core, for any number of open pages."""
 
-    def __init__(self, asked: Asked, now: Callable[[], float] = time.monotonic) -> None:
-        self._asked = asked
+    def __init__(self, cluster: ClusterBackend, now: Callable[[], float] = time.monotonic) -> None:
+        self._cluster = cluster
         self._now = now
-        self._known: dict[Question, tuple[float, Why]] = {}  # until when an answer is good
+        self._explanations: dict[Key, tuple[float, PodExplanation]] = {}  # with the time until which it is valid
         self._lock = threading.Lock()
 
     def view(self) -> ClusterView:
-        return self._asked.view()
+        return self._cluster.view()
 
-    def findings(self, lang: str) -> tuple[SaidFinding, ...] | None:
-        return self._asked.findings(lang)
+    def findings(self, lang: str) -> tuple[LocalizedFinding, ...] | None:
+        return self._cluster.findings(lang)
 
-    def why(self, name: str, namespace: str | None, lang: str) -> Why:
-        """Return why a pod or job is as it is, or lately was."""
-        question = (name, namespace, lang)
-        with self._lock:  # who asks the same waits for the answer
-            known = self._known.get(question)
-            began = self._now()
-            if known is not None and began < known[0]:
-                return known[1]
-            answer = self._asked.why(name, namespace, lang)
+    def why(self, name: str, namespace: str | None, lang: str) -> PodExplanation:
+        """Explain the state of a pod or job, possibly from the cache."""
+        key = (name, namespace, lang)
+        with self._lock:  # concurrent requests share one computation
+            cached = self._explanations.get(key)
+            started = self._now()
+            if cached is not None and started < cached[0]:
+                return cached[1]
+            explanation = self._cluster.why(name, namespace, lang)
             ended = self._now()
-            if len(self._known) >= MOST:
-                fresh = {each: kept for each, kept in self._known.items() if ended < kept[0]}
-                self._known = fresh if len(fresh) < MOST else {}
-            self._known[question] = (ended + QUIET * (ended - began), answer)
-            return answer
+            if len(self._explanations) >= MAX_EXPLANATIONS:
+                valid = {key: entry for key, entry in self._explanations.items() if ended < entry[0]}
+                self._explanations = valid if len(valid) < MAX_EXPLANATIONS else {}
+            self._explanations[key] = (ended + VALIDITY_FACTOR * (ended - started), explanation)
+            return explanation

@@ -1,4 +1,4 @@
-"""Small charts of the last hours, as SVG that needs neither script nor style of its own. Pure."""
+"""Small charts of the last hours, as SVG without inline script or style."""
 
 from __future__ import annotations
 
@@ -12,80 +12,83 @@ from monitor.i18n.figures import duration
 from monitor.report.history import Point
 
 MINUTE, HOUR = 60.0, 3600.0
-SPANS = (10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR)  # the shortest that holds all that is known
-WIDTH, HEIGHT = 240, 44
-STEPS = 120  # that are drawn at most; there may be many more
+SPANS = (10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR)  # the shortest that contains all points is used
+WIDTH_PIXELS, HEIGHT_PIXELS = 240, 44
+MAX_STEPS = 120
+MAX_GAP_COUNT = 2  # steps between points that are still connected
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A line: what it is of, where its top is, and how the last value is written."""
+    """A line with a title and its last value as text. `top` is the maximum of the scale; None: that of the values."""
 
     title: str
     points: Sequence[Point]
-    top: float | None = None  # None: as high as its highest value
+    top: float | None = None
     last: str = ""
 
 
 def draw(now: float, lang: str, *charts: Chart) -> Markup:
-    """Return charts of the last hours; nothing of one of which nothing is known."""
+    """Charts of the last hours; those without values are omitted."""
     return Markup("").join(_draw(chart, now, lang) for chart in charts)
 
 
 def _draw(chart: Chart, now: float, lang: str) -> Markup:
     first = next((at for at, value in chart.points if value is not None), now)
-    span = next((each for each in SPANS if now - first <= each), SPANS[-1])
-    steps = min(STEPS, int(span / MINUTE))
-    known = _steps(chart.points, now, span, steps)
-    values = [value for _, value in known if value is not None]
+    span = next((span for span in SPANS if now - first <= span), SPANS[-1])
+    steps = min(MAX_STEPS, int(span / MINUTE))
+    averages = _averages(chart.points, now, span, steps)
+    values = [value for _, value in averages if value is not None]
     if not values:
         return Markup("")
     top = chart.top if chart.top is not None else max(values) * 1.1 or 1.0
-    lines = Markup("").join(_line(stretch, top, steps) for stretch in _stretches(known))
+    lines = Markup("").join(_line(segment, top, steps) for segment in _segments(averages))
     frame = Markup(
         '<figure class="chart"><figcaption><span>{} · {}</span><b>{}</b></figcaption>'
         '<svg viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" aria-label="{}">'
         '<line class="base" x1="0" y1="{}" x2="{}" y2="{}"/>{}</svg></figure>'
     )
-    told, length = f"{chart.title}: {chart.last}", duration(span, lang)
-    return frame.format(chart.title, length, chart.last, WIDTH, HEIGHT, told, HEIGHT, WIDTH, HEIGHT, lines)
+    width, height = WIDTH_PIXELS, HEIGHT_PIXELS
+    label, length = f"{chart.title}: {chart.last}", duration(span, lang)
+    return frame.format(chart.title, length, chart.last, width, height, label, height, width, height, lines)
 
 
-def _steps(points: Sequence[Point], now: float, span: float, steps: int) -> list[Point]:
-    """Return the mean of every step; None where nothing is known. Steps do not move with every second that passes."""
+def _averages(points: Sequence[Point], now: float, span: float, steps: int) -> list[Point]:
+    """Mean of each step, None where no value is known. Steps are aligned, so that a chart changes once per step."""
     length = span / steps
     start = (now // length + 1) * length - span
-    sums: dict[int, list[float]] = {}
+    values: dict[int, list[float]] = {}
     first = steps
     for at, value in points:
-        place = min(steps - 1, int((min(now, at + MINUTE) - start) / length))  # a value is that of the minute after it
-        if value is not None and place >= 0:
-            sums.setdefault(place, []).append(value)
-            first = min(first, place)
-    return [(place, mean(sums[place]) if place in sums else None) for place in range(first, steps)]
+        step = min(steps - 1, int((min(now, at + MINUTE) - start) / length))  # a point is valid for one minute
+        if value is not None and step >= 0:
+            values.setdefault(step, []).append(value)
+            first = min(first, step)
+    return [(step, mean(values[step]) if step in values else None) for step in range(first, steps)]
 
 
-def _stretches(points: Sequence[Point]) -> Iterator[list[tuple[float, float]]]:
-    """Yield what is drawn in one line: a gap of one step is none, a longer one stays open."""
-    line: list[tuple[float, float]] = []
-    for place, value in points:
+def _segments(points: Sequence[Point]) -> Iterator[list[tuple[float, float]]]:
+    """Connected points: a gap of one step is bridged, a longer one is left open."""
+    segment: list[tuple[float, float]] = []
+    for step, value in points:
         if value is None:
             continue
-        if line and place - line[-1][0] > 2:
-            yield line
-            line = []
-        line.append((place, value))
-    if line:
-        yield line
+        if segment and step - segment[-1][0] > MAX_GAP_COUNT:
+            yield segment
+            segment = []
+        segment.append((step, value))
+    if segment:
+        yield segment
 
 
 def _line(points: list[tuple[float, float]], top: float, steps: int) -> Markup:
     if len(points) == 1:
         points = [(points[0][0] - 1, points[0][1]), points[0]]
-    places = [
-        ((place + 1) / steps * WIDTH, HEIGHT - 1 - min(1.0, max(0.0, value / top)) * (HEIGHT - 3))
-        for place, value in points
+    height = HEIGHT_PIXELS
+    coordinates = [
+        ((step + 1) / steps * WIDTH_PIXELS, height - 1 - min(1.0, max(0.0, value / top)) * (height - 3))
+        for step, value in points
     ]
-    path = " ".join(f"{x:.0f},{y:.1f}" for x, y in places)
-    area = f"{places[0][0]:.0f},{HEIGHT} {path} {places[-1][0]:.0f},{HEIGHT}"
+    path = " ".join(f"{x:.0f},{y:.1f}" for x, y in coordinates)
+    area = f"{coordinates[0][0]:.0f},{height} {path} {coordinates[-1][0]:.0f},{height}"
     return Markup('<polygon class="area" points="{}"/><polyline class="line" points="{}"/>').format(area, path)

@@ -1,4 +1,4 @@
-"""One card: its state and why, who is on it, and how it is."""
+"""One GPU: state and evidence, holders, processes and health."""
 
 from __future__ import annotations
 
@@ -7,49 +7,46 @@ from starlette.responses import Response
 from monitor.facts.gpu import GpuFact, GpuProcessFact
 from monitor.facts.node import NodeSnapshot
 from monitor.i18n.figures import percent
+from monitor.present.rows import ClusterIndex, gpu_rows
 from monitor.report.history import HistoryMetric, HistorySubject
+from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import Visit
-from monitor.web.pages.rows import Index, card_rows, firing
+from monitor.web.pages.render import UNKNOWN, PageRequest
 
 
-def show(visit: Visit) -> Response:
-    """Show one card."""
-    node, number = visit.request.path_params["node"], visit.request.path_params["index"]
-    index = Index(visit.sources.asked.view())
-    gpu = next((each for each in index.cards.get(node, ()) if each.index == number), None)
+def show(page: PageRequest) -> Response:
+    """The page of a GPU."""
+    node, number = page.request.path_params["node"], page.request.path_params["index"]
+    index = ClusterIndex(page.deps.cluster.view())
+    gpu = next((gpu for gpu in index.gpus_by_node.get(node, ()) if gpu.index == number), None)
     name = f"{node} / GPU {number}"
     if gpu is None:
-        return visit.missing(name)
-    agent = next((each for each in visit.sources.parts.agents() if each.node == node), None)
-    snapshot = agent.snapshot if agent is not None else None
-    fact = _fact(snapshot, number)
-    points = visit.sources.series(HistorySubject.GPU, f"{node}/{number}", HistoryMetric.UTILIZATION)
-    last = "?" if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
+        return page.not_found(name)
+    snapshot = page.snapshot_of(node)
+    fact = _gpu_fact(snapshot, number)
+    points = page.deps.series(HistorySubject.GPU, f"{node}/{number}", HistoryMetric.UTILIZATION)
+    last = UNKNOWN if gpu.utilization_ratio is None else percent(gpu.utilization_ratio)
+    chart = Chart(page.t("chart.utilization"), points, 1.0, last)
     sections = [
-        visit.section("facts", "card", row=card_rows(visit, [gpu])[0], fact=fact),
-        visit.section(
-            "charts",
-            "charts",
-            charts=draw(visit.now, visit.lang, Chart(visit.t("chart.utilization"), points, 1.0, last)),
-        ),
-        visit.section("alerts", "alerts", polite=True, rows=firing(visit, node=node, gpu=str(number))),
-        visit.section("processes", "processes", processes=_processes(snapshot, gpu.uuid), known=snapshot is not None),
-        visit.section("health", "card_health", fact=fact, xids=_xids(snapshot, gpu.uuid)),
+        page.section("facts", "card", row=gpu_rows([gpu], page.lang)[0], fact=fact),
+        page.section("charts", "charts", charts=draw(page.now, page.lang, chart)),
+        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, node=node, gpu=str(number))),
+        page.section("processes", "processes", processes=_processes(snapshot, gpu.uuid), known=snapshot is not None),
+        page.section("health", "card_health", fact=fact, xids=_xids(snapshot, gpu.uuid)),
     ]
-    return visit.answer("gpu.html", name, *sections, node=node)
+    return page.respond("gpu.html", name, *sections, node=node)
 
 
-def _fact(snapshot: NodeSnapshot | None, index: int) -> GpuFact | None:
+def _gpu_fact(snapshot: NodeSnapshot | None, index: int) -> GpuFact | None:
     inventory = snapshot.gpu if snapshot is not None else None
-    return next((each for each in inventory.gpus if each.index == index), None) if inventory is not None else None
+    return next((gpu for gpu in inventory.gpus if gpu.index == index), None) if inventory is not None else None
 
 
 def _processes(snapshot: NodeSnapshot | None, uuid: str | None) -> list[GpuProcessFact]:
-    found = (snapshot.gpu_processes or ()) if snapshot is not None else ()
-    return [each for each in found if each.gpu_uuid == uuid]
+    processes = (snapshot.gpu_processes or ()) if snapshot is not None else ()
+    return [process for process in processes if process.gpu_uuid == uuid]
 
 
 def _xids(snapshot: NodeSnapshot | None, uuid: str | None) -> list[object]:
-    found = snapshot.xid.counts if snapshot is not None and snapshot.xid is not None else ()
-    return [each for each in found if each.gpu_uuid == uuid]
+    xids = snapshot.xid.counts if snapshot is not None and snapshot.xid is not None else ()
+    return [xid for xid in xids if xid.gpu_uuid == uuid]

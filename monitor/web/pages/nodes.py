@@ -1,4 +1,4 @@
-"""All nodes, and one: its cards, its pods, its disks, and what its agent says."""
+"""All nodes, and one node: GPUs, pods, disks, images, and the other data of its agent."""
 
 from __future__ import annotations
 
@@ -7,92 +7,83 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.detect.lib.storage import used_share
-from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import NodeView
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import ImageFact
 from monitor.i18n.figures import percent
+from monitor.present import disks
 from monitor.present.node import tables as snapshot_tables
-from monitor.report.history import HistoryMetric, HistorySubject
-from monitor.web.pages import disks
+from monitor.present.rows import ClusterIndex, gpu_rows, node_problems, pod_rows
+from monitor.report.history import HistoryMetric, HistorySubject, Point
+from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.gpumap import node_notes
-from monitor.web.pages.render import Visit
-from monitor.web.pages.rows import Index, card_rows, firing, pod_rows
+from monitor.web.pages.render import UNKNOWN, PageRequest
 
-IMAGES = 12
+MAX_IMAGES = 12
+TABLES_WITH_SECTIONS = ("GPUs", "Disks", "Largest images", "Image caches")
 
 
-def show_all(visit: Visit) -> Response:
-    """Show all nodes, those in trouble first."""
-    index = Index(visit.sources.asked.view())
-    wanted = visit.query("q").lower()
-    found = [node for node in index.view.nodes if wanted in node.name.lower()]
-    rows = [(node, node_notes(visit, node), index.cards.get(node.name, [])) for node in found]
+def show_all(page: PageRequest) -> Response:
+    """All nodes, those with problems first."""
+    index = ClusterIndex(page.deps.cluster.view())
+    wanted = page.query("q").lower()
+    nodes = [node for node in index.view.nodes if wanted in node.name.lower()]
+    rows = [(node, node_problems(node, page.lang), index.gpus_by_node.get(node.name, [])) for node in nodes]
     rows.sort(key=lambda row: not row[1])
-    listed = visit.section("nodes", "nodes", rows=rows)
-    return visit.answer("list.html", visit.t("nav.nodes"), listed, search=visit.query("q"), path="/nodes")
+    section = page.section("nodes", "nodes", rows=rows)
+    return page.respond("list.html", page.t("nav.nodes"), section, search=page.query("q"), path="/nodes")
 
 
-def show(visit: Visit) -> Response:
-    """Show one node."""
-    name = visit.request.path_params["name"]
-    index = Index(visit.sources.asked.view())
+def show(page: PageRequest) -> Response:
+    """The page of a node."""
+    name = page.request.path_params["name"]
+    index = ClusterIndex(page.deps.cluster.view())
     node = index.nodes.get(name)
-    agent = next((each for each in visit.sources.parts.agents() if each.node == name), None)
     if node is None:
-        return visit.missing(name)
-    pods = pod_rows(index, (pod for pod in index.view.pods if pod.node == name))
+        return page.not_found(name)
+    agent = page.agent_of(name)
     snapshot = agent.snapshot if agent is not None else None
+    pods = pod_rows(index, (pod for pod in index.view.pods if pod.node == name))
+    rows = gpu_rows(index.gpus_by_node.get(name, ()), page.lang)
+    images = _largest_images(snapshot)[:MAX_IMAGES]
     sections = [
-        visit.section("facts", "node", node=node, notes=node_notes(visit, node), agent=agent, snapshot=snapshot),
-        visit.section("charts", "charts", charts=_charts(visit, node)),
-        visit.section("alerts", "alerts", polite=True, rows=firing(visit, node=name)),
-        visit.section("cards", "cards", rows=card_rows(visit, index.cards.get(name, ())), where=False),
-        visit.section("pods", "pods", rows=pods, more=0),
-        visit.section("disks", "disks", disks=_disks(visit, agent), brief=False),
-        visit.section("images", "images", images=_largest(snapshot)[:IMAGES], cache=snapshot and snapshot.images),
-        visit.section("agent", "tables", tables=_told(snapshot)),
+        page.section("facts", "node", node=node, notes=node_problems(node, page.lang), agent=agent, snapshot=snapshot),
+        page.section("charts", "charts", charts=_charts(page, node)),
+        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, node=name)),
+        page.section("cards", "cards", rows=rows, where=False),
+        page.section("pods", "pods", rows=pods, more=0),
+        page.section("disks", "disks", disks=page.with_forecasts(disks.node_disks(agent)), brief=False),
+        page.section("images", "images", images=images, cache=snapshot and snapshot.images),
+        page.section("agent", "tables", tables=_other_tables(snapshot)),
     ]
-    return visit.answer("node.html", name, *sections)
+    return page.respond("node.html", name, *sections)
 
 
-def _charts(visit: Visit, node: NodeView) -> Markup:
-    made = []
+def _charts(page: PageRequest, node: NodeView) -> Markup:
+    charts = []
     for what, key, top in (
         (HistoryMetric.UTILIZATION, "utilization", 1.0),
         (HistoryMetric.FREE, "free", float(node.cards or node.allocatable or 1)),
         (HistoryMetric.DISK, "disk", 1.0),
     ):
-        points = visit.sources.series(HistorySubject.NODE, node.name, what)
-        made.append(Chart(visit.t(f"chart.{key}"), points, top, _last(points, what)))
-    return draw(visit.now, visit.lang, *made)
+        points = page.deps.series(HistorySubject.NODE, node.name, what)
+        charts.append(Chart(page.t(f"chart.{key}"), points, top, _last(points, what)))
+    return draw(page.now, page.lang, *charts)
 
 
-def _last(points: Sequence[tuple[float, float | None]], what: HistoryMetric) -> str:
+def _last(points: Sequence[Point], what: HistoryMetric) -> str:
     value = points[-1][1] if points else None
     if value is None:
-        return "?"
+        return UNKNOWN
     return f"{value:g}" if what in (HistoryMetric.FREE, HistoryMetric.GPUS) else percent(value)
 
 
-def _disks(visit: Visit, agent: AgentFact | None) -> list[disks.DiskRow]:
-    if agent is None or agent.snapshot is None or agent.node is None:
-        return []
-    found = [disks.DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]
-    found.sort(key=lambda row: -(row.share or 0.0))
-    trend = {agent.node: visit.sources.series(HistorySubject.NODE, agent.node, HistoryMetric.DISK)}
-    return disks.with_times(found, disks.told_seconds(visit.sources.parts.found()), trend, visit.now)
-
-
-def _largest(snapshot: NodeSnapshot | None) -> list[ImageFact]:
+def _largest_images(snapshot: NodeSnapshot | None) -> list[ImageFact]:
     caches = (snapshot.images or ()) if snapshot is not None else ()
     return sorted((image for cache in caches for image in cache.images), key=lambda image: -(image.size_bytes or 0))
 
 
-def _told(snapshot: NodeSnapshot | None) -> list[object]:
-    """Return what else the agent says, as the terminal shows it: without what has a section of its own."""
-    own = ("GPUs", "Disks", "Largest images", "Image caches")
-    shown = [] if snapshot is None else snapshot_tables(snapshot)
-    return [table for table in shown if not table.title.startswith(own)]
+def _other_tables(snapshot: NodeSnapshot | None) -> list[object]:
+    """The tables of the terminal that have no section of their own."""
+    tables = [] if snapshot is None else snapshot_tables(snapshot)
+    return [table for table in tables if not table.title.startswith(TABLES_WITH_SECTIONS)]

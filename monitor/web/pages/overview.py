@@ -1,4 +1,4 @@
-"""The overview: how the cluster fares, in one line, as a map, and what needs somebody."""
+"""The overview: health, GPU map, problems, disks, queues and waiting pods."""
 
 from __future__ import annotations
 
@@ -8,130 +8,103 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.facts.cluster import ClusterView, GpuState, QueueView
-from monitor.facts.findings import Severity
+from monitor.facts.cluster import ClusterView
 from monitor.i18n.figures import percent
+from monitor.present import disks
+from monitor.present.health import ClusterHealth, cluster_health
+from monitor.present.problems import ProblemRow, issues_of_alerts, issues_of_findings, problem_rows
+from monitor.present.rows import PodRow, is_waiting, queues_by_demand
 from monitor.report.history import CLUSTER, HistoryMetric, HistorySubject
-from monitor.web.pages import disks
 from monitor.web.pages.charts import Chart, draw
 from monitor.web.pages.gpumap import GpuMap, legend
-from monitor.web.pages.problems import Problem, grouped, of_alerts, of_findings
-from monitor.web.pages.render import Section, Visit
-from monitor.web.pages.rows import PodRow
+from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection, link
 
-QUIET = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
-PROBLEMS, DISKS, QUEUES, WAITING = 12, 8, 12, 8  # rows that are shown
+MAX_PROBLEMS, MAX_DISKS, MAX_QUEUES, MAX_WAITING = 12, 8, 12, 8
 
 
-class Overview:
+class OverviewPage:
     """The page at /."""
 
     def __init__(self) -> None:
         self._map = GpuMap()
 
-    def show(self, visit: Visit) -> Response:
-        view = visit.sources.asked.view()
-        problems = _problems(visit)
-        states = Counter(gpu.state for gpu in view.gpus)
-        waiting = [row for pod in view.pods if pod.node is None and (row := PodRow(pod, ())).waiting]
-        rows = self._map.sections(visit, view)
+    def show(self, page: PageRequest) -> Response:
+        view = page.deps.cluster.view()
+        problems = _problems(page)
+        map_sections = self._map.sections(page, view)
         sections = [
-            _health(visit, view, states, problems, waiting),
-            visit.section("legend", "legend", states=legend(states)),
-            *rows,
-            visit.section(
+            _health(page, view, problems),
+            page.section("legend", "legend", states=legend(Counter(gpu.state for gpu in view.gpus))),
+            *map_sections,
+            page.section(
                 "problems",
                 "problems",
                 polite=True,
-                problems=problems and problems[:PROBLEMS],
-                more=max(0, len(problems or ()) - PROBLEMS),
+                problems=problems and problems[:MAX_PROBLEMS],
+                more=max(0, len(problems or ()) - MAX_PROBLEMS),
+                link_of=_link_of,
             ),
-            visit.section("disks", "disks", disks=_disks(visit), brief=True),
-            visit.section("queues", "queues", queues=_busiest(view), more=max(0, len(view.queues) - QUEUES)),
-            visit.section(
-                "waiting",
-                "waiting",
-                rows=sorted(waiting, key=_oldest)[:WAITING],
-                more=max(0, len(waiting) - WAITING),
-                sources=[source for source in view.sources if not source.ok],
+            page.section("disks", "disks", disks=_fullest_disks(page), brief=True),
+            page.section(
+                "queues",
+                "queues",
+                queues=queues_by_demand(view)[:MAX_QUEUES],
+                more=max(0, len(view.queues) - MAX_QUEUES),
             ),
+            _waiting(page, view),
         ]
-        names = [row.own for row in rows]
-        rich = len(rows) == len(view.nodes)
-        return visit.answer("overview.html", visit.t("nav.overview"), *sections, rows=names, rich=rich)
+        ids = [section.id for section in map_sections]
+        rich = len(map_sections) == len(view.nodes)
+        return page.respond("overview.html", page.t("nav.overview"), *sections, rows=ids, rich=rich)
 
 
-def _oldest(row: PodRow) -> float:
-    return row.pod.created_at or 0.0
-
-
-def _health(
-    visit: Visit,
-    view: ClusterView,
-    states: Counter[GpuState],
-    problems: Sequence[Problem] | None,
-    waiting: Sequence[PodRow],
-) -> Section:
-    told = [each for each in problems or () if not each.silenced]
-    counts = {severity: sum(each.first.severity is severity for each in told) for severity in Severity}
-    unseen = any(not source.ok for source in view.sources)
-    level = "fine"
-    if counts[Severity.CRITICAL]:
-        level = "critical"
-    elif counts[Severity.WARNING] or unseen:
-        level = "warning"
-    elif problems is None:
-        level = "unknown"
-    loads = [gpu.utilization_ratio for gpu in view.gpus if gpu.utilization_ratio is not None]
-    busy = states[GpuState.BUSY] + states[GpuState.IDLE_HELD]
-    return visit.section(
-        "health",
-        "health",
-        polite=True,
-        css=f"health {level}",
-        level=level,
-        counts={severity.value: count for severity, count in counts.items()},
-        nodes=len(view.nodes),
-        down=sum(node.in_kubernetes and not node.ready for node in view.nodes),
-        gpus=len(view.gpus),
-        busy=busy,
-        free=sum(each.free for each in view.free),
-        odd=sum(count for state, count in states.items() if state not in QUIET),
-        load=sum(loads) / len(loads) if loads else None,
-        waiting=len(waiting),
-        waiting_gpus=sum(row.pod.requested_gpus for row in waiting),
-        unseen=unseen,
-        charts=_charts(visit, len(view.gpus), busy, sum(loads) / len(loads) if loads else None),
+def _health(page: PageRequest, view: ClusterView, problems: Sequence[ProblemRow] | None) -> PageSection:
+    health = cluster_health(view, problems)
+    return page.section(
+        "health", "health", polite=True, css=f"health {health.level}", health=health, charts=_charts(page, health)
     )
 
 
-def _charts(visit: Visit, gpus: int, busy: int, load: float | None) -> Markup:
-    loads = visit.sources.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.UTILIZATION)
-    held = visit.sources.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.GPUS)
+def _charts(page: PageRequest, health: ClusterHealth) -> Markup:
+    utilization = page.deps.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.UTILIZATION)
+    held = page.deps.series(HistorySubject.CLUSTER, CLUSTER, HistoryMetric.GPUS)
+    ratio = health.utilization_ratio
     return draw(
-        visit.now,
-        visit.lang,
-        Chart(visit.t("chart.utilization"), loads, 1.0, "?" if load is None else percent(load)),
-        Chart(visit.t("chart.gpus"), held, float(gpus or 1), str(busy)),
+        page.now,
+        page.lang,
+        Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
+        Chart(page.t("chart.gpus"), held, float(health.gpus or 1), str(health.busy)),
     )
 
 
-def _problems(visit: Visit) -> list[Problem] | None:
-    """Return what is wrong by cause; None while nobody has looked."""
-    shown = visit.sources.parts.shown
-    if shown is not None:
-        firing = of_alerts(shown())
-        return grouped(firing) if firing or visit.sources.parts.found() is not None else None
-    findings = visit.sources.asked.findings(visit.lang)
-    return None if findings is None else grouped(of_findings(findings))
+def _problems(page: PageRequest) -> list[ProblemRow] | None:
+    """Problems by cause; None before the first evaluation."""
+    data = page.deps.data
+    if data.alerts is not None:
+        issues = issues_of_alerts(data.alerts())
+        return problem_rows(issues) if issues or data.findings() is not None else None
+    findings = page.deps.cluster.findings(page.lang)
+    return None if findings is None else problem_rows(issues_of_findings(findings))
 
 
-def _disks(visit: Visit) -> list[disks.DiskRow]:
-    """Return the disks that somebody should know of: the fullest."""
-    found = disks.rows(visit.sources.parts.agents(), DISKS)
-    trends = {row.node: visit.sources.series(HistorySubject.NODE, row.node, HistoryMetric.DISK) for row in found}
-    return disks.with_times(found, disks.told_seconds(visit.sources.parts.found()), trends, visit.now)
+def _link_of(problem: ProblemRow) -> str | None:
+    """Where to read more about a problem."""
+    if not problem.worst.is_alert:
+        return None
+    return link("alerts", problem.worst.id) if problem.count == 1 else f"/alerts?rule={problem.worst.rule}"
 
 
-def _busiest(view: ClusterView) -> list[QueueView]:
-    return sorted(view.queues, key=lambda queue: (-queue.waiting, -queue.used, queue.name))[:QUEUES]
+def _fullest_disks(page: PageRequest) -> list[disks.DiskRow]:
+    return page.with_forecasts(disks.fullest_disks(page.deps.data.agents(), MAX_DISKS))
+
+
+def _waiting(page: PageRequest, view: ClusterView) -> PageSection:
+    """The oldest waiting pods, and the failing sources."""
+    waiting = sorted((pod for pod in view.pods if is_waiting(pod)), key=lambda pod: pod.created_at or 0.0)
+    return page.section(
+        "waiting",
+        "waiting",
+        rows=[PodRow(pod) for pod in waiting[:MAX_WAITING]],
+        more=max(0, len(waiting) - MAX_WAITING),
+        sources=[source for source in view.sources if not source.ok],
+    )

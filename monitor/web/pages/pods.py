@@ -1,59 +1,38 @@
-"""All pods, by user, queue, node or name; and one, with why it is as it is."""
+"""All pods, filtered by user, queue, node or name; and one pod with its explanation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from starlette.responses import Response
 
 from monitor.facts.cluster import GpuState, PodView
-from monitor.queries.cluster import Why
-from monitor.web.pages.render import Visit
-from monitor.web.pages.rows import SHOWN, Index, PodRow, card_rows, firing, pod_rows
+from monitor.present.explanation import ExplanationParts, explanation_parts
+from monitor.present.rows import ClusterIndex, PodRow, gpu_rows, pod_rows
+from monitor.queries.cluster import PodExplanation
+from monitor.web.pages.alerts import firing_alerts
+from monitor.web.pages.render import PageRequest
 
-WHAT = ("gpu", "waiting", "idle", "all")
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Why something is as it is: who, the answer, what shows it, what to do."""
-
-    well: bool
-    who: str
-    headline: str
-    evidence: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
+KINDS = ("gpu", "waiting", "idle", "all")
+FILTERS = ("q", "user", "queue", "node")
 
 
-def chain(why: Why) -> Chain:
-    """Given an explanation as lines, return its parts."""
-    lines = why.lines
-    return Chain(
-        well=why.well,
-        who=lines[0] if lines else why.name,
-        headline=lines[1] if len(lines) > 1 else "",
-        evidence=tuple(line[4:] for line in lines if line.startswith("  - ")),
-        advice=tuple(line[4:] for line in lines if line.startswith("  > ")),
-    )
-
-
-def show_all(visit: Visit) -> Response:
-    """Show the pods that are asked for: those with cards, if nothing else is said."""
-    index = Index(visit.sources.asked.view())
-    what = visit.query("what") or "gpu"
-    rows = [row for row in pod_rows(index, _wanted(visit, index)) if _is(row, what)]
+def show_all(page: PageRequest) -> Response:
+    """The selected pods; by default those with GPUs."""
+    index = ClusterIndex(page.deps.cluster.view())
+    kind = page.query("what") or "gpu"
+    rows = [row for row in pod_rows(index, _filtered(page, index)) if _is_kind(row, kind)]
     users = sorted({pod.identity.user for pod in index.view.pods if pod.identity.user})
     queues = sorted({pod.identity.queue for pod in index.view.pods if pod.identity.queue})
-    listed = visit.section("pods", "pods", rows=rows[:SHOWN], more=max(0, len(rows) - SHOWN))
-    asked = {name: visit.query(name) for name in ("q", "user", "queue", "node")}
-    return visit.answer(
-        "pods.html", visit.t("nav.pods"), listed, asked=asked, what=what, kinds=WHAT, users=users, queues=queues
+    section = page.section("pods", "pods", **page.limited(rows))
+    filters = {name: page.query(name) for name in FILTERS}
+    return page.respond(
+        "pods.html", page.t("nav.pods"), section, asked=filters, what=kind, kinds=KINDS, users=users, queues=queues
     )
 
 
-def _wanted(visit: Visit, index: Index) -> Iterable[PodView]:
-    name, user, queue, node = (visit.query(each) for each in ("q", "user", "queue", "node"))
+def _filtered(page: PageRequest, index: ClusterIndex) -> Iterable[PodView]:
+    name, user, queue, node = (page.query(parameter) for parameter in FILTERS)
     for pod in index.view.pods:
         identity = pod.identity
         if user not in ("", identity.user) or queue not in ("", identity.queue) or node not in ("", pod.node):
@@ -62,27 +41,32 @@ def _wanted(visit: Visit, index: Index) -> Iterable[PodView]:
             yield pod
 
 
-def _is(row: PodRow, what: str) -> bool:
-    if what == "waiting":
+def _is_kind(row: PodRow, kind: str) -> bool:
+    if kind == "waiting":
         return row.waiting
-    if what == "idle":
-        return any(gpu.state is GpuState.IDLE_HELD for gpu in row.cards)
-    return what == "all" or row.pod.requested_gpus > 0 or bool(row.cards)
+    if kind == "idle":
+        return any(gpu.state is GpuState.IDLE_HELD for gpu in row.gpus)
+    return kind == "all" or row.pod.requested_gpus > 0 or bool(row.gpus)
 
 
-def show(visit: Visit) -> Response:
-    """Show one pod. One that is gone still has an explanation, and maybe cards."""
-    namespace, name = visit.request.path_params["namespace"], visit.request.path_params["name"]
-    index = Index(visit.sources.asked.view())
+def show(page: PageRequest) -> Response:
+    """The page of a pod. A deleted pod has an explanation as well, and may still hold GPUs."""
+    namespace, name = page.request.path_params["namespace"], page.request.path_params["name"]
+    index = ClusterIndex(page.deps.cluster.view())
     pod = index.pod(namespace, name)
-    why = visit.sources.asked.why(name, namespace, visit.lang)
-    cards = index.held.get((namespace, name), [])
-    known = pod is not None or why.cause != "unknown-name" or bool(cards)
-    alerts = [row for row in firing(visit, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
+    explanation = page.deps.cluster.why(name, namespace, page.lang)
+    gpus = index.gpus_by_pod.get((namespace, name), [])
+    is_known = pod is not None or explanation.cause != "unknown-name" or bool(gpus)
+    alerts = [row for row in firing_alerts(page, pod=name) if row.alert.labels.get("namespace") in (None, namespace)]
     sections = [
-        visit.section("why", "why", chain=chain(why), polite=True),
-        visit.section("facts", "pod", pod=pod, namespace=namespace, name=name),
-        visit.section("alerts", "alerts", polite=True, rows=alerts),
-        visit.section("cards", "cards", rows=card_rows(visit, cards), where=True),
+        page.section("why", "why", chain=parts_of(explanation), polite=True),
+        page.section("facts", "pod", pod=pod, namespace=namespace, name=name),
+        page.section("alerts", "alerts", polite=True, rows=alerts),
+        page.section("cards", "cards", rows=gpu_rows(gpus, page.lang), where=True),
     ]
-    return visit.answer("pod.html", f"{namespace}/{name}", *sections, status=200 if known else 404)
+    return page.respond("pod.html", f"{namespace}/{name}", *sections, status=200 if is_known else 404)
+
+
+def parts_of(explanation: PodExplanation) -> ExplanationParts:
+    """The parts of an explanation."""
+    return explanation_parts(explanation.name, explanation.lines, well=explanation.well)

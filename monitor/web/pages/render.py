@@ -1,14 +1,15 @@
-"""How pages are made: sections out of templates, and the answer: a whole page, or the sections that have changed."""
+"""Rendering of pages: sections from templates, and the response, a whole page or the sections that have changed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
@@ -18,223 +19,246 @@ from starlette.responses import HTMLResponse, Response
 
 from monitor.base.logs import printable
 from monitor.base.units import format_size
-from monitor.i18n import CATALOGS, LANGUAGES, Value, say
+from monitor.facts.agents import AgentFact
+from monitor.facts.node import NodeSnapshot
+from monitor.i18n import LANGUAGES, Value, say
 from monitor.i18n.figures import duration, number, percent
-from monitor.web.context import LANG, YEAR, Sources, language_of, person_of, theme_of
+from monitor.present import disks
+from monitor.present.rows import MAX_ROWS, page_text
+from monitor.report.history import HistoryMetric, HistorySubject
+from monitor.web.context import COOKIE_LIFETIME_SECONDS, LANG, PageDeps, language_of, principal_of, theme_of
 from monitor.web.responses import NO_STORE
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 STATIC = Path(__file__).parents[1] / "static"
-SEEN = "v"  # what a page says it has: section.version, section.version, ...
+VERSIONS = "v"  # query parameter of an open page: section.version,section.version,...
 UNKNOWN = "?"
-# What the script says by itself.
-SCRIPT = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
+MAX_QUERY_CHARS = 200
+# Texts of page.js.
+SCRIPT_TEXTS = ("s", "min", "h", "d", "soon", "asking", "doing", "done", "refused", "failed", "nothing", "restore")
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of a page that is renewed as a whole. `polite`: what changes in it is read out to who cannot see it."""
+class PageSection:
+    """A part of a page that is updated as a whole. Screen readers announce changes of a `polite` one."""
 
-    own: str
+    id: str
     html: Markup
     polite: bool = False
     css: str = ""
 
     @cached_property
     def version(self) -> str:
-        """Return what changes when it does."""
         return hashlib.blake2b(self.html.encode(), digest_size=4).hexdigest()
 
-    def shown(self, *, again: bool = False) -> Markup:
-        """Return it as HTML; `again` puts it in the place of the one that is there."""
-        more = Markup(' aria-live="polite"') if self.polite else ""
-        more += Markup(' hx-swap-oob="true"') if again else ""
-        more += Markup(' class="{}"').format(self.css) if self.css else ""
+    def render(self, *, update: bool = False) -> Markup:
+        """The section as HTML; with `update` it replaces the one on an open page."""
+        attributes = Markup(' aria-live="polite"') if self.polite else ""
+        attributes += Markup(' hx-swap-oob="true"') if update else ""
+        attributes += Markup(' class="{}"').format(self.css) if self.css else ""
         frame = Markup('<section id="{}" data-v="{}"{}>{}</section>')
-        return frame.format(self.own, self.version, more, self.html)
+        return frame.format(self.id, self.version, attributes, self.html)
 
 
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
-    """Return where templates are kept, and what all of them may use."""
-    made = jinja2.Environment(
+    """The templates, and the functions and filters they use."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
-    made.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
-    return made
+    templates.globals.update(link=link, since=since, moment=moment, bar=bar, assets=assets(), with_query=with_query)
+    templates.filters.update(size=_size, ratio=_ratio, figure=_figure, plain=_plain)
+    return templates
 
 
-class Visit:
-    """One request for a page."""
+class PageRequest:
+    """A request for a page."""
 
-    def __init__(self, request: Request, sources: Sources) -> None:
+    def __init__(self, request: Request, deps: PageDeps) -> None:
         self.request = request
-        self.sources = sources
+        self.deps = deps
         self.lang = language_of(request)
-        self.person = person_of(request)
+        self.principal = principal_of(request)
         self.now = time.time()
 
     def t(self, key: str, **values: Value) -> str:
-        """Return a sentence of the pages, in the visitor's language."""
-        key = f"page.{key}"
-        return say(self.lang, key, values) if values else CATALOGS[self.lang][key]
+        """A text of the pages."""
+        return page_text(self.lang, key, **values)
 
-    def said(self, key: str, fallback: str) -> str:
-        """Return a sentence of the pages, or something else where there is none: names may come from anywhere."""
+    def t_or(self, key: str, fallback: str) -> str:
+        """A text of the pages; the fallback if there is none, because keys may contain names from the cluster."""
         try:
             return self.t(key)
         except KeyError:
             return fallback
 
     def rule(self, rule: str) -> str:
-        """Return the name of a rule."""
+        """The title of a rule."""
         try:
             return say(self.lang, f"rule.{rule}", {})
         except KeyError:
             return rule
 
     def query(self, name: str) -> str:
-        """Return what was asked for by this name, without what nobody means to ask for."""
-        return printable(self.request.query_params.get(name, "")).strip()[:200]
+        """A query parameter, trimmed and printable; empty if it is missing."""
+        return printable(self.request.query_params.get(name, "")).strip()[:MAX_QUERY_CHARS]
+
+    def agent_of(self, node: str) -> AgentFact | None:
+        return next((agent for agent in self.deps.data.agents() if agent.node == node), None)
+
+    def snapshot_of(self, node: str) -> NodeSnapshot | None:
+        agent = self.agent_of(node)
+        return agent.snapshot if agent is not None else None
+
+    def with_forecasts(self, rows: Sequence[disks.DiskRow]) -> list[disks.DiskRow]:
+        """Disks with the time until they are full."""
+        trends = {row.node: self.deps.series(HistorySubject.NODE, row.node, HistoryMetric.DISK) for row in rows}
+        return disks.with_forecasts(rows, disks.forecasts(self.deps.data.findings()), trends, self.now)
+
+    @staticmethod
+    def limited(rows: Sequence[object], limit: int = MAX_ROWS) -> dict[str, Any]:
+        """Template values `rows` and `more`: the first rows, and the number of further ones."""
+        return {"rows": rows[:limit], "more": max(0, len(rows) - limit)}
 
     def part(self, template: str, **values: object) -> Markup:
-        """Return a template of parts/, filled in."""
-        return Markup(self._fill(f"parts/{template}.html", values))  # noqa: S704  # it was escaped on the way
+        """A rendered template of parts/."""
+        return Markup(self._render(f"parts/{template}.html", values))  # noqa: S704  # escaped by the template
 
-    def section(self, own: str, template: str, *, polite: bool = False, css: str = "", **values: object) -> Section:
-        """Return a section that is made of a template."""
-        return Section(own, self.part(template, **values), polite, css)
+    def section(
+        self, section_id: str, template: str, *, polite: bool = False, css: str = "", **values: object
+    ) -> PageSection:
+        """A section rendered from a template of parts/."""
+        return PageSection(section_id, self.part(template, **values), polite, css)
 
-    def answer(self, layout: str, title: str, *sections: Section, status: int = 200, **values: object) -> Response:
-        """Return a page; or, if it is there already, what of it has changed."""
-        lease = self._lease()
-        seen = self.request.query_params.get(SEEN)
-        if seen is not None:
-            return _renewed(seen, (*sections, *lease))
-        shown = {section.own: section.shown() for section in sections}
-        leads = [section.shown() for section in lease]
-        page = self._fill(layout, {"title": title, "s": shown, "leads": leads, **values})
+    def respond(self, layout: str, title: str, *sections: PageSection, status: int = 200, **values: object) -> Response:
+        """The page, or the changed sections if it is already open."""
+        lease = self._lease_sections()
+        versions = self.request.query_params.get(VERSIONS)
+        if versions is not None:
+            return _changed_sections(versions, (*sections, *lease))
+        rendered = {section.id: section.render() for section in sections}
+        leads = [section.render() for section in lease]
+        page = self._render(layout, {"title": title, "s": rendered, "leads": leads, **values})
         response = HTMLResponse(page, status, headers=NO_STORE)
         wanted = self.request.query_params.get(LANG)
         if wanted in LANGUAGES:
-            response.set_cookie(LANG, wanted, max_age=YEAR, samesite="lax")
+            response.set_cookie(LANG, wanted, max_age=COOKIE_LIFETIME_SECONDS, samesite="lax")
         return response
 
     def fragment(self, template: str, **values: object) -> Response:
-        """Return a part alone, for a dialog."""
+        """A rendered part on its own, for a dialog."""
         return HTMLResponse(self.part(template, **values), headers=NO_STORE)
 
-    def missing(self, what: str) -> Response:
-        """Say that there is no such thing (any more)."""
+    def not_found(self, what: str) -> Response:
+        """The response for something that does not exist."""
         gone = self.section("gone", "gone", what=what)
-        return self.answer("one.html", what, gone, status=404)
+        return self.respond("one.html", what, gone, status=404)
 
-    def _lease(self) -> tuple[Section, ...]:
-        """Return the line that says which replica acts, where there may be several."""
-        if self.sources.parts.lease is None:
+    def _lease_sections(self) -> tuple[PageSection, ...]:
+        """The line that names the leader, if there are several replicas."""
+        if self.deps.data.lease is None:
             return ()
-        return (self.section("lease", "lease", polite=True, lease=self.sources.parts.lease()),)
+        return (self.section("lease", "lease", polite=True, lease=self.deps.data.lease()),)
 
-    def _fill(self, template: str, values: Mapping[str, object]) -> str:
-        given: dict[str, object] = {
+    def _render(self, template: str, values: Mapping[str, object]) -> str:
+        context: dict[str, object] = {
             "t": self.t,
-            "said": self.said,
+            "t_or": self.t_or,
             "rule": self.rule,
             "lang": self.lang,
-            "person": self.person,
-            "admin": self.person.may("admin"),
-            "acts": self.person.may("user"),
-            "owns": self.person.owns,
+            "principal": self.principal,
+            "admin": self.principal.has_role("admin"),
+            "acts": self.principal.has_role("user"),
+            "owns": self.principal.may_act_on,
             "duration": lambda seconds: duration(seconds, self.lang),
         }
         if "/" not in template:  # a whole page
-            given |= {
+            context |= {
                 "theme": theme_of(self.request),
                 "request": self.request,
-                "sources": self.sources,
+                "links": self.deps.data.links,
                 "menu": _menu(self),
-                "words": json.dumps({word: self.t(f"script.{word}") for word in SCRIPT}, ensure_ascii=False),
+                "words": json.dumps({key: self.t(f"script.{key}") for key in SCRIPT_TEXTS}, ensure_ascii=False),
             }
-        return environment().get_template(template).render(given | dict(values))
+        return environment().get_template(template).render(context | dict(values))
 
 
-def _menu(visit: Visit) -> list[tuple[str, str]]:
-    """Return the pages of the menu: those there is something for, and that the visitor may see."""
-    sources = visit.sources
-    there = {
-        "alerts": sources.alerts is not None,
-        "cleanup": sources.cleanup is not None,
-        "report": sources.reports is not None,
-        "audit": sources.audit is not None and visit.person.may("admin"),
+def _menu(page: PageRequest) -> list[tuple[str, str]]:
+    """Path and key of the pages that are available to the principal."""
+    deps = page.deps
+    available = {
+        "alerts": deps.alerts is not None,
+        "cleanup": deps.cleanup is not None,
+        "report": deps.reports is not None,
+        "audit": deps.audit is not None and page.principal.has_role("admin"),
     }
-    pages = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
-    return [("/", "overview"), *((f"/{page}", page) for page in pages if there.get(page, True))]
+    keys = ("nodes", "pods", "users", "queues", "alerts", "cleanup", "report", "audit")
+    return [("/", "overview"), *((f"/{key}", key) for key in keys if available.get(key, True))]
 
 
-def _renewed(seen: str, sections: tuple[Section, ...]) -> Response:
-    """Given what a page has, return the sections that it lacks. Have it begin anew if it has others altogether."""
-    has = dict(pair.split(".", 1) for pair in seen.split(",") if "." in pair)
-    if has.keys() != {section.own for section in sections}:
+def _changed_sections(versions: str, sections: tuple[PageSection, ...]) -> Response:
+    """The sections whose versions differ; a reload if the open page has other sections."""
+    known = dict(pair.split(".", 1) for pair in versions.split(",") if "." in pair)
+    if known.keys() != {section.id for section in sections}:
         return Response(status_code=200, headers=NO_STORE | {"HX-Refresh": "true"})
-    changed = [section for section in sections if has[section.own] != section.version]
+    changed = [section for section in sections if known[section.id] != section.version]
     if not changed:
         return Response(status_code=204, headers=NO_STORE)
-    return HTMLResponse("".join(section.shown(again=True) for section in changed), headers=NO_STORE)
+    return HTMLResponse("".join(section.render(update=True) for section in changed), headers=NO_STORE)
 
 
 @lru_cache(maxsize=1)
 def assets() -> dict[str, str]:
-    """Return the addresses of styles and scripts; they change with the files, so that browsers may keep them."""
-    found = {}
+    """Paths of styles and scripts, with a hash of the content so that browsers can cache them."""
+    paths = {}
     for name in ("page.css", "page.js", "htmx.min.js"):
         version = hashlib.blake2b((STATIC / name).read_bytes(), digest_size=6).hexdigest()
-        found[name.removesuffix(".min.js").replace(".", "_")] = f"/static/{name}?{version}"
-    return found
+        paths[name.removesuffix(".min.js").replace(".", "_")] = f"/static/{name}?{version}"
+    return paths
 
 
-def link(*words: str | int) -> str:
-    """Given the words of a path, return it."""
-    return "".join(f"/{quote(str(word), safe='')}" for word in words)
+def link(*segments: str | int) -> str:
+    """A path of quoted segments."""
+    return "".join(f"/{quote(str(segment), safe='')}" for segment in segments)
 
 
 def with_query(path: str, **values: object) -> str:
-    """Given a path and what to ask for, return both as one address; what is empty is left out."""
-    asked = urlencode({name: str(value) for name, value in values.items() if value not in (None, "")})
-    return f"{path}?{asked}" if asked else path
+    """A path with a query; empty values are omitted."""
+    query = urlencode({name: str(value) for name, value in values.items() if value not in (None, "")})
+    return f"{path}?{query}" if query else path
 
 
 def since(at: float | None) -> Markup:
-    """Return a moment that the browser shows as how long ago it was. Here it stays the same as time passes."""
+    """A time that page.js shows as an age, so that the HTML does not change as time passes."""
     return _time(at, "data-s")
 
 
 def moment(at: float | None) -> Markup:
-    """Return a moment that the browser shows as date and time of where it is."""
+    """A time that page.js shows in the local time zone."""
     return _time(at, "data-m")
 
 
-def _time(at: float | None, how: str) -> Markup:
+def _time(at: float | None, attribute: str) -> Markup:
     if at is None:
         return Markup("?")
-    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
-    return Markup("<time {}={}>{}</time>").format(Markup(how), int(at), text)  # noqa: S704  # one of two words
+    text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))  # unlike datetime, accepts any year
+    return Markup("<time {}={}>{}</time>").format(Markup(attribute), int(at), text)  # noqa: S704  # a constant
 
 
 def bar(ratio: float | None, css: str = "") -> Markup:
-    """Given a share, return a bar of that length; nothing if it is not known."""
+    """A bar of a length from 0 to 1; nothing if it is unknown."""
     if ratio is None:
         return Markup("")
-    wide = round(100 * min(1.0, max(0.0, ratio)))
+    width = round(100 * min(1.0, max(0.0, ratio)))
     frame = Markup(
         '<svg class="bar {}" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="all" width="100" height="6"/><rect class="part" width="{}" height="6"/></svg>'
     )
-    return frame.format(css, wide)
+    return frame.format(css, width)
 
 
 def _size(amount: float | None) -> str:

@@ -1,31 +1,33 @@
-"""The report on the last days, as a page: what was used, what was wasted, what went wrong."""
+"""The report as a page."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
 from monitor.report.model import ReportSource
-from monitor.web.pages.render import Visit
-from monitor.web.report_api import WEEK, known_by, stretch
+from monitor.web.pages.render import PageRequest
+from monitor.web.report_api import DEFAULT_SINCE, parse_by, parse_since
 
-SINCE = ("24h", "7d", "30d", "90d")
-BY = ("user", "queue", "node")
+SINCE_CHOICES = ("24h", "7d", "30d", "90d")
+BY_CHOICES = ("user", "queue", "node")
 
 
 class ReportPage:
     """The page at /report."""
 
-    def __init__(self, asked: ReportSource) -> None:
-        self._asked = asked
+    def __init__(self, reports: ReportSource) -> None:
+        self._reports = reports
 
-    def show(self, visit: Visit) -> Response:
-        """Show the report that is asked for; the one on the last week by user, if that makes no sense."""
-        since, by = visit.query("since") or WEEK, visit.query("by") or "user"
+    def show(self, page: PageRequest) -> Response:
+        """The requested report; that of the last week by user if the parameters are invalid."""
+        since, by = page.query("since") or DEFAULT_SINCE, page.query("by") or "user"
         try:
-            made = self._asked.report(stretch(since), known_by(by))
+            report = self._reports.report(parse_since(since), parse_by(by))
         except ValueError:
-            since, by = WEEK, "user"
-            made = self._asked.report(stretch(since), known_by(by))
-        most = max((row.allocated_hours for row in made.rows), default=0.0)
-        told = visit.part("report", report=made, most=most)
-        return visit.answer("report.html", visit.t("nav.report"), since=since, by=by, told=told, sinces=SINCE, bys=BY)
+            since, by = DEFAULT_SINCE, "user"
+            report = self._reports.report(parse_since(since), parse_by(by))
+        most = max((row.allocated_hours for row in report.rows), default=0.0)
+        content = page.part("report", report=report, most=most)
+        return page.respond(
+            "report.html", page.t("nav.report"), since=since, by=by, told=content, sinces=SINCE_CHOICES, bys=BY_CHOICES
+        )

@@ -1,4 +1,4 @@
-"""All pages, and where they are."""
+"""The routes of all pages."""
 
 from __future__ import annotations
 
@@ -9,61 +9,60 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from monitor.web.context import Sources
-from monitor.web.pages import gpus, nodes, pods, why
-from monitor.web.pages import users as people
+from monitor.web.context import PageDeps
+from monitor.web.pages import gpus, nodes, pods, users, why
 from monitor.web.pages.alerts import AlertPages
 from monitor.web.pages.audit import AuditPage
-from monitor.web.pages.cached import Sparing
+from monitor.web.pages.cached import CachedQueries
 from monitor.web.pages.cleanup import CleanupPages
-from monitor.web.pages.overview import Overview
-from monitor.web.pages.render import Visit
+from monitor.web.pages.overview import OverviewPage
+from monitor.web.pages.render import PageRequest
 from monitor.web.pages.report import ReportPage
 
-Show = Callable[[Visit], Response]
+Show = Callable[[PageRequest], Response]
 
 
-def page_routes(sources: Sources) -> list[Route]:
-    """Given whom to ask, return the routes of all pages there is something for."""
-    sources = replace(sources, asked=Sparing(sources.asked))
-    shown: list[tuple[str, Show]] = [
-        ("/", Overview().show),
+def page_routes(deps: PageDeps) -> list[Route]:
+    """Routes of all pages whose dependencies are available."""
+    deps = replace(deps, cluster=CachedQueries(deps.cluster))
+    pages: list[tuple[str, Show]] = [
+        ("/", OverviewPage().show),
         ("/nodes", nodes.show_all),
         ("/nodes/{name}", nodes.show),
         ("/gpus/{node}/{index:int}", gpus.show),
         ("/pods", pods.show_all),
         ("/pods/{namespace}/{name}", pods.show),
-        ("/users", people.show_users),
-        ("/users/{name}", people.show_user),
-        ("/queues", people.show_queues),
-        ("/queues/{name}", people.show_queue),
+        ("/users", users.show_users),
+        ("/users/{name}", users.show_user),
+        ("/queues", users.show_queues),
+        ("/queues/{name}", users.show_queue),
         ("/why", why.show),
     ]
-    if sources.alerts is not None:
-        alerts = AlertPages(sources.alerts)
-        shown += [
+    if deps.alerts is not None:
+        alerts = AlertPages(deps.alerts)
+        pages += [
             ("/alerts", alerts.show),
             ("/alerts/preview-silence", alerts.preview),
             ("/alerts/{fingerprint}", alerts.one),
         ]
-    if sources.cleanup is not None:
-        cleanup = CleanupPages(sources.cleanup)
-        shown += [
+    if deps.cleanup is not None:
+        cleanup = CleanupPages(deps.cleanup)
+        pages += [
             ("/cleanup", cleanup.show),
             ("/cleanup/plan", cleanup.plan),
             ("/cleanup/preview-run", cleanup.preview),
         ]
-    if sources.reports is not None:
-        shown.append(("/report", ReportPage(sources.reports).show))
-    if sources.audit is not None:
-        shown.append(("/audit", AuditPage(sources.audit).show))
-    return [Route(path, _endpoint(show, sources)) for path, show in shown]
+    if deps.reports is not None:
+        pages.append(("/report", ReportPage(deps.reports).show))
+    if deps.audit is not None:
+        pages.append(("/audit", AuditPage(deps.audit).show))
+    return [Route(path, _endpoint(show, deps)) for path, show in pages]
 
 
-def _endpoint(show: Show, sources: Sources) -> Callable[[Request], Response]:
-    """Return an endpoint. A plain function: it runs on a worker thread, and may wait."""
+def _endpoint(show: Show, deps: PageDeps) -> Callable[[Request], Response]:
+    """A plain function, which Starlette runs on a worker thread: it may block."""
 
     def endpoint(request: Request) -> Response:
-        return show(Visit(request, sources))
+        return show(PageRequest(request, deps))
 
     return endpoint

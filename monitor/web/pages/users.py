@@ -1,107 +1,105 @@
-"""Users and queues: who has what, who waits for what, and how well it is used."""
+"""Users and queues: GPUs they hold, wait for and use."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.facts.cluster import GpuState, GpuView, UsageView
+from monitor.facts.cluster import GpuView, PodView, UsageView
 from monitor.i18n.figures import number, percent
+from monitor.present.rows import (
+    MAX_ROWS,
+    ClusterIndex,
+    gpu_rows,
+    mean_utilization,
+    pod_rows,
+    queues_by_demand,
+    user_rows,
+)
 from monitor.report.history import HistoryMetric, HistorySubject
+from monitor.web.pages.alerts import firing_alerts
 from monitor.web.pages.charts import Chart, draw
-from monitor.web.pages.render import Visit
-from monitor.web.pages.rows import SHOWN, Index, card_rows, firing, pod_rows
+from monitor.web.pages.render import UNKNOWN, PageRequest, PageSection
 
 
-def show_users(visit: Visit) -> Response:
-    """Show all users, those with the most cards first."""
-    index = Index(visit.sources.asked.view())
-    view, wanted = index.view, visit.query("q").lower()
-    waiting: Counter[str] = Counter()
-    pods: Counter[str] = Counter()
-    for pod in view.pods:
-        user = pod.identity.user
-        if user is not None:
-            pods[user] += 1
-            waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
-    idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
-    found = sorted(view.users.items(), key=lambda each: (-each[1].gpus, each[0]))
-    rows = [(user, use, pods[user], waiting[user], idle[user]) for user, use in found if wanted in user.lower()]
-    listed = visit.section("users", "users", rows=rows[:SHOWN], more=max(0, len(rows) - SHOWN))
-    return visit.answer("list.html", visit.t("nav.users"), listed, search=visit.query("q"), path="/users")
+def show_users(page: PageRequest) -> Response:
+    """All users, those with the most GPUs first."""
+    wanted = page.query("q").lower()
+    rows = [row for row in user_rows(page.deps.cluster.view()) if wanted in row.name.lower()]
+    section = page.section("users", "users", **page.limited(rows))
+    return page.respond("list.html", page.t("nav.users"), section, search=page.query("q"), path="/users")
 
 
-def show_user(visit: Visit) -> Response:
-    """Show one user."""
-    name = visit.request.path_params["name"]
-    index = Index(visit.sources.asked.view())
+def show_user(page: PageRequest) -> Response:
+    """The page of a user."""
+    name = page.request.path_params["name"]
+    index = ClusterIndex(page.deps.cluster.view())
     pods = [pod for pod in index.view.pods if pod.identity.user == name]
-    cards = [gpu for gpu in index.view.gpus if any(holder.user == name for holder in gpu.holders)]
-    use = index.view.users.get(name)
-    if use is None and not pods and not cards:
-        return visit.missing(name)
+    gpus = [gpu for gpu in index.view.gpus if any(holder.user == name for holder in gpu.holders)]
+    usage = index.view.users.get(name)
+    if usage is None and not pods and not gpus:
+        return page.not_found(name)
     sections = [
-        visit.section("facts", "usage", use=use or UsageView(), cards=cards, waiting=_waiting(index, user=name)),
-        visit.section("charts", "charts", charts=_charts(visit, HistorySubject.USER, name, cards)),
-        visit.section("alerts", "alerts", polite=True, rows=firing(visit, user=name)),
-        visit.section("pods", "pods", rows=pod_rows(index, pods)[:SHOWN], more=max(0, len(pods) - SHOWN)),
-        visit.section("cards", "cards", rows=card_rows(visit, cards[:SHOWN]), where=True),
+        page.section("facts", "usage", use=usage or UsageView(), waiting=_waiting_gpus(pods)),
+        *_owner_sections(page, index, HistorySubject.USER, name, pods, gpus),
     ]
-    return visit.answer("owner.html", name, *sections, kind="user")
+    return page.respond("owner.html", name, *sections, kind="user")
 
 
-def show_queues(visit: Visit) -> Response:
-    """Show all queues."""
-    view, wanted = visit.sources.asked.view(), visit.query("q").lower()
-    queues = sorted(view.queues, key=lambda queue: (-queue.waiting, -queue.used, queue.name))
-    found = [queue for queue in queues if wanted in queue.name.lower()]
-    listed = visit.section("queues", "queues", queues=found[:SHOWN], more=max(0, len(found) - SHOWN))
-    return visit.answer("list.html", visit.t("nav.queues"), listed, search=visit.query("q"), path="/queues")
+def show_queues(page: PageRequest) -> Response:
+    """All queues, those with the most waiting GPUs first."""
+    wanted = page.query("q").lower()
+    queues = [queue for queue in queues_by_demand(page.deps.cluster.view()) if wanted in queue.name.lower()]
+    section = page.section("queues", "queues", queues=queues[:MAX_ROWS], more=max(0, len(queues) - MAX_ROWS))
+    return page.respond("list.html", page.t("nav.queues"), section, search=page.query("q"), path="/queues")
 
 
-def show_queue(visit: Visit) -> Response:
-    """Show one queue."""
-    name = visit.request.path_params["name"]
-    index = Index(visit.sources.asked.view())
-    queue = next((each for each in index.view.queues if each.name == name), None)
+def show_queue(page: PageRequest) -> Response:
+    """The page of a queue."""
+    name = page.request.path_params["name"]
+    index = ClusterIndex(page.deps.cluster.view())
+    queue = next((queue for queue in index.view.queues if queue.name == name), None)
     pods = [pod for pod in index.view.pods if pod.identity.queue == name]
     if queue is None and not pods:
-        return visit.missing(name)
-    cards = [gpu for gpu in index.view.gpus if any(holder.queue == name for holder in gpu.holders)]
+        return page.not_found(name)
+    gpus = [gpu for gpu in index.view.gpus if any(holder.queue == name for holder in gpu.holders)]
     users: defaultdict[str, float] = defaultdict(float)
     for pod in pods:
         if pod.node is not None and pod.identity.user is not None:
             users[pod.identity.user] += pod.requested_gpus
-    top = sorted(users.items(), key=lambda each: (-each[1], each[0]))
+    top_users = sorted(users.items(), key=lambda entry: (-entry[1], entry[0]))
     sections = [
-        visit.section("facts", "queue", queue=queue, users=top, cards=cards, waiting=_waiting(index, queue=name)),
-        visit.section("charts", "charts", charts=_charts(visit, HistorySubject.QUEUE, name, cards)),
-        visit.section("alerts", "alerts", polite=True, rows=firing(visit, queue=name)),
-        visit.section("pods", "pods", rows=pod_rows(index, pods)[:SHOWN], more=max(0, len(pods) - SHOWN)),
-        visit.section("cards", "cards", rows=card_rows(visit, cards[:SHOWN]), where=True),
+        page.section("facts", "queue", queue=queue, users=top_users, waiting=_waiting_gpus(pods)),
+        *_owner_sections(page, index, HistorySubject.QUEUE, name, pods, gpus),
     ]
-    return visit.answer("owner.html", name, *sections, kind="queue")
+    return page.respond("owner.html", name, *sections, kind="queue")
 
 
-def _waiting(index: Index, user: str | None = None, queue: str | None = None) -> float:
-    """Return for how many cards somebody waits."""
-    return sum(
-        pod.requested_gpus
-        for pod in index.view.pods
-        if pod.node is None and user in (None, pod.identity.user) and queue in (None, pod.identity.queue)
-    )
+def _owner_sections(
+    page: PageRequest, index: ClusterIndex, kind: HistorySubject, name: str, pods: list[PodView], gpus: list[GpuView]
+) -> list[PageSection]:
+    label = "user" if kind is HistorySubject.USER else "queue"
+    return [
+        page.section("charts", "charts", charts=_charts(page, kind, name, gpus)),
+        page.section("alerts", "alerts", polite=True, rows=firing_alerts(page, **{label: name})),
+        page.section("pods", "pods", **page.limited(pod_rows(index, pods))),
+        page.section("cards", "cards", rows=gpu_rows(gpus[:MAX_ROWS], page.lang), where=True),
+    ]
 
 
-def _charts(visit: Visit, kind: HistorySubject, name: str, cards: list[GpuView]) -> Markup:
-    loads = [gpu.utilization_ratio for gpu in cards if gpu.utilization_ratio is not None]
-    load = percent(sum(loads) / len(loads)) if loads else "?"
-    used = visit.sources.series(kind, name, HistoryMetric.UTILIZATION)
-    held = visit.sources.series(kind, name, HistoryMetric.GPUS)
+def _waiting_gpus(pods: list[PodView]) -> float:
+    return sum(pod.requested_gpus for pod in pods if pod.node is None)
+
+
+def _charts(page: PageRequest, kind: HistorySubject, name: str, gpus: list[GpuView]) -> Markup:
+    ratio = mean_utilization(gpus)
+    utilization = page.deps.series(kind, name, HistoryMetric.UTILIZATION)
+    held = page.deps.series(kind, name, HistoryMetric.GPUS)
     return draw(
-        visit.now,
-        visit.lang,
-        Chart(visit.t("chart.utilization"), used, 1.0, load),
-        Chart(visit.t("chart.gpus"), held, None, number(len(cards))),
+        page.now,
+        page.lang,
+        Chart(page.t("chart.utilization"), utilization, 1.0, UNKNOWN if ratio is None else percent(ratio)),
+        Chart(page.t("chart.gpus"), held, None, number(len(gpus))),
     )

@@ -1,4 +1,4 @@
-"""Why is my job not running: a pod, a job or a user is looked for, and each answer leads on."""
+"""Why a job is not running: search for a pod, a job or a user."""
 
 from __future__ import annotations
 
@@ -7,43 +7,40 @@ from collections.abc import Iterable
 from starlette.responses import RedirectResponse, Response
 
 from monitor.facts.cluster import PodView
-from monitor.queries.cluster import Why
-from monitor.web.pages.pods import chain
-from monitor.web.pages.render import Visit, link
-from monitor.web.pages.rows import Index, pod_rows
+from monitor.present.explanation import ExplanationParts
+from monitor.present.rows import ClusterIndex, pod_rows
+from monitor.web.pages.pods import parts_of
+from monitor.web.pages.render import PageRequest, link
 
-FOUND = 30
-ANSWERED = 6  # of a user's waiting jobs; an explanation is work
+MAX_RESULTS = 30
+MAX_EXPLAINED_PODS = 6  # an explanation is expensive
 
 
-def show(visit: Visit) -> Response:
-    """Show the answer to `q`: of a pod or job at once, of a user's waiting pods each, else what has such a name."""
-    wanted = visit.query("q")
-    index = Index(visit.sources.asked.view())
+def show(page: PageRequest) -> Response:
+    """Results for `q`: a redirect for the exact name of a pod, explanations of the waiting pods among the results."""
+    wanted = page.query("q")
+    index = ClusterIndex(page.deps.cluster.view())
     namespace, _, name = wanted.rpartition("/")
-    exact = [pod for pod in index.view.pods if _named(pod, namespace, name)]
+    exact = [pod for pod in index.view.pods if pod.name == name and namespace in ("", pod.namespace)]
     if len(exact) == 1:
         pod = exact[0]
         return RedirectResponse(link("pods", pod.namespace, pod.name), 303)
-    rows = pod_rows(index, exact or _like(index.view.pods, wanted.lower()) if wanted else ())
-    waiting = [row for row in rows if row.waiting][:ANSWERED]
-    answers = [(row, chain(_why(visit, row.pod.name, row.pod.namespace))) for row in waiting]
-    direct = chain(_why(visit, name, namespace or None)) if wanted and not rows else None
-    found = visit.section("found", "found", rows=rows[:FOUND], more=max(0, len(rows) - FOUND), wanted=wanted,
-                          answers=answers, direct=direct)  # fmt: skip
-    return visit.answer("why.html", visit.t("nav.why"), found, wanted=wanted)
+    rows = pod_rows(index, exact or _matching(index.view.pods, wanted.lower()) if wanted else ())
+    waiting = [row for row in rows if row.waiting][:MAX_EXPLAINED_PODS]
+    answers = [(row, _explain(page, row.pod.name, row.pod.namespace)) for row in waiting]
+    direct = _explain(page, name, namespace or None) if wanted and not rows else None
+    section = page.section(
+        "found", "found", **page.limited(rows, MAX_RESULTS), wanted=wanted, answers=answers, direct=direct
+    )
+    return page.respond("why.html", page.t("nav.why"), section, wanted=wanted)
 
 
-def _why(visit: Visit, name: str, namespace: str | None) -> Why:
-    return visit.sources.asked.why(name, namespace, visit.lang)
+def _explain(page: PageRequest, name: str, namespace: str | None) -> ExplanationParts:
+    return parts_of(page.deps.cluster.why(name, namespace, page.lang))
 
 
-def _named(pod: PodView, namespace: str, name: str) -> bool:
-    return pod.name == name and namespace in ("", pod.namespace)
-
-
-def _like(pods: Iterable[PodView], wanted: str) -> list[PodView]:
-    """Return the pods that may be meant: of this user or job, or with such a name."""
+def _matching(pods: Iterable[PodView], wanted: str) -> list[PodView]:
+    """The pods of a user or job of this name, else those whose name contains it."""
     pods = list(pods)
     owned = [pod for pod in pods if wanted in ((pod.identity.user or "").lower(), (pod.identity.job or "").lower())]
     return owned or [pod for pod in pods if wanted in f"{pod.namespace}/{pod.name}".lower()]

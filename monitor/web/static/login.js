@@ -1,4 +1,4 @@
-// A link to sign in carries its code behind the #, which browsers do not send: it is posted, and taken out of the address.
+// A login link has its code after the #, which browsers do not send: post it, and remove it from the address.
 "use strict";
 const code = new URLSearchParams(location.hash.slice(1)).get("code");
 if (code) {

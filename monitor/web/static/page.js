@@ -1,5 +1,5 @@
-// What the pages do by themselves: how long ago something was, what stays as it was when a section is renewed, the map,
-// and asking before anything is changed. Everything that is shown comes from the server.
+// Ages and local times, user state that survives updates of sections, the GPU map, and confirmation of changes.
+// All content is rendered by the server.
 "use strict";
 (() => {
   const body = document.body;
@@ -32,7 +32,7 @@
     if (element.textContent !== text) element.textContent = text;
   }
 
-  function tell(root) {
+  function updateTimes(root) {
     const now = Date.now() / 1000;
     for (const each of all("time[data-s]", root)) {
       const passed = now - each.dataset.s;
@@ -51,10 +51,10 @@
     return when.toDateString() === new Date().toDateString() ? time : `${day} ${time}`;
   }
 
-  tell(document);
-  setInterval(() => document.hidden || tell(document), 1000);
+  updateTimes(document);
+  setInterval(() => document.hidden || updateTimes(document), 1000);
 
-  // Sections are renewed: say which there are, and keep what somebody has chosen, opened or is on.
+  // Updates: send the versions of the sections; preserve selection, open details and focus.
 
   body.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.elt.id !== "poll") return;
@@ -87,13 +87,13 @@
     for (const own of was.open) { const there = document.getElementById(own); if (there) there.open = true; }
     const again = all("a, button, input, summary", section)[was.focus];
     if (again) again.focus({ preventScroll: true });
-    tell(section);
+    updateTimes(section);
     count();
     narrow();
   });
-  body.addEventListener("htmx:afterSettle", () => tell(document));
+  body.addEventListener("htmx:afterSettle", () => updateTimes(document));
 
-  // Colours
+  // Theme
 
   $("[data-theme-toggle]").addEventListener("click", () => {
     const root = document.documentElement;
@@ -103,7 +103,7 @@
     document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=lax`;
   });
 
-  // The map: one state alone, some nodes or owners alone, and whose a square is
+  // Map: filter by state, node or owner; show the owner of a square
 
   let only = "";
   function narrow() {
@@ -139,7 +139,7 @@
     event.target.title = said.filter(Boolean).join(" · ");
   });
 
-  // Asking before anything is changed
+  // Confirmation of changes
 
   const dialog = $("#confirm");
   const said = $("#said");
@@ -163,13 +163,13 @@
   async function fragment(path) {
     const answer = await fetch(path, { headers: { "Accept-Language": body.dataset.lang } });
     const made = document.createElement("div");
-    made.innerHTML = await answer.text();  // from our own server, which has escaped it
-    tell(made);
+    made.innerHTML = await answer.text();  // rendered and escaped by our own server
+    updateTimes(made);
     return made;
   }
 
-  // What is asked of the API, of the cards, pods or nodes that were chosen.
-  function wish(act, targets) {
+  // Request body for the selected GPUs, pods or nodes.
+  function requestBody(act, targets) {
     const halves = targets.map((each) => { const cut = each.lastIndexOf("/"); return [each.slice(0, cut), each.slice(cut + 1)]; });
     if (act === "release-gpu") return { node: halves[0][0], gpu: halves[0][1] };
     if (act === "delete-pods") return { pods: halves.map(([namespace, name]) => ({ namespace, name })) };
@@ -189,7 +189,7 @@
     return made;
   }
 
-  // Show what will happen, and return whether that is wanted.
+  // Show the plan, and return whether the user confirms it.
   async function agreed(title, find) {
     const what = $("#confirm-what"), yes = $("#confirm-yes");
     $("#confirm-title").textContent = title;
@@ -251,7 +251,7 @@
     if (again !== undefined) htmx.trigger(body, "again");
     if (act) {
       const targets = button.dataset.from ? chosen(button.dataset.from) : [button.dataset.targets];
-      const ask = (more) => send("POST", `/v1/actions/${act}?lang=${body.dataset.lang}`, { ...wish(act, targets), ...more });
+      const ask = (more) => send("POST", `/v1/actions/${act}?lang=${body.dataset.lang}`, { ...requestBody(act, targets), ...more });
       let plan;
       const find = async () => { const would = await ask({ dry_run: true }); plan = would.plan; return list(would); };
       change(title, find, () => ask({ expect: plan }));

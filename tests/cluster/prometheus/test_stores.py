@@ -20,7 +20,7 @@ from monitor.detect.meta.monitor import BLIND_AFTER_SECONDS, STARTUP_GRACE_SECON
 from monitor.detect.rules import RULES
 from monitor.facts.cluster import GpuState
 from monitor.facts.findings import Finding
-from monitor.queries.cluster import world_of
+from monitor.queries.cluster import cluster_facts_of
 from monitor.sim.demo import settings
 from monitor.sim.outages import OUTAGES, Stage
 from monitor.sim.story import Story
@@ -95,7 +95,7 @@ class View:
         self.cluster.stop()
 
     def find(self) -> tuple[Finding, ...]:
-        world = world_of(self.cluster, self.config.daemon.gpu_resource)
+        world = cluster_facts_of(self.cluster, self.config.daemon.gpu_resource)
         found = detect(RULES, self._limits, RuleContext(world, time.time()), self._history)
         self._history = found.history
         return found.findings

@@ -1,4 +1,4 @@
-"""A real Chromium, and the real daemon on a simulated cluster in which nothing happens unless a test has it happen."""
+"""Chromium, and a daemon on a simulated cluster that changes only when a test changes it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.support import free_port, need, wait_until
 from tests.support.command import command, get, running
 
 CHROMIUM = "/usr/bin/chromium"
-SHOTS = Path(__file__).parents[3] / "build" / "screenshots"  # what the pages looked like, kept after the run
+SCREENSHOTS = Path(__file__).parents[3] / "build" / "screenshots"  # screenshots, kept after the run
 
 
 class Calm(random.Random):
-    """Chance by which nobody submits anything: a card that becomes free stays free."""
+    """Random numbers with which no workload is submitted: a GPU that becomes free stays free."""
 
     def random(self) -> float:
         return 0.999
@@ -36,7 +36,7 @@ class Calm(random.Random):
 
 @dataclass
 class Site:
-    """The page of a daemon, and the world that it watches."""
+    """The page of a daemon, and the simulated cluster."""
 
     url: str
     story: Story
@@ -45,27 +45,27 @@ class Site:
         return msgspec.json.decode(get(f"{self.url}/v1/view")[2], type=ClusterView)
 
     def login_link(self) -> str:
-        """Return the link by which a browser becomes an admin's, as who sits at this machine may have it."""
+        """A one-time login link for an admin, as a local process may create it."""
         ask = urllib.request.Request(
             f"{self.url}/v1/login-link", b"{}", {"Content-Type": "application/json"}, method="POST"
         )
-        with urllib.request.urlopen(ask, timeout=10) as answer:
+        with urllib.request.urlopen(ask, timeout=30) as answer:
             return self.url + str(json.load(answer)["path"])
 
 
 @dataclass
 class Tab:
-    """A page in the browser, and everything that it complained about."""
+    """A browser page, and its errors and warnings."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
 
     def shoot(self, name: str) -> None:
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=SHOTS / f"{name}.png")
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENSHOTS / f"{name}.png")
 
 
-@pytest.fixture(scope="module")  # while it is there, nothing else in this process can drive a browser
+@pytest.fixture(scope="module")  # no other browser can be driven in this process at the same time
 def chromium() -> Iterator[Browser]:
     need(os.access(CHROMIUM, os.X_OK), f"Debian's chromium at {CHROMIUM}")
     with sync_playwright() as playwright:
@@ -81,13 +81,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     story.start()
     story.call(lambda stage: setattr(stage.cluster, "chance", Calm()))
     try:
-        config = directory / "gpuwarden.json"  # which is YAML too
+        config = directory / "gpuwarden.json"  # JSON is YAML
         config.write_text(json.dumps(settings(story, directory, Listen(host="127.0.0.1", port=port), "en")))
         environ = {name: value for name, value in os.environ.items() if not name.startswith("GPUWARDEN_")}
         with running(command("daemon", "--config", str(config)), environ):
-            found = Site(f"http://127.0.0.1:{port}", story)
-            wait_until(lambda: _ready(found), 30, "the daemon sees all cards")
-            yield found
+            site = Site(f"http://127.0.0.1:{port}", story)
+            wait_until(lambda: _ready(site), 30, "the daemon sees all GPUs")
+            yield site
     finally:
         story.stop()
 
@@ -101,7 +101,7 @@ def _ready(site: Site) -> bool:
 
 @pytest.fixture
 def tabs(chromium: Browser) -> Iterator[Callable[..., Tab]]:
-    """Open pages in browsers that know nothing of each other. None of them may complain about anything."""
+    """Open pages in isolated contexts. None of them may log an error or a warning."""
     opened: list[tuple[BrowserContext, Tab]] = []
 
     def open_tab(**options: Any) -> Tab:
@@ -121,14 +121,14 @@ def tabs(chromium: Browser) -> Iterator[Callable[..., Tab]]:
 
 
 def _heard(tab: Tab, kind: str, text: str) -> None:
-    # A page that is not there is said to be so by the browser too; a test asks for one on purpose.
+    # Chromium logs 4xx responses as errors; some tests request such pages on purpose.
     if kind in ("error", "warning") and not re.search(r"status of 40[134]", text):
         tab.complaints.append(text)
 
 
 @pytest.fixture
 def admin(site: Site, tabs: Callable[..., Tab]) -> Tab:
-    """A page of somebody who has opened the link that is shown on the machine of the daemon."""
+    """A page that is signed in with a login link."""
     tab = tabs()
     tab.page.goto(site.login_link())
     tab.page.get_by_role("button", name="sign out").wait_for()

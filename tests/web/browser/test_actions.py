@@ -1,4 +1,4 @@
-"""What persons do by the page: an admin releases, stops, cordons, silences; a viewer cannot; all of it is on record."""
+"""Actions on the page: an admin releases GPUs, deletes pods, cordons, silences, cleans up; a viewer cannot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.web.browser.conftest import Site, Tab
 
 BEGIN = {outage.name: outage.begin for outage in OUTAGES}
 END = {outage.name: outage.end for outage in OUTAGES}
-SOON = 20_000
+TIMEOUT_MILLISECONDS = 30_000
 
 
 def zombies(site: Site) -> list[tuple[str, int]]:
@@ -22,19 +22,19 @@ def zombies(site: Site) -> list[tuple[str, int]]:
 
 
 def confirm(page: Page, says: str) -> None:
-    """See in the dialog what will happen, and agree."""
+    """Check the preview in the dialog, and confirm."""
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(says, timeout=SOON)
+    expect(dialog).to_contain_text(says, timeout=TIMEOUT_MILLISECONDS)
     dialog.get_by_role("button", name="Do it").click()
 
 
 def done(page: Page) -> None:
-    expect(page.get_by_role("status")).to_have_text("Done.", timeout=SOON)
+    expect(page.get_by_role("status")).to_have_text("Done.", timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_an_admin_releases_a_zombie_and_sees_it_free(site: Site, admin: Tab) -> None:
     site.story.call(BEGIN["zombie job"])
-    wait_until(lambda: len(zombies(site)) == 2, 20, "the daemon sees the zombies")
+    wait_until(lambda: len(zombies(site)) == 2, 30, "the daemon sees the zombies")
     page = admin.page
     for node, index in zombies(site):
         page.goto(f"{site.url}/gpus/{node}/{index}")
@@ -42,7 +42,7 @@ def test_an_admin_releases_a_zombie_and_sees_it_free(site: Site, admin: Tab) -> 
         admin.shoot("release")
         confirm(page, "python3")
         done(page)
-        expect(page.locator("#facts .state")).to_have_text("free", timeout=SOON)
+        expect(page.locator("#facts .state")).to_have_text("free", timeout=TIMEOUT_MILLISECONDS)
     page.goto(f"{site.url}/audit")
     expect(page.locator("#audit tbody")).to_contain_text("release GPU")
     site.story.call(lambda stage: stage.withdraw("zombie"))
@@ -50,12 +50,12 @@ def test_an_admin_releases_a_zombie_and_sees_it_free(site: Site, admin: Tab) -> 
 
 def test_a_cancelled_release_does_nothing(site: Site, admin: Tab) -> None:
     site.story.call(BEGIN["zombie job"])
-    wait_until(lambda: len(zombies(site)) == 2, 20, "the daemon sees the zombies")
+    wait_until(lambda: len(zombies(site)) == 2, 30, "the daemon sees the zombies")
     node, index = zombies(site)[0]
     admin.page.goto(f"{site.url}/gpus/{node}/{index}")
     admin.page.get_by_role("button", name="Release").click()
     dialog = admin.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("python3", timeout=SOON)
+    expect(dialog).to_contain_text("python3", timeout=TIMEOUT_MILLISECONDS)
     admin.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     assert (node, index) in zombies(site)
@@ -82,14 +82,14 @@ def test_an_admin_stops_several_jobs_at_once(site: Site, admin: Tab) -> None:
     site.story.call(submit)
     page = admin.page
     page.goto(f"{site.url}/pods?user=zhao&what=all&q=batch-")
-    expect(page.locator("#pods tbody tr")).to_have_count(3, timeout=SOON)
+    expect(page.locator("#pods tbody tr")).to_have_count(3, timeout=TIMEOUT_MILLISECONDS)
     for name in ("nlp/batch-1", "nlp/batch-2"):
         page.get_by_label(f"Choose {name}").check()
-    page.wait_for_timeout(2000)  # what is chosen stays so while the table is renewed
+    page.wait_for_timeout(2000)  # the selection survives updates of the table
     page.get_by_role("button", name="Stop 2").click()
     confirm(page, "nlp/batch-2")
     done(page)
-    expect(page.locator("#pods tbody tr")).to_have_count(1, timeout=SOON)
+    expect(page.locator("#pods tbody tr")).to_have_count(1, timeout=TIMEOUT_MILLISECONDS)
     site.story.call(lambda stage: stage.withdraw("batch"))
 
 
@@ -99,10 +99,10 @@ def test_an_admin_cordons_a_node_and_lets_jobs_on_it_again(site: Site, admin: Ta
     page.get_by_role("button", name="Cordon", exact=True).click()
     confirm(page, "gpu05")
     done(page)
-    expect(page.locator("#facts")).to_contain_text("cordoned", timeout=SOON)
+    expect(page.locator("#facts")).to_contain_text("cordoned", timeout=TIMEOUT_MILLISECONDS)
     page.get_by_role("button", name="Uncordon").click()
     confirm(page, "gpu05")
-    expect(page.locator("#facts")).to_contain_text("ready", timeout=SOON)
+    expect(page.locator("#facts")).to_contain_text("ready", timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_an_admin_silences_and_ends_it(site: Site, admin: Tab) -> None:
@@ -113,10 +113,10 @@ def test_an_admin_silences_and_ends_it(site: Site, admin: Tab) -> None:
     page.get_by_role("button", name="Silence...").click()
     confirm(page, "Nobody is told about alerts with these labels")
     done(page)
-    expect(page.locator("#silences")).to_contain_text("new fans", timeout=SOON)
+    expect(page.locator("#silences")).to_contain_text("new fans", timeout=TIMEOUT_MILLISECONDS)
     page.get_by_role("button", name="End").click()
     page.get_by_role("dialog").get_by_role("button", name="Do it").click()
-    expect(page.locator("#silences")).to_contain_text("Nothing is silenced", timeout=SOON)
+    expect(page.locator("#silences")).to_contain_text("Nothing is silenced", timeout=TIMEOUT_MILLISECONDS)
 
 
 def test_what_fills_a_disk_is_planned_for_and_removed(site: Site, admin: Tab) -> None:
@@ -134,7 +134,7 @@ def test_what_fills_a_disk_is_planned_for_and_removed(site: Site, admin: Tab) ->
     page.get_by_role("button", name="Run now").click()
     confirm(page, "harbor.lab/old/experiment")
     done(page)
-    expect(page.locator("#runs")).to_contain_text("asked for", timeout=SOON)
-    wait_until(lambda: disk.used < 0.9 * full, 20, "images are gone from the simulated disk")
+    expect(page.locator("#runs")).to_contain_text("asked for", timeout=TIMEOUT_MILLISECONDS)
+    wait_until(lambda: disk.used < 0.9 * full, 30, "images are gone from the simulated disk")
     admin.shoot("cleanup-run")
     site.story.call(END["disk filling"])

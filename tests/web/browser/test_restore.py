@@ -1,4 +1,4 @@
-"""Cleanup of datasets by the page: what would go, by owner; a run; and something brought back from the trash."""
+"""Cleanup of datasets on the page: the plan by owner, a run, and a restore from the trash."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from monitor.facts.actions import TrashUnit
 from monitor.facts.cluster import ClusterView
 from monitor.facts.text import Text
 from monitor.present.cleanup import ShownItem, ShownPlan, ShownRun
-from monitor.queries.cluster import Why
+from monitor.queries.cluster import PodExplanation
 from monitor.web.app import create_app
-from monitor.web.authenticator import Doorkeeper
-from monitor.web.security import Guard
+from monitor.web.authenticator import Authenticator
+from monitor.web.security import Security
 from monitor.web.server import WebServer
 from tests.support import wait_until
 from tests.web.browser.conftest import Tab
@@ -38,8 +38,8 @@ RUN = CleanupRun(
 TRASHED = JournalEntry(item=ITEM, place=0, state=ItemState.DONE, outcome="trashed", trash="t-0001")
 
 
-class Cluster:
-    """Stands for a cluster with nothing in it."""
+class EmptyCluster:
+    """An empty cluster."""
 
     def view(self) -> ClusterView:
         return ClusterView(at=NOW)
@@ -47,13 +47,13 @@ class Cluster:
     def findings(self, _lang: str) -> tuple[()]:
         return ()
 
-    def why(self, name: str, _namespace: str | None, _lang: str) -> Why:
+    def why(self, name: str, _namespace: str | None, _lang: str) -> PodExplanation:
         raise NotImplementedError(name)
 
 
 @dataclass
 class Cleanup:
-    """Stands for cleanup: one directory is in the trash, another would go."""
+    """One directory is in the trash, another one is planned."""
 
     restored: list[str] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
@@ -95,13 +95,13 @@ class Cleanup:
 
 @pytest.fixture
 def cleaning() -> Iterator[tuple[str, Cleanup, str]]:
-    """Serve a page with cleanup. Yield its address, what is asked of it, and the link by which to sign in."""
-    cleanup, doorkeeper = Cleanup(), Doorkeeper(AccessSettings())
-    app = create_app(Cluster(), cleanup=cleanup, guard=Guard(doorkeeper))
+    """Serve a page with cleanup; yield its URL, its backend, and a login link."""
+    cleanup, authenticator = Cleanup(), Authenticator(AccessSettings())
+    app = create_app(EmptyCluster(), cleanup=cleanup, security=Security(authenticator))
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()
     url = "http://{}:{}".format(*server.address)
-    yield url, cleanup, url + doorkeeper.link()
+    yield url, cleanup, url + authenticator.link()
     server.begin_stop()
     server.wait_stopped()
 
@@ -131,4 +131,4 @@ def test_what_would_go_is_seen_and_what_went_is_brought_back(
     assert cleanup.restored == []
     page.get_by_role("button", name="Restore").click()
     dialog.get_by_role("button", name="Do it").click()
-    wait_until(lambda: cleanup.restored == ["t-0001"], 10, "it was asked for")
+    wait_until(lambda: cleanup.restored == ["t-0001"], 30, "it was asked for")

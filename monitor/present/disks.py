@@ -1,0 +1,118 @@
+"""Disk rows: the fullest first, a shared file system once, each with the estimated time until it is full."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from monitor.detect.lib.storage import used_share
+from monitor.facts.agents import AgentFact
+from monitor.facts.findings import Finding
+from monitor.facts.storage import DiskFact
+from monitor.report.history import Point
+
+TREND_SECONDS = 3600.0
+MIN_POINTS = 3
+MIN_GROWTH_RATIO = 0.01  # values are recorded in steps of half a percent
+HORIZON_SECONDS = 7 * 86400.0  # longer forecasts are not meaningful
+WARNING_RATIO, CRITICAL_RATIO = 0.8, 0.9
+UNRESPONSIVE_RATIO = 2.0  # sorts a disk that does not answer before full ones
+
+
+@dataclass(frozen=True)
+class DiskRow:
+    """A disk, and the number of nodes that mount it."""
+
+    node: str
+    fact: DiskFact
+    used_ratio: float | None
+    nodes: int = 1
+    full_in: float | None = None  # seconds
+
+    @property
+    def level(self) -> str:
+        if self.used_ratio is None:
+            return "unknown"
+        return (
+            "critical"
+            if self.used_ratio >= CRITICAL_RATIO
+            else "warning"
+            if self.used_ratio >= WARNING_RATIO
+            else "fine"
+        )
+
+
+def fullest_disks(agents: Iterable[AgentFact], limit: int) -> list[DiskRow]:
+    """The fullest disks of all nodes. A file system that several nodes mount is one disk."""
+    local: list[tuple[float, str, DiskFact]] = []
+    shared: dict[str, tuple[float, str, DiskFact]] = {}
+    mounts: Counter[str] = Counter()
+    for agent in agents:
+        snapshot = agent.snapshot
+        if snapshot is None or agent.silent_since is not None:
+            continue
+        for disk in snapshot.disk or ():
+            ratio = used_share(disk)
+            entry = (UNRESPONSIVE_RATIO if ratio is None else ratio, agent.node or snapshot.node, disk)
+            if "nas" in disk.roles:
+                shared[disk.device] = entry
+                mounts[disk.device] += 1
+            else:
+                local.append(entry)
+    fullest = heapq.nlargest(limit, (*local, *shared.values()), key=lambda entry: entry[0])
+    return [
+        DiskRow(node, disk, None if ratio == UNRESPONSIVE_RATIO else ratio, mounts[disk.device] or 1)
+        for ratio, node, disk in fullest
+    ]
+
+
+def node_disks(agent: AgentFact | None) -> list[DiskRow]:
+    """The disks of one node, fullest first."""
+    if agent is None or agent.snapshot is None or agent.node is None:
+        return []
+    rows = [DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]
+    return sorted(rows, key=lambda row: -(row.used_ratio or 0.0))
+
+
+def forecasts(findings: Iterable[Finding] | None) -> dict[tuple[str, str], float]:
+    """Seconds until full by node and mount, from the findings of the rule disk-filling."""
+    seconds_left = {}
+    for finding in findings or ():
+        seconds = finding.headline.values.get("seconds")
+        if finding.rule == "disk-filling" and isinstance(seconds, (int, float)):
+            seconds_left[finding.labels.get("node", ""), finding.labels.get("mount", "")] = float(seconds)
+    return seconds_left
+
+
+def full_in(points: Sequence[Point], now: float) -> float | None:
+    """Seconds until a disk is full at the pace of the last hour; None if that is unknown or far away."""
+    known = [(at, value) for at, value in points if value is not None and at >= now - TREND_SECONDS]
+    # After a cleanup the trend starts over: only points since the last decrease count.
+    start = next((n for n in range(len(known) - 1, 0, -1) if known[n][1] < known[n - 1][1] - MIN_GROWTH_RATIO), 0)
+    known = known[start:]
+    if len(known) < MIN_POINTS or known[-1][1] - known[0][1] < MIN_GROWTH_RATIO:
+        return None
+    (first_at, low), (last_at, high) = known[0], known[-1]
+    seconds = (1.0 - high) * (last_at - first_at) / (high - low)
+    return seconds if seconds <= HORIZON_SECONDS else None
+
+
+def with_forecasts(
+    rows: Sequence[DiskRow],
+    known: Mapping[tuple[str, str], float],
+    trends: Mapping[str, Sequence[Point]],
+    now: float,
+) -> list[DiskRow]:
+    """Rows with the time until full: a known forecast, else the trend of the fullest local disk of each node."""
+    with_trend: set[str] = set()
+    forecast = []
+    for row in rows:
+        seconds = known.get((row.node, row.fact.mount))
+        if "nas" not in row.fact.roles and row.node not in with_trend:
+            with_trend.add(row.node)
+            if seconds is None:
+                seconds = full_in(trends.get(row.node, ()), now)
+        forecast.append(replace(row, full_in=seconds))
+    return forecast

@@ -1,0 +1,59 @@
+"""Health of the cluster in a few figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from monitor.facts.cluster import ClusterView, GpuState
+from monitor.facts.findings import Severity
+from monitor.present.problems import ProblemRow
+from monitor.present.rows import is_waiting, mean_utilization
+
+EXPECTED_STATES = (GpuState.BUSY, GpuState.FREE, GpuState.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class ClusterHealth:
+    """The figures of the overview. `level` is fine, warning, critical or unknown."""
+
+    level: str
+    counts: dict[str, int]  # problems by severity
+    nodes: int
+    nodes_down: int
+    gpus: int
+    busy: int
+    free: int
+    abnormal: int
+    utilization_ratio: float | None
+    waiting: int
+    waiting_gpus: float
+
+
+def cluster_health(view: ClusterView, problems: Sequence[ProblemRow] | None) -> ClusterHealth:
+    """Health of a cluster; `problems` is None before the first evaluation."""
+    counts = Counter(problem.worst.severity for problem in problems or () if not problem.muted)
+    states = Counter(gpu.state for gpu in view.gpus)
+    waiting = [pod for pod in view.pods if is_waiting(pod)]
+    return ClusterHealth(
+        level=_level(view, counts, evaluated=problems is not None),
+        counts={severity.value: counts[severity] for severity in Severity},
+        nodes=len(view.nodes),
+        nodes_down=sum(node.in_kubernetes and not node.ready for node in view.nodes),
+        gpus=len(view.gpus),
+        busy=states[GpuState.BUSY] + states[GpuState.IDLE_HELD],
+        free=sum(free.free for free in view.free),
+        abnormal=sum(count for state, count in states.items() if state not in EXPECTED_STATES),
+        utilization_ratio=mean_utilization(view.gpus),
+        waiting=len(waiting),
+        waiting_gpus=sum(pod.requested_gpus for pod in waiting),
+    )
+
+
+def _level(view: ClusterView, counts: Counter[Severity], *, evaluated: bool) -> str:
+    if counts[Severity.CRITICAL]:
+        return "critical"
+    if counts[Severity.WARNING] or any(not source.ok for source in view.sources):
+        return "warning"
+    return "fine" if evaluated else "unknown"

@@ -1,0 +1,158 @@
+"""Rows of the pages: GPUs, pods, users, queues and nodes, and an index of the cluster view."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from monitor.facts.cluster import ClusterView, GpuState, GpuView, NodeView, PodView, QueueView, UsageView
+from monitor.facts.text import Evidence
+from monitor.i18n import CATALOGS, Value, say
+
+MAX_ROWS = 200
+RELEASABLE_STATES = frozenset({GpuState.ZOMBIE, GpuState.ORPHAN, GpuState.WEDGED, GpuState.PHANTOM, GpuState.GHOST})
+
+
+class ClusterIndex:
+    """The cluster view with lookups by node and by pod."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self.view = view
+
+    @cached_property
+    def nodes(self) -> dict[str, NodeView]:
+        return {node.name: node for node in self.view.nodes}
+
+    @cached_property
+    def gpus_by_node(self) -> dict[str, list[GpuView]]:
+        gpus = defaultdict(list)
+        for gpu in self.view.gpus:
+            gpus[gpu.node].append(gpu)
+        return gpus
+
+    @cached_property
+    def gpus_by_pod(self) -> dict[tuple[str | None, str | None], list[GpuView]]:
+        """GPUs by namespace and name of the pods that hold them."""
+        gpus = defaultdict(list)
+        for gpu in self.view.gpus:
+            for holder in gpu.holders:
+                gpus[holder.namespace, holder.pod].append(gpu)
+        return gpus
+
+    def pod(self, namespace: str, name: str) -> PodView | None:
+        return next((pod for pod in self.view.pods if pod.name == name and pod.namespace == namespace), None)
+
+
+@dataclass(frozen=True)
+class GpuRow:
+    """A GPU, and the evidence for its state."""
+
+    gpu: GpuView
+    evidence: tuple[str, ...]
+
+    @property
+    def releasable(self) -> bool:
+        return self.gpu.state in RELEASABLE_STATES
+
+    @property
+    def owner(self) -> str | None:
+        return next((holder.user for holder in self.gpu.holders), None)
+
+
+@dataclass(frozen=True)
+class PodRow:
+    """A pod, and the GPUs that it holds."""
+
+    pod: PodView
+    gpus: Sequence[GpuView] = ()
+
+    @property
+    def waiting(self) -> bool:
+        return is_waiting(self.pod)
+
+
+@dataclass(frozen=True)
+class UserRow:
+    """A user: usage, pods, GPUs they wait for, and GPUs they hold without using them."""
+
+    name: str
+    usage: UsageView
+    pods: int
+    waiting_gpus: int
+    idle_gpus: int
+
+
+def page_text(lang: str, key: str, **values: Value) -> str:
+    """A text of the pages. Without values it is not formatted: a page may hold thousands of them."""
+    key = f"page.{key}"
+    return say(lang, key, values) if values else CATALOGS[lang][key]
+
+
+def is_waiting(pod: PodView) -> bool:
+    """Whether a pod is not scheduled yet."""
+    return pod.node is None and pod.phase == "Pending"
+
+
+def gpu_rows(gpus: Iterable[GpuView], lang: str) -> list[GpuRow]:
+    """GPUs with their evidence in one language."""
+    return [GpuRow(gpu, tuple(_evidence_text(evidence, lang) for evidence in gpu.evidence)) for gpu in gpus]
+
+
+def _evidence_text(evidence: Evidence, lang: str) -> str:
+    """A sentence; key and values if the catalog has none."""
+    values = {name: value for name, value in evidence.values.items() if name not in ("since", "at")}
+    try:
+        return page_text(lang, f"evidence.{evidence.key}", **values)
+    except KeyError:
+        return " ".join((evidence.key, *(f"{name}={value}" for name, value in values.items())))
+
+
+def pod_rows(index: ClusterIndex, pods: Iterable[PodView]) -> list[PodRow]:
+    """Pods as rows: waiting ones first, then by number of GPUs."""
+    rows = [PodRow(pod, index.gpus_by_pod.get((pod.namespace, pod.name), ())) for pod in pods]
+    return sorted(rows, key=lambda row: (not row.waiting, -row.pod.requested_gpus, row.pod.namespace, row.pod.name))
+
+
+def user_rows(view: ClusterView) -> list[UserRow]:
+    """All users, those with the most GPUs first."""
+    pods: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    for pod in view.pods:
+        user = pod.identity.user
+        if user is not None:
+            pods[user] += 1
+            waiting[user] += int(pod.requested_gpus) if pod.node is None else 0
+    idle = Counter(holder.user for gpu in view.gpus if gpu.state is GpuState.IDLE_HELD for holder in gpu.holders)
+    return [UserRow(user, usage, pods[user], waiting[user], idle[user]) for user, usage in users_by_gpus(view)]
+
+
+def users_by_gpus(view: ClusterView) -> list[tuple[str, UsageView]]:
+    """Users and their usage, those with the most GPUs first."""
+    return sorted(view.users.items(), key=lambda entry: (-entry[1].gpus, entry[0]))
+
+
+def queues_by_demand(view: ClusterView) -> list[QueueView]:
+    """Queues, those with the most waiting GPUs first."""
+    return sorted(view.queues, key=lambda queue: (-queue.waiting, -queue.used, queue.name))
+
+
+def node_problems(node: NodeView, lang: str) -> list[str]:
+    """What is unusual about a node, in one language."""
+    problems = []
+    if node.in_kubernetes and not node.ready:
+        problems.append(page_text(lang, "node.not-ready"))
+    if node.in_kubernetes and not node.schedulable:
+        problems.append(page_text(lang, "node.cordoned"))
+    if node.silent_since is not None:
+        problems.append(page_text(lang, "node.silent"))
+    elif not node.has_agent:
+        problems.append(page_text(lang, "node.no-agent"))
+    return problems
+
+
+def mean_utilization(gpus: Iterable[GpuView]) -> float | None:
+    """Mean utilization of the GPUs where it is known; None if it is known for none."""
+    ratios = [gpu.utilization_ratio for gpu in gpus if gpu.utilization_ratio is not None]
+    return sum(ratios) / len(ratios) if ratios else None

@@ -156,7 +156,7 @@ def timeline(key: str, query: Query, style: Style, width: int = 12, height: int 
 
 
 def heat_map(key: str, query: Query, style: Style, columns: int, width: int = 24, height: int = 10) -> Localized:
-    """One lane per series and a cell per interval, the darker the higher the value."""
+    """One lane per series and one cell per interval, bluer for higher values."""
 
     def build(words: Words) -> statushistory.Panel:
         panel = statushistory.Panel().fill_opacity(100).line_width(0).row_height(0.9).col_width(1).per_page(24)

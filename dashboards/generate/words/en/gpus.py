@@ -28,7 +28,7 @@ PANELS = {
     ),
     "gpus.orphan": (
         "Orphan, ghost",
-        "Used by a process of no pod, or memory without a process. Nobody knows it: treat it as an intrusion.",
+        "Used by a process of no pod, or memory without a process. Its origin is unknown: treat it as an intrusion.",
     ),
     "gpus.faulty": ("Faulty", "Lost, or with errors. Cordon the node, save the job, then reset or replace the card."),
     "gpus.power": ("Power in all", "What the chosen cards draw together."),
@@ -40,7 +40,7 @@ PANELS = {
     ),
     "gpus.heat-map": (
         "Utilisation heat map",
-        "One lane per GPU, the darker the busier; the 100 lowest. A lane that stays pale is wasted or free.",
+        "One lane per GPU, the bluer the busier; the 100 lowest. A lane that stays pale is free or wasted.",
     ),
     "gpus.utilization-line": (
         "Utilisation",

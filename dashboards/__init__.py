@@ -1,1 +1,1 @@
-"""Grafana dashboards as committed JSON, and what makes them. `dashboards/README.md` says how to use them."""
+"""Grafana dashboards as committed JSON, and their generator. See `dashboards/README.md`."""

@@ -1,4 +1,4 @@
-"""Every query of the dashboards, as Prometheus would get it."""
+"""Queries of the dashboards as Prometheus receives them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dashboards.generate import documents
 
-# Everything chosen, and the intervals of the default time range with a scrape every 15 seconds.
+# All values selected; the intervals of the default time range with a scrape interval of 15 seconds.
 CHOICES: Mapping[str, str] = {
     "node": ".*", "gpu": ".*", "user": ".*", "queue": ".*", "namespace": ".*", "mount": ".*", "receiver": ".*",
     "__rate_interval": "1m", "__range": "6h", "__interval": "15s",
@@ -17,7 +17,7 @@ VARIABLE = re.compile(r"\$\{(\w+)(?::\w+)?\}|\$(\w+)")
 
 
 class Expression(NamedTuple):
-    """A query: the dashboard's uid, the panel's title, the target's letter, the expression, and how it is asked."""
+    """A query: uid of the dashboard, title of the panel, and `ref` of the target."""
 
     dashboard: str
     panel: str
@@ -27,12 +27,12 @@ class Expression(NamedTuple):
 
 
 def expressions(choices: Mapping[str, str] = CHOICES, lang: str = "en") -> list[Expression]:
-    """Given values of variables, return every query. Raise KeyError for a variable that has no value."""
+    """Every query, with variables replaced by `choices`. Raise KeyError for a variable without a value."""
     return [
-        each._replace(expr=VARIABLE.sub(lambda match: choices[match[1] or match[2]], each.expr))
+        query._replace(expr=VARIABLE.sub(lambda match: choices[match[1] or match[2]], query.expr))
         for (language, _), document in documents().items()
         if language == lang
-        for each in _queries(document)
+        for query in _queries(document)
     ]
 
 

@@ -1,24 +1,30 @@
-"""Makes the dashboards: `python -m dashboards.generate`. Pure but for `__main__`, which writes the files.
+"""Builds the dashboards with Grafana's Foundation SDK: `python -m dashboards.generate`.
 
-`cluster`, `gpus`, `storage` and `monitor` say what is on each dashboard, free of any language; `words` says it in each
-language; `render` turns both into Grafana's JSON. PromQL that is needed more than once is in `promql`.
+`cluster`, `gpus` with `jobs`, `storage` with `upkeep`, and `monitor` define the panels independently of a language,
+with the presets of `panels` and `tables`; `words` holds the text of each language, `promql` shared expressions.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from dashboards.generate import cluster, gpus, monitor, storage
-from dashboards.generate.frame import document
+from dashboards.generate.board import document
 from dashboards.generate.words import LANGUAGES, words_of
 
 DASHBOARDS = (cluster.DASHBOARD, gpus.DASHBOARD, storage.DASHBOARD, monitor.DASHBOARD)
 
 
 def documents() -> dict[tuple[str, str], dict[str, Any]]:
-    """Return every dashboard's JSON, by language and file name."""
+    """JSON of every dashboard, by language and file name."""
     return {
         (lang, f"{dashboard.name}.json"): document(dashboard, words_of(lang))
         for lang in LANGUAGES
         for dashboard in DASHBOARDS
     }
+
+
+def text(document: dict[str, Any]) -> str:
+    """Content of a dashboard's file."""
+    return json.dumps(document, ensure_ascii=False, indent=2) + "\n"

@@ -1,22 +1,23 @@
-"""Cluster: how many cards do what, who has room, what is wrong now."""
+"""Cluster: GPUs by state, free capacity, nodes, current findings."""
 
 from __future__ import annotations
 
-from dashboards.generate import variables
+from dashboards.generate import styles
+from dashboards.generate.board import Board, Row
 from dashboards.generate.findings import findings
-from dashboards.generate.model import Column, Dashboard, Row
-from dashboards.generate.panels import bars, series, stat, table, timeline
+from dashboards.generate.panels import bars, figure, series, timeline
 from dashboards.generate.promql import NODE, bottom, by_node, count, one, top, total
+from dashboards.generate.tables import Column, table
 
 WASTED = "idle-held|zombie|orphan|ghost|wedged|phantom"
 
 
-def _cards(selector: str = "") -> str:
+def _gpus(selector: str = "") -> str:
     return one(f"gpuwarden_gpus{{{NODE}{selector}}}", "node", "model", "state")
 
 
 def _number(selector: str) -> str:
-    return total(_cards(selector), _cards())
+    return total(_gpus(selector), _gpus())
 
 
 _QUEUE = 'queue=~"$queue"'
@@ -30,14 +31,14 @@ _DISK_SHARE = "gpuwarden_disk_used_bytes / (gpuwarden_disk_used_bytes + gpuwarde
 NOW = Row(
     "cluster.now",
     (
-        stat("cluster.gpus", f"sum({_cards()})"),
-        stat("cluster.free", _number(',state="free"'), look="wanted"),
-        stat("cluster.wasted", _number(f',state=~"{WASTED}"'), look="tolerated"),
-        stat("cluster.faulty", _number(',state=~"faulty|unknown"'), look="never"),
-        stat("cluster.waiting", f"sum({_WAITING})", look="tolerated"),
-        stat("cluster.nodes-down", count(f"{_READY} == 0", _READY), look="never"),
-        stat("cluster.critical", total(_CRITICAL, _RULES), look="never"),
-        stat("cluster.services-down", count(f"{_SERVICES} == 0", _SERVICES), look="never"),
+        figure("cluster.gpus", f"sum({_gpus()})"),
+        figure("cluster.free", _number(',state="free"'), styles.WARN_AT_ZERO),
+        figure("cluster.wasted", _number(f',state=~"{WASTED}"'), styles.WARN_ABOVE_ZERO),
+        figure("cluster.faulty", _number(',state=~"faulty|unknown"'), styles.CRITICAL_ABOVE_ZERO),
+        figure("cluster.waiting", f"sum({_WAITING})", styles.WARN_ABOVE_ZERO),
+        figure("cluster.nodes-down", count(f"{_READY} == 0", _READY), styles.CRITICAL_ABOVE_ZERO),
+        figure("cluster.critical", total(_CRITICAL, _RULES), styles.CRITICAL_ABOVE_ZERO),
+        figure("cluster.services-down", count(f"{_SERVICES} == 0", _SERVICES), styles.CRITICAL_ABOVE_ZERO),
     ),
 )
 
@@ -46,30 +47,21 @@ FINDINGS = Row("cluster.findings", (findings("cluster.findings", 'explained="fal
 GPUS = Row(
     "cluster.gpus",
     (
-        series(
-            "cluster.states",
-            (f"sum by (state) ({_cards()})", "{{state}}"),
-            stacked=True,
-            series_colours="state",
-        ),
-        bars("cluster.states-now", (f"sum by (state) ({_cards()})", "{{state}}"), series_colours="state"),
-        bars(
-            "cluster.by-user",
-            (f"topk(15, {one('gpuwarden_user_gpus', 'user')} > 0)", "{{user}}"),
-            link="user",
-        ),
+        series("cluster.states", (f"sum by (state) ({_gpus()})", "{{state}}"), stacked=True, palette="state"),
+        bars("cluster.states-now", (f"sum by (state) ({_gpus()})", "{{state}}"), palette="state"),
+        bars("cluster.by-user", (f"topk(15, {one('gpuwarden_user_gpus', 'user')} > 0)", "{{user}}"), link="user"),
         table(
             "cluster.by-model",
             [
                 one("gpuwarden_free_gpus", "model"),
                 one("gpuwarden_free_gpus_largest_on_one_node", "model"),
-                f"sum by (model) ({_cards()})",
+                f"sum by (model) ({_gpus()})",
             ],
             [
                 Column("model", "model"),
                 Column("C", "gpus"),
-                Column("A", "free", "wanted"),
-                Column("B", "largest-on-one-node", "wanted"),
+                Column("A", "free", styles.WARN_AT_ZERO),
+                Column("B", "largest-on-one-node", styles.WARN_AT_ZERO),
             ],
             width=10,
             sort_by=("gpus", True),
@@ -86,8 +78,8 @@ GPUS = Row(
                 Column("queue", "queue", link="queue"),
                 Column("A", "used"),
                 Column("B", "capacity"),
-                Column("C", "free", "wanted"),
-                Column("D", "waiting", "tolerated"),
+                Column("C", "free", styles.WARN_AT_ZERO),
+                Column("D", "waiting", styles.WARN_ABOVE_ZERO),
             ],
             width=14,
             sort_by=("waiting", True),
@@ -108,7 +100,7 @@ NODES = Row(
                 _READY,
                 one(f"gpuwarden_node_schedulable{{{NODE}}}", "node"),
                 one(f"gpuwarden_node_agent_silent{{{NODE}}}", "node"),
-                f"sum by (node) ({_cards()})",
+                f"sum by (node) ({_gpus()})",
                 one(f"gpuwarden_node_requested_gpus{{{NODE}}}", "node"),
                 one(f"gpuwarden_node_free_gpus{{{NODE}}}", "node"),
                 by_node("gpuwarden_gpu_utilization_ratio", how="avg"),
@@ -118,16 +110,16 @@ NODES = Row(
             ],
             [
                 Column("node", "node", link="node-gpus"),
-                Column("A", "ready", "ready", width=90),
-                Column("B", "scheduling", "schedulable", width=90),
-                Column("C", "agent", "silent", width=90),
+                Column("A", "ready", styles.READY, width=90),
+                Column("B", "scheduling", styles.SCHEDULABLE, width=90),
+                Column("C", "agent", styles.SILENT, width=90),
                 Column("D", "gpus", width=70),
                 Column("E", "requested", width=90),
-                Column("F", "free", "wanted", width=80),
-                Column("G", "utilization", "share"),
-                Column("H", "hottest", "celsius", width=90),
-                Column("I", "memory", "share-memory"),
-                Column("J", "fullest-disk", "share-disk"),
+                Column("F", "free", styles.WARN_AT_ZERO, width=80),
+                Column("G", "utilization", styles.RATIO),
+                Column("H", "hottest", styles.CELSIUS, width=90),
+                Column("I", "memory", styles.MEMORY_RATIO),
+                Column("J", "fullest-disk", styles.DISK_RATIO),
             ],
             height=12,
             sort_by=("node", False),
@@ -135,13 +127,13 @@ NODES = Row(
         series(
             "cluster.node-utilization",
             (bottom(by_node("gpuwarden_gpu_utilization_ratio", how="avg"), 60), "{{node}}"),
-            look="share",
+            style=styles.RATIO,
             link="node-gpus",
         ),
         series(
             "cluster.node-load",
             (top(by_node("gpuwarden_host_load1 / gpuwarden_host_cpus"), 60), "{{node}}"),
-            look="share-load",
+            style=styles.LOAD_RATIO,
             link="node-gpus",
         ),
     ),
@@ -151,25 +143,27 @@ TREND = Row(
     "cluster.trend",
     (
         series(
-            "cluster.by-severity",
-            (f"sum by (severity) ({_RULES})", "{{severity}}"),
-            stacked=True,
-            series_colours="severity",
+            "cluster.by-severity", (f"sum by (severity) ({_RULES})", "{{severity}}"), stacked=True, palette="severity"
         ),
-        bars("cluster.by-rule", (f"sort_desc(sum by (rule) ({_RULES}) > 0)", "{{rule}}"), look="tolerated", width=12),
+        bars(
+            "cluster.by-rule",
+            (f"sort_desc(sum by (rule) ({_RULES}) > 0)", "{{rule}}"),
+            style=styles.WARN_ABOVE_ZERO,
+            width=12,
+        ),
     ),
 )
 
 SERVICES = Row(
     "cluster.services",
     (
-        timeline("cluster.services", _SERVICES, "{{service}}", "up"),
+        timeline("cluster.services", (_SERVICES, "{{service}}"), styles.UP),
         series(
             "cluster.probe-duration",
             (one("gpuwarden_service_probe_duration_seconds", "service"), "{{service}}"),
-            look="seconds-probe",
+            style=styles.PROBE_SECONDS,
         ),
     ),
 )
 
-DASHBOARD = Dashboard("cluster", (variables.NODE, variables.QUEUE), (NOW, FINDINGS, GPUS, NODES, TREND, SERVICES))
+DASHBOARD = Board("cluster", ("node", "queue"), (NOW, FINDINGS, GPUS, NODES, TREND, SERVICES))

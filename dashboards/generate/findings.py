@@ -1,25 +1,26 @@
-"""The table of what is wrong now, which more than one dashboard shows."""
+"""Table of current findings, shared by several dashboards."""
 
 from __future__ import annotations
 
-from dashboards.generate.model import Column, Panel
-from dashboards.generate.panels import table
+from dashboards.generate import styles
+from dashboards.generate.panels import Localized
 from dashboards.generate.promql import one
+from dashboards.generate.tables import Column, table
 
 LABELS = (
     "severity", "alertname", "cause", "node", "gpu", "namespace", "pod", "user", "queue", "mount", "image", "service"
 )  # fmt: skip
 
 
-def findings(key: str, selector: str) -> Panel:
-    """Return the findings that match, with since when. One query: a finding whose start is not known says so by 0."""
+def findings(key: str, selector: str) -> Localized:
+    """Matching findings with their start, 0 where unknown: a single query, so that rows need no join."""
     since = one(f"gpuwarden_finding_since_seconds{{{selector}}}", *LABELS)
-    there = one(f"gpuwarden_finding{{{selector}}}", *LABELS)
+    present = one(f"gpuwarden_finding{{{selector}}}", *LABELS)
     columns = [
-        Column("severity", "severity", "severity", width=90),
+        Column("severity", "severity", styles.SEVERITY, width=90),
         Column("alertname", "finding"),
         Column("cause", "cause"),
-        Column("A", "since", "since", width=140),
+        Column("A", "since", styles.SINCE, width=140),
         Column("node", "node", link="node-gpus"),
         Column("gpu", "gpu", width=60),
         Column("namespace", "namespace", link="namespace"),
@@ -30,4 +31,4 @@ def findings(key: str, selector: str) -> Panel:
         Column("image", "image"),
         Column("service", "service"),
     ]
-    return table(key, [f"1000 * {since} or 0 * {there}"], columns, height=10, sort_by=("severity", False))
+    return table(key, [f"1000 * {since} or 0 * {present}"], columns, height=10, sort_by=("severity", False))

@@ -1,85 +1,82 @@
-"""GPU and jobs: what the chosen cards, users, queues and namespaces do."""
+"""GPU and jobs: the selected GPUs, users, queues and namespaces."""
 
 from __future__ import annotations
 
-from dashboards.generate import jobs, variables
-from dashboards.generate.looks import STATES
-from dashboards.generate.model import Column, Dashboard, Panel, Row
-from dashboards.generate.panels import series, stat, table, timeline
+from dashboards.generate import jobs, styles
+from dashboards.generate.board import Board, Row
+from dashboards.generate.panels import Localized, figure, heat_map, series, timeline
 from dashboards.generate.promql import (
-    CARD_STATE,
-    CARDS,
+    GPU_STATE,
+    GPUS,
     HELD_BY,
+    IN_POD,
     bottom,
-    by_card_id,
+    by_gpu_uuid,
     by_node,
     count,
     grown,
     numbered,
-    of_cards,
+    of_gpus,
     one,
     rate,
     top,
     total,
 )
+from dashboards.generate.tables import Column, table
 
-_CARD = "{{node}} GPU {{gpu}}"
-_POD = "{{namespace}}/{{pod}}"
-_USER = 'user=~"$user"'
-_IN_POD = 'namespace=~"$namespace",user=~"$user"'
-_CONTAINER = ("namespace", "pod", "container")
+_GPU = "{{node}} GPU {{gpu}}"
 
-_KNOWN = one(f"gpuwarden_gpu_state{{{CARDS}}}", "node", "gpu")
+_KNOWN = one(f"gpuwarden_gpu_state{{{GPUS}}}", "node", "gpu")
 
 
 def _in_state(states: str) -> str:
-    return count(one(f'gpuwarden_gpu_state{{state=~"{states}",{CARDS}}}', "node", "gpu"), _KNOWN)
+    return count(one(f'gpuwarden_gpu_state{{state=~"{states}",{GPUS}}}', "node", "gpu"), _KNOWN)
 
 
 NOW = Row(
     "gpus.now",
     (
-        stat("gpus.cards", f"count({_KNOWN})"),
-        stat("gpus.utilization", f"avg({of_cards('gpuwarden_gpu_utilization_ratio')})", look="share"),
-        stat("gpus.idle", _in_state("idle-held"), look="tolerated"),
-        stat("gpus.zombie", _in_state("zombie|wedged|phantom"), look="never"),
-        stat("gpus.orphan", _in_state("orphan|ghost"), look="never"),
-        stat("gpus.faulty", _in_state("faulty"), look="never"),
-        stat("gpus.power", f"sum({of_cards('gpuwarden_gpu_power_watts')})", look="watt"),
-        stat(
+        figure("gpus.count", f"count({_KNOWN})"),
+        figure("gpus.utilization", f"avg({of_gpus('gpuwarden_gpu_utilization_ratio')})", styles.RATIO),
+        figure("gpus.idle", _in_state("idle-held"), styles.WARN_ABOVE_ZERO),
+        figure("gpus.zombie", _in_state("zombie|wedged|phantom"), styles.CRITICAL_ABOVE_ZERO),
+        figure("gpus.orphan", _in_state("orphan|ghost"), styles.CRITICAL_ABOVE_ZERO),
+        figure("gpus.faulty", _in_state("faulty"), styles.CRITICAL_ABOVE_ZERO),
+        figure("gpus.power", f"sum({of_gpus('gpuwarden_gpu_power_watts')})", styles.WATT),
+        figure(
             "gpus.waiting",
             total(
                 one(f'gpuwarden_pod_requested_gpus{{phase="Pending",{HELD_BY}}}', "namespace", "pod"),
                 "gpuwarden_pod_requested_gpus",
             ),
-            look="tolerated",
+            style=styles.WARN_ABOVE_ZERO,
         ),
     ),
 )
 
 
-def _card_table() -> Panel:
+def _gpu_table() -> Localized:
     labels = ("uuid", "node", "gpu", "model", "state", "user", "namespace", "pod", "workload", "queue")
     return table(
-        "gpus.cards-table",
+        "gpus.gpu-table",
         [
-            f"max by ({', '.join(labels)}) ({CARD_STATE})",
-            f"1000 * {by_card_id('gpuwarden_gpu_state_since_seconds')}",
-            by_card_id("gpuwarden_gpu_utilization_ratio"),
-            by_card_id("gpuwarden_gpu_memory_used_bytes / gpuwarden_gpu_memory_total_bytes"),
-            by_card_id("gpuwarden_gpu_power_watts"),
-            by_card_id("gpuwarden_gpu_temperature_celsius"),
+            f"max by ({', '.join(labels)}) ({GPU_STATE})",
+            f"1000 * {by_gpu_uuid('gpuwarden_gpu_state_since_seconds')}",
+            by_gpu_uuid("gpuwarden_gpu_utilization_ratio"),
+            by_gpu_uuid("gpuwarden_gpu_memory_used_bytes / gpuwarden_gpu_memory_total_bytes"),
+            by_gpu_uuid("gpuwarden_gpu_power_watts"),
+            by_gpu_uuid("gpuwarden_gpu_temperature_celsius"),
         ],
         [
             Column("node", "node", link="node-storage"),
             Column("gpu", "gpu", width=60),
             Column("model", "model"),
-            Column("state", "state", "state", width=110),
-            Column("B", "since", "since"),
-            Column("C", "utilization", "share"),
-            Column("D", "gpu-memory", "share"),
-            Column("E", "power", "watt", width=80),
-            Column("F", "temperature", "celsius", width=80),
+            Column("state", "state", styles.STATE, width=110),
+            Column("B", "since", styles.SINCE),
+            Column("C", "utilization", styles.RATIO),
+            Column("D", "gpu-memory", styles.RATIO),
+            Column("E", "power", styles.WATT, width=80),
+            Column("F", "temperature", styles.CELSIUS, width=80),
             Column("user", "user", link="user"),
             Column("namespace", "namespace", link="namespace"),
             Column("pod", "pod"),
@@ -92,41 +89,45 @@ def _card_table() -> Panel:
     )
 
 
-CARD_ROW = Row(
-    "gpus.cards",
+GPU_ROW = Row(
+    "gpus.gpus",
     (
-        _card_table(),
+        _gpu_table(),
         timeline(
             "gpus.timeline",
-            top(numbered("gpuwarden_gpu_state", CARDS, "state", tuple(STATES), "node", "gpu"), 100),
-            _CARD,
-            "state-number",
+            (top(numbered("gpuwarden_gpu_state", GPUS, "state", tuple(styles.STATES), "node", "gpu"), 100), _GPU),
+            styles.STATE_NUMBER,
             width=24,
             height=10,
         ),
+        heat_map(
+            "gpus.heat-map",
+            (bottom(of_gpus("avg_over_time(gpuwarden_gpu_utilization_ratio[$__rate_interval])"), 100), _GPU),
+            styles.RATIO,
+            columns=144,
+        ),
         series(
             "gpus.utilization-line",
-            (bottom(of_cards("gpuwarden_gpu_utilization_ratio", "pod"), 60), f"{_CARD} {{{{pod}}}}"),
-            look="share",
+            (bottom(of_gpus("gpuwarden_gpu_utilization_ratio", "pod"), 60), f"{_GPU} {{{{pod}}}}"),
+            style=styles.RATIO,
         ),
         series(
             "gpus.memory-line",
             (
-                top(of_cards("gpuwarden_gpu_memory_used_bytes / gpuwarden_gpu_memory_total_bytes", "pod"), 60),
-                f"{_CARD} {{{{pod}}}}",
+                top(of_gpus("gpuwarden_gpu_memory_used_bytes / gpuwarden_gpu_memory_total_bytes", "pod"), 60),
+                f"{_GPU} {{{{pod}}}}",
             ),
-            look="share",
+            style=styles.RATIO,
         ),
-        series("gpus.power-line", (top(of_cards("gpuwarden_gpu_power_watts"), 60), _CARD), look="watt"),
+        series("gpus.power-line", (top(of_gpus("gpuwarden_gpu_power_watts"), 60), _GPU), style=styles.WATT),
         series(
-            "gpus.temperature-line", (top(of_cards("gpuwarden_gpu_temperature_celsius"), 60), _CARD), look="celsius"
+            "gpus.temperature-line", (top(of_gpus("gpuwarden_gpu_temperature_celsius"), 60), _GPU), style=styles.CELSIUS
         ),
-        series("gpus.clock-line", (bottom(of_cards("gpuwarden_gpu_sm_clock_hertz"), 60), _CARD), look="hertz"),
+        series("gpus.clock-line", (bottom(of_gpus("gpuwarden_gpu_sm_clock_hertz"), 60), _GPU), style=styles.HERTZ),
         timeline(
             "gpus.throttled",
-            top(of_cards("gpuwarden_gpu_throttled", "reason"), 100),
-            f"{_CARD} {{{{reason}}}}",
-            "slowed",
+            (top(of_gpus("gpuwarden_gpu_throttled", "reason"), 100), f"{_GPU} {{{{reason}}}}"),
+            styles.THROTTLED,
         ),
     ),
 )
@@ -138,17 +139,14 @@ FAULTS = Row(
     (
         table(
             "gpus.xids",
-            [
-                by_node("gpuwarden_gpu_xid_errors_total", "gpu", "pci_bus_id", "xid"),
-                f"1000 * {_XID_AT}",
-            ],
+            [by_node("gpuwarden_gpu_xid_errors_total", "gpu", "pci_bus_id", "xid"), f"1000 * {_XID_AT}"],
             [
                 Column("node", "node", link="node-gpus"),
                 Column("gpu", "gpu", width=60),
                 Column("pci_bus_id", "pci"),
                 Column("xid", "xid", width=70),
                 Column("A", "times", width=70),
-                Column("B", "last", "since"),
+                Column("B", "last", styles.SINCE),
             ],
             width=12,
             height=8,
@@ -156,37 +154,34 @@ FAULTS = Row(
         ),
         series(
             "gpus.xids-line",
-            (
-                f"count by (node, xid) ({_XID_AT} > time() - 300)",
-                "{{node}} XID {{xid}}",
-            ),
+            (f"count by (node, xid) ({_XID_AT} > time() - 300)", "{{node}} XID {{xid}}"),
             bars=True,
             stacked=True,
-            look="never",
+            style=styles.CRITICAL_ABOVE_ZERO,
         ),
         series(
             "gpus.ecc",
-            (top(of_cards(_ECC.format("uncorrected"), how="sum")), f"{_CARD} <uncorrected>"),
-            (top(of_cards(grown(_ECC.format("corrected")), how="sum")), f"{_CARD} <corrected>"),
+            (top(of_gpus(_ECC.format("uncorrected"), how="sum")), f"{_GPU} <uncorrected>"),
+            (top(of_gpus(grown(_ECC.format("corrected")), how="sum")), f"{_GPU} <corrected>"),
             width=8,
         ),
         table(
             "gpus.repairs",
             [
-                of_cards("gpuwarden_gpu_row_remap_pending"),
-                of_cards("gpuwarden_gpu_row_remap_failed"),
-                of_cards("gpuwarden_gpu_retired_pages_pending"),
-                of_cards("gpuwarden_gpu_lost"),
-                of_cards("gpuwarden_gpu_nvlinks - gpuwarden_gpu_nvlinks_active"),
+                of_gpus("gpuwarden_gpu_row_remap_pending"),
+                of_gpus("gpuwarden_gpu_row_remap_failed"),
+                of_gpus("gpuwarden_gpu_retired_pages_pending"),
+                of_gpus("gpuwarden_gpu_lost"),
+                of_gpus("gpuwarden_gpu_nvlinks - gpuwarden_gpu_nvlinks_active"),
             ],
             [
                 Column("node", "node", link="node-gpus"),
                 Column("gpu", "gpu", width=60),
-                Column("D", "lost", "trouble"),
-                Column("A", "remap-pending", "trouble"),
-                Column("B", "remap-failed", "trouble"),
-                Column("C", "pages-pending", "trouble"),
-                Column("E", "nvlinks-down", "never"),
+                Column("D", "lost", styles.PROBLEM),
+                Column("A", "remap-pending", styles.PROBLEM),
+                Column("B", "remap-failed", styles.PROBLEM),
+                Column("C", "pages-pending", styles.PROBLEM),
+                Column("E", "nvlinks-down", styles.CRITICAL_ABOVE_ZERO),
             ],
             width=10,
             height=8,
@@ -194,7 +189,7 @@ FAULTS = Row(
         ),
         table(
             "gpus.recovery",
-            [of_cards('gpuwarden_gpu_recovery_action{action!="none"}', "action")],
+            [of_gpus('gpuwarden_gpu_recovery_action{action!="none"}', "action")],
             [Column("node", "node", link="node-gpus"), Column("gpu", "gpu", width=60), Column("action", "action")],
             width=6,
             height=8,
@@ -202,9 +197,9 @@ FAULTS = Row(
         ),
         series(
             "gpus.links",
-            (top(of_cards(rate("gpuwarden_gpu_pcie_replays_total"))), f"{_CARD} PCIe"),
-            (top(of_cards(rate("gpuwarden_gpu_nvlink_errors_total"), "kind")), f"{_CARD} NVLink {{{{kind}}}}"),
-            look="rate",
+            (top(of_gpus(rate("gpuwarden_gpu_pcie_replays_total"))), f"{_GPU} PCIe"),
+            (top(of_gpus(rate("gpuwarden_gpu_nvlink_errors_total"), "kind")), f"{_GPU} NVLink {{{{kind}}}}"),
+            style=styles.PER_SECOND,
             width=24,
         ),
     ),
@@ -217,16 +212,16 @@ PROCESSES = Row(
         table(
             "gpus.processes",
             [
-                by_node(f"gpuwarden_gpu_process_memory_bytes{{{_IN_POD}}}", *_PROCESS),
-                f"1000 * {by_node(f'gpuwarden_gpu_process_start_time_seconds{{{_IN_POD}}}', *_PROCESS)}",
+                by_node(f"gpuwarden_gpu_process_memory_bytes{{{IN_POD}}}", *_PROCESS),
+                f"1000 * {by_node(f'gpuwarden_gpu_process_start_time_seconds{{{IN_POD}}}', *_PROCESS)}",
             ],
             [
                 Column("node", "node", link="node-gpus"),
                 Column("gpu", "gpu", width=60),
                 Column("pid", "pid", width=80),
                 Column("process", "process"),
-                Column("A", "gpu-memory", "bytes"),
-                Column("B", "started", "since"),
+                Column("A", "gpu-memory", styles.BYTES),
+                Column("B", "started", styles.SINCE),
                 Column("namespace", "namespace", link="namespace"),
                 Column("pod", "pod"),
                 Column("container", "container"),
@@ -255,7 +250,7 @@ PROCESSES = Row(
                 Column("pid", "pid", width=80),
                 Column("process", "process"),
                 Column("state", "process-state"),
-                Column("B", "since", "since"),
+                Column("B", "since", styles.SINCE),
                 Column("namespace", "namespace"),
                 Column("pod", "pod"),
             ],
@@ -265,8 +260,8 @@ PROCESSES = Row(
     ),
 )
 
-DASHBOARD = Dashboard(
+DASHBOARD = Board(
     "gpus",
-    (variables.NODE, variables.GPU, variables.USER, variables.QUEUE, variables.NAMESPACE),
-    (NOW, CARD_ROW, jobs.JOBS, jobs.USERS, FAULTS, PROCESSES, jobs.CONTAINERS),
+    ("node", "gpu", "user", "queue", "namespace"),
+    (NOW, GPU_ROW, jobs.JOBS, jobs.USERS, FAULTS, PROCESSES, jobs.CONTAINERS),
 )

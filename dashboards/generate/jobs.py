@@ -1,14 +1,15 @@
-"""GPU and jobs, its second half: pods that are not well, users, containers."""
+"""Second half of GPU and jobs: unhealthy pods, users and containers."""
 
 from __future__ import annotations
 
-from dashboards.generate.model import Column, Row
-from dashboards.generate.panels import bars, series, table
-from dashboards.generate.promql import HELD_BY, bottom, by_node, one, rate, top
+from dashboards.generate import styles
+from dashboards.generate.board import Row
+from dashboards.generate.panels import bars, series
+from dashboards.generate.promql import HELD_BY, IN_POD, bottom, by_node, one, rate, top
+from dashboards.generate.tables import Column, table
 
-_POD = "{{namespace}}/{{pod}}"
+_POD = "{{namespace}}/{{pod}} {{container}}"
 _USER = 'user=~"$user"'
-_IN_POD = 'namespace=~"$namespace",user=~"$user"'
 _CONTAINER = ("namespace", "pod", "container")
 
 _EXPLAINED = f"gpuwarden_pod_explained{{{HELD_BY}}}"
@@ -40,7 +41,7 @@ JOBS = Row(
         bars(
             "gpus.causes",
             (f"sort_desc({one('gpuwarden_pods_explained', 'status', 'cause')} > 0)", "{{status}}: {{cause}}"),
-            look="tolerated",
+            style=styles.WARN_ABOVE_ZERO,
             width=8,
             height=10,
         ),
@@ -82,12 +83,12 @@ USERS = Row(
             [
                 Column("user", "user", link="user"),
                 Column("A", "gpus", width=70),
-                Column("B", "utilization", "share"),
-                Column("C", "gpu-memory", "bytes"),
-                Column("D", "cores", "cores"),
-                Column("E", "memory", "bytes"),
-                Column("F", "shm", "bytes"),
-                Column("G", "disk", "bytes"),
+                Column("B", "utilization", styles.RATIO),
+                Column("C", "gpu-memory", styles.BYTES),
+                Column("D", "cores", styles.CORES),
+                Column("E", "memory", styles.BYTES),
+                Column("F", "shm", styles.BYTES),
+                Column("G", "disk", styles.BYTES),
             ],
             sort_by=("gpus", True),
         ),
@@ -95,7 +96,7 @@ USERS = Row(
         series(
             "gpus.user-utilization",
             (bottom(_of_user("gpu_utilization_ratio"), 30), "{{user}}"),
-            look="share",
+            style=styles.RATIO,
             link="user",
         ),
     ),
@@ -103,7 +104,7 @@ USERS = Row(
 
 
 def _container(metric: str) -> str:
-    return f"gpuwarden_{metric}{{{_IN_POD}}}"
+    return f"gpuwarden_{metric}{{{IN_POD}}}"
 
 
 CONTAINERS = Row(
@@ -111,24 +112,18 @@ CONTAINERS = Row(
     (
         series(
             "gpus.container-cpu",
-            (top(by_node(_container("container_cpu_cores"), *_CONTAINER, how="sum")), f"{_POD} {{{{container}}}}"),
-            look="cores",
+            (top(by_node(_container("container_cpu_cores"), *_CONTAINER, how="sum")), _POD),
+            style=styles.CORES,
         ),
         series(
             "gpus.container-throttled",
-            (
-                top(by_node(rate(_container("container_cpu_throttled_seconds_total")), *_CONTAINER, how="sum")),
-                f"{_POD} {{{{container}}}}",
-            ),
-            look="seconds",
+            (top(by_node(rate(_container("container_cpu_throttled_seconds_total")), *_CONTAINER, how="sum")), _POD),
+            style=styles.SECONDS,
         ),
         series(
             "gpus.container-memory",
-            (
-                top(by_node(_container("container_memory_bytes"), *_CONTAINER, how="sum")),
-                f"{_POD} {{{{container}}}}",
-            ),
-            look="bytes",
+            (top(by_node(_container("container_memory_bytes"), *_CONTAINER, how="sum")), _POD),
+            style=styles.BYTES,
         ),
         series(
             "gpus.container-memory-share",
@@ -139,22 +134,22 @@ CONTAINERS = Row(
                         *_CONTAINER,
                     )
                 ),
-                f"{_POD} {{{{container}}}}",
+                _POD,
             ),
-            look="share-memory",
+            style=styles.MEMORY_RATIO,
         ),
         series(
             "gpus.container-shm",
-            (top(by_node(_container("shm_used_bytes"), *_CONTAINER)), f"{_POD} {{{{container}}}} {{{{node}}}}"),
-            look="bytes",
+            (top(by_node(_container("shm_used_bytes"), *_CONTAINER)), f"{_POD} {{{{node}}}}"),
+            style=styles.BYTES,
         ),
         series(
             "gpus.container-shm-share",
             (
                 top(by_node(f"{_container('shm_used_bytes')} / {_container('shm_size_bytes')}", *_CONTAINER)),
-                f"{_POD} {{{{container}}}} {{{{node}}}}",
+                f"{_POD} {{{{node}}}}",
             ),
-            look="share-shm",
+            style=styles.SHM_RATIO,
         ),
     ),
 )

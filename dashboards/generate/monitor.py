@@ -1,12 +1,13 @@
-"""Alerts and the monitor itself: do messages arrive, does it see everything, what does it cost."""
+"""Alerts and the monitor itself: delivery of notifications, blind spots, cost."""
 
 from __future__ import annotations
 
-from dashboards.generate import variables
+from dashboards.generate import styles
+from dashboards.generate.board import Board, Row
 from dashboards.generate.findings import findings
-from dashboards.generate.model import Column, Dashboard, Row
-from dashboards.generate.panels import bars, series, stat, table, timeline
+from dashboards.generate.panels import bars, figure, series, timeline
 from dashboards.generate.promql import NODE, by_node, count, grown, one, rate, top, total
+from dashboards.generate.tables import Column, table
 
 _RECEIVER = 'receiver=~"$receiver"'
 _DAEMON, _AGENT = 'job="gpuwarden-daemon"', 'job="gpuwarden-agent"'
@@ -18,7 +19,7 @@ _FAILING = one(f"gpuwarden_receiver_failing_since_seconds{{{_RECEIVER}}}", "rece
 _NOT_SENT = f'gpuwarden_deliveries_total{{outcome!="sent",{_RECEIVER}}}'
 _SILENT = one(f"gpuwarden_node_agent_silent{{{NODE}}}", "node")
 _HUNG = by_node("gpuwarden_collector_hung", "collector")
-# What there is nothing to read for is absent and not broken.
+# A collector without anything to read is absent, not broken.
 _BROKEN = by_node("gpuwarden_collector_up == 0 unless gpuwarden_collector_absent == 1", "collector")
 _COLLECTORS = by_node("gpuwarden_collector_up", "collector")
 _COLLECTING = f"{rate('gpuwarden_collector_runs_total')} * gpuwarden_collector_duration_seconds"
@@ -27,37 +28,27 @@ _FIRING = one('gpuwarden_alerts{state="firing"}', "severity", "state")
 NOW = Row(
     "monitor.now",
     (
-        stat("monitor.firing", total(_FIRING, _ALERTS), look="tolerated"),
-        stat(
-            "monitor.parked",
-            total(_PARKED, _OUTBOX),
-            look="never",
+        figure("monitor.firing", total(_FIRING, _ALERTS), styles.WARN_ABOVE_ZERO),
+        figure("monitor.parked", total(_PARKED, _OUTBOX), styles.CRITICAL_ABOVE_ZERO),
+        figure("monitor.failing", count(_FAILING, _OUTBOX), styles.CRITICAL_ABOVE_ZERO),
+        figure("monitor.silent", count(f"{_SILENT} == 1", _SILENT), styles.CRITICAL_ABOVE_ZERO),
+        figure("monitor.hung", count(f"{_HUNG} == 1", _HUNG), styles.CRITICAL_ABOVE_ZERO),
+        figure(
+            "monitor.blind",
+            count(f"{one('gpuwarden_source_up', 'source')} == 0", "gpuwarden_source_up"),
+            style=styles.CRITICAL_ABOVE_ZERO,
         ),
-        stat("monitor.failing", count(_FAILING, _OUTBOX), look="never"),
-        stat("monitor.silent", count(f"{_SILENT} == 1", _SILENT), look="never"),
-        stat("monitor.hung", count(f"{_HUNG} == 1", _HUNG), look="never"),
-        stat(
-            "monitor.blind", count(f"{one('gpuwarden_source_up', 'source')} == 0", "gpuwarden_source_up"), look="never"
-        ),
-        stat("monitor.look-age", "time() - max(gpuwarden_last_look_seconds)", look="age"),
-        stat("monitor.view-age", "min(gpuwarden_view_age_seconds)", look="age"),
+        figure("monitor.look-age", "time() - max(gpuwarden_last_look_seconds)", styles.AGE_SECONDS),
+        figure("monitor.view-age", "min(gpuwarden_view_age_seconds)", styles.AGE_SECONDS),
     ),
 )
 
 ALERTS = Row(
     "monitor.alerts",
     (
+        series("monitor.alerts", (f"sum by (state) ({_ALERTS})", "{{state}}"), stacked=True, palette="alert"),
         series(
-            "monitor.alerts",
-            (f"sum by (state) ({_ALERTS})", "{{state}}"),
-            stacked=True,
-            series_colours="alert",
-        ),
-        series(
-            "monitor.firing-line",
-            (f"sum by (severity) ({_FIRING})", "{{severity}}"),
-            stacked=True,
-            series_colours="severity",
+            "monitor.firing-line", (f"sum by (severity) ({_FIRING})", "{{severity}}"), stacked=True, palette="severity"
         ),
         findings("monitor.held", 'held="true"'),
     ),
@@ -71,14 +62,11 @@ DELIVERY = Row(
             (f"sum by (outcome) ({grown(f'gpuwarden_deliveries_total{{{_RECEIVER}}}')})", "{{outcome}}"),
             bars=True,
             stacked=True,
-            series_colours="outcome",
+            palette="outcome",
         ),
         series(
             "monitor.not-sent",
-            (
-                f"sum by (receiver, outcome) ({grown(_NOT_SENT)})",
-                "{{receiver}} {{outcome}}",
-            ),
+            (f"sum by (receiver, outcome) ({grown(_NOT_SENT)})", "{{receiver}} {{outcome}}"),
             bars=True,
             stacked=True,
         ),
@@ -86,7 +74,7 @@ DELIVERY = Row(
         series(
             "monitor.delay",
             (one(f"gpuwarden_delivery_seconds{{{_RECEIVER}}}", "receiver"), "{{receiver}}"),
-            look="age",
+            style=styles.AGE_SECONDS,
             width=8,
         ),
         table(
@@ -99,8 +87,8 @@ DELIVERY = Row(
             [
                 Column("receiver", "receiver"),
                 Column("A", "tries"),
-                Column("B", "failed", "tolerated"),
-                Column("C", "failing-since", "since"),
+                Column("B", "failed", styles.WARN_ABOVE_ZERO),
+                Column("C", "failing-since", styles.SINCE),
             ],
             width=8,
             height=8,
@@ -112,14 +100,11 @@ DELIVERY = Row(
 DAEMON = Row(
     "monitor.daemon",
     (
-        timeline("monitor.sources", one("gpuwarden_source_up", "source"), "{{source}}", "up", width=8),
-        timeline("monitor.lease", "max by (instance) (gpuwarden_lease_held)", "{{instance}}", "held", width=8),
+        timeline("monitor.sources", (one("gpuwarden_source_up", "source"), "{{source}}"), styles.UP, width=8),
+        timeline("monitor.lease", ("max by (instance) (gpuwarden_lease_held)", "{{instance}}"), styles.LEASE, width=8),
         table(
             "monitor.versions",
-            [
-                "count by (version) (gpuwarden_daemon_info)",
-                "count by (version) (gpuwarden_agent_info)",
-            ],
+            ["count by (version) (gpuwarden_daemon_info)", "count by (version) (gpuwarden_agent_info)"],
             [Column("version", "version"), Column("A", "daemons"), Column("B", "agents")],
             width=8,
             height=8,
@@ -128,36 +113,48 @@ DAEMON = Row(
             "monitor.look",
             ("max by (instance) (gpuwarden_look_duration_seconds)", "{{instance}} <look>"),
             ("max by (instance) (gpuwarden_view_age_seconds)", "{{instance}} <view-age>"),
-            look="seconds",
+            style=styles.SECONDS,
             width=8,
         ),
         series(
             "monitor.daemon-cpu",
             (rate(f"process_cpu_seconds_total{{{_DAEMON}}}"), "{{instance}}"),
-            look="cores",
+            style=styles.CORES,
             width=8,
         ),
         series(
             "monitor.daemon-memory",
             (f"process_resident_memory_bytes{{{_DAEMON}}}", "{{instance}}"),
-            look="bytes",
+            style=styles.BYTES,
             width=8,
         ),
         series(
             "monitor.daemon-files",
             (f"process_open_fds{{{_DAEMON}}} / process_max_fds{{{_DAEMON}}}", "{{instance}}"),
-            look="share-disk",
+            style=styles.DISK_RATIO,
             width=8,
         ),
-        stat("monitor.not-explained", one("gpuwarden_pods_not_explained"), look="tolerated", width=4, height=8),
-        stat(
-            "monitor.uptime",
-            f"min(time() - process_start_time_seconds{{{_DAEMON}}})",
-            look="seconds",
+        figure(
+            "monitor.not-explained",
+            one("gpuwarden_pods_not_explained"),
+            style=styles.WARN_ABOVE_ZERO,
             width=4,
             height=8,
         ),
-        stat("monitor.not-rendered", "sum(gpuwarden_exposition_failures_total)", look="never", width=8, height=8),
+        figure(
+            "monitor.uptime",
+            f"min(time() - process_start_time_seconds{{{_DAEMON}}})",
+            style=styles.SECONDS,
+            width=4,
+            height=8,
+        ),
+        figure(
+            "monitor.not-rendered",
+            "sum(gpuwarden_exposition_failures_total)",
+            style=styles.CRITICAL_ABOVE_ZERO,
+            width=8,
+            height=8,
+        ),
     ),
 )
 
@@ -167,7 +164,7 @@ AGENTS = Row(
         table(
             "monitor.silent-nodes",
             [f"{_SILENT} == 1"],
-            [Column("node", "node", link="node-gpus"), Column("A", "agent", "silent")],
+            [Column("node", "node", link="node-gpus"), Column("A", "agent", styles.SILENT)],
             width=6,
             height=8,
         ),
@@ -177,31 +174,36 @@ AGENTS = Row(
             [
                 Column("node", "node", link="node-gpus"),
                 Column("collector", "collector"),
-                Column("A", "works", "up"),
-                Column("B", "hung", "trouble"),
-                Column("C", "since", "since"),
+                Column("A", "works", styles.UP),
+                Column("B", "hung", styles.PROBLEM),
+                Column("C", "since", styles.SINCE),
             ],
             width=10,
             height=8,
         ),
-        bars("monitor.collectors-up", (f"avg by (collector) ({_COLLECTORS})", "{{collector}}"), look="share", width=8),
+        bars(
+            "monitor.collectors-up",
+            (f"avg by (collector) ({_COLLECTORS})", "{{collector}}"),
+            style=styles.RATIO,
+            width=8,
+        ),
         series(
             "monitor.agents-up",
             (f"count(up{{{_AGENT}}} == 1) or 0 * count(up{{{_AGENT}}})", "<answering>"),
             (f"count(up{{{_AGENT}}})", "<expected>"),
-            dashed=("B",),
+            dashed="B",
             width=8,
         ),
         series(
             "monitor.collector-duration",
             (f"max by (collector) ({by_node('gpuwarden_collector_duration_seconds', 'collector')})", "{{collector}}"),
-            look="seconds",
+            style=styles.SECONDS,
             width=8,
         ),
         series(
             "monitor.collector-failures",
             (top(by_node(rate("gpuwarden_collector_failures_total"), "collector")), "{{node}} {{collector}}"),
-            look="rate",
+            style=styles.PER_SECOND,
             width=8,
         ),
         series(
@@ -209,7 +211,7 @@ AGENTS = Row(
             (f"max(scrape_duration_seconds{{{_AGENT}}})", "<agent-slowest>"),
             (f"avg(scrape_duration_seconds{{{_AGENT}}})", "<agent-mean>"),
             (f"max(scrape_duration_seconds{{{_DAEMON}}})", "<daemon>"),
-            look="seconds",
+            style=styles.SECONDS,
             width=8,
         ),
         series(
@@ -221,27 +223,24 @@ AGENTS = Row(
         ),
         series(
             "monitor.agent-cost",
-            (
-                f"sum by (node) ({by_node(_COLLECTING, 'collector')})",
-                "{{node}}",
-            ),
-            look="share",
+            (f"sum by (node) ({by_node(_COLLECTING, 'collector')})", "{{node}}"),
+            style=styles.RATIO,
             width=8,
             link="node-gpus",
         ),
         series(
             "monitor.agent-cpu",
             (top(by_node(f"gpuwarden_container_cpu_cores{{{_AGENT_POD}}}")), "{{node}}"),
-            look="cores",
+            style=styles.CORES,
             link="node-gpus",
         ),
         series(
             "monitor.agent-memory",
             (top(by_node(f"gpuwarden_container_memory_bytes{{{_AGENT_POD}}}")), "{{node}}"),
-            look="bytes",
+            style=styles.BYTES,
             link="node-gpus",
         ),
     ),
 )
 
-DASHBOARD = Dashboard("monitor", (variables.NODE, variables.RECEIVER), (NOW, ALERTS, DELIVERY, DAEMON, AGENTS))
+DASHBOARD = Board("monitor", ("node", "receiver"), (NOW, ALERTS, DELIVERY, DAEMON, AGENTS))

@@ -1,7 +1,7 @@
-"""Expressions that are needed more than once.
+"""Shared PromQL expressions.
 
-Series of agents carry no node: it is joined to them. Series of the daemon may come from several replicas that all say
-the same: one of each is taken, or sums would be doubled and joins refused.
+Series of agents carry no node label; it is joined from `gpuwarden_agent_info`. Several replicas of the daemon may
+export the same series: only one of each is taken, because duplicates would double sums and break joins.
 """
 
 from __future__ import annotations
@@ -11,78 +11,79 @@ import re
 _SIMPLE = re.compile(r"^\w+(\{[^{}]*\})?$|^\w+( by \([^()]*\))? ?\((?:[^()]|\([^()]*\))*\)$")
 
 NODE = 'node=~"$node"'
+IN_POD = 'namespace=~"$namespace",user=~"$user"'
 HELD_BY = 'user=~"$user",queue=~"$queue",namespace=~"$namespace"'
-CARDS = f'{NODE},gpu=~"$gpu",{HELD_BY}'
+GPUS = f'{NODE},gpu=~"$gpu",{HELD_BY}'
 AGENTS = f"gpuwarden_agent_info{{{NODE}}}"
-CARD_STATE = f"topk by (uuid) (1, gpuwarden_gpu_state{{{CARDS}}})"
+GPU_STATE = f"topk by (uuid) (1, gpuwarden_gpu_state{{{GPUS}}})"
 
 
-def _whole(expr: str) -> str:
+def _enclosed(expr: str) -> str:
     return expr if _SIMPLE.match(expr) else f"({expr})"
 
 
 def on_node(expr: str) -> str:
-    """Given an expression on an agent's series, return it with the node, for the nodes that are chosen."""
-    return f"{_whole(expr)} * on(instance) group_left(node) {AGENTS}"
+    """Expression on an agent's series with the node label, restricted to the selected nodes."""
+    return f"{_enclosed(expr)} * on(instance) group_left(node) {AGENTS}"
 
 
 def by_node(expr: str, *labels: str, how: str = "max") -> str:
-    """The same, with only the node and these labels left."""
+    """Expression on an agent's series, aggregated by node and these labels."""
     return f"{how} by ({', '.join(('node', *labels))}) ({on_node(expr)})"
 
 
-def of_cards(expr: str, *labels: str, how: str = "max") -> str:
-    """Given an expression on cards, return it for the cards that are chosen, with who holds them.
+def of_gpus(expr: str, *labels: str, how: str = "max") -> str:
+    """Expression on GPUs, restricted to the selected ones, with the labels of their holder.
 
-    The holder's labels come from the daemon. There is one holder a card, so that the join is always possible.
+    The holder's labels come from the daemon, which names one holder per GPU: the join is always unique.
     """
     wanted = ("node", "gpu", *labels)
     joined = ", ".join(label for label in ("node", *labels) if label in ("node", "user", "queue", "namespace", "pod"))
-    return f"{how} by ({', '.join(wanted)}) ({_whole(expr)} * on(uuid) group_left({joined}) {CARD_STATE})"
+    return f"{how} by ({', '.join(wanted)}) ({_enclosed(expr)} * on(uuid) group_left({joined}) {GPU_STATE})"
 
 
-def by_card_id(expr: str) -> str:
-    """Given an expression on cards, return one value for each card that is chosen, by its uuid only."""
-    return f"max by (uuid) ({_whole(expr)} * on(uuid) group_left() {CARD_STATE})"
+def by_gpu_uuid(expr: str) -> str:
+    """Expression on GPUs, restricted to the selected ones and aggregated by uuid."""
+    return f"max by (uuid) ({_enclosed(expr)} * on(uuid) group_left() {GPU_STATE})"
 
 
 def one(metric: str, *labels: str) -> str:
-    """Given a series of the daemon, return it once, however many replicas report it."""
+    """Series of the daemon, once for all replicas."""
     return f"max by ({', '.join(labels)}) ({metric})" if labels else f"max({metric})"
 
 
 def count(expr: str, witness: str) -> str:
-    """Return how many series an expression has: 0 when it has none although there is something to count."""
+    """Number of series; 0 instead of no data while `witness` has series."""
     return f"count({expr}) or 0 * count({witness})"
 
 
 def total(expr: str, witness: str) -> str:
-    """Return the sum of an expression: 0 when it has no series although there is something to add up."""
+    """Sum of the series; 0 instead of no data while `witness` has series."""
     return f"sum({expr}) or 0 * count({witness})"
 
 
-def top(expr: str, most: int = 20) -> str:
-    """Return the highest of an expression: of everything in a big cluster only these can be read off a chart."""
-    return f"topk({most}, {expr})"
+def top(expr: str, limit: int = 20) -> str:
+    """Highest series: a chart of everything is unreadable in a large cluster."""
+    return f"topk({limit}, {expr})"
 
 
-def bottom(expr: str, most: int = 20) -> str:
-    """Return the lowest of an expression, where it is the low values that are trouble."""
-    return f"bottomk({most}, {expr})"
+def bottom(expr: str, limit: int = 20) -> str:
+    """Lowest series, where low values are the problem."""
+    return f"bottomk({limit}, {expr})"
 
 
 def rate(counter: str) -> str:
-    """Return how fast a counter grows per second."""
+    """Increase of a counter per second."""
     return f"rate({counter}[$__rate_interval])"
 
 
 def grown(counter: str) -> str:
-    """Return by how much a counter grew between two points of a chart."""
+    """Increase of a counter between two points of a chart."""
     return f"increase({counter}[$__rate_interval])"
 
 
 def numbered(metric: str, selector: str, label: str, values: tuple[str, ...], *by: str) -> str:
-    """Given a series that has its word in a label, return one series with the number of the word."""
+    """Series whose value is the position, from 1, of its label among `values`."""
     parts = (
         f'{number} * {metric}{{{label}="{value}"{"," if selector else ""}{selector}}}'
         for number, value in enumerate(values, 1)

@@ -1,10 +1,12 @@
-"""Storage and cleanup, its second half: mounts, registries, and what was cleaned up."""
+"""Second half of storage and cleanup: mounts, registries and cleanup runs."""
 
 from __future__ import annotations
 
-from dashboards.generate.model import Column, Row
-from dashboards.generate.panels import series, table, timeline
+from dashboards.generate import styles
+from dashboards.generate.board import Row
+from dashboards.generate.panels import series, timeline
 from dashboards.generate.promql import bottom, by_node, grown, on_node, one, top
+from dashboards.generate.tables import Column, table
 
 _DISK = "{{node}} {{mount}}"
 MOUNTS, REGISTRIES = by_node("gpuwarden_mount_ok", "mount"), by_node("gpuwarden_registry_reachable", "registry")
@@ -12,11 +14,11 @@ MOUNTS, REGISTRIES = by_node("gpuwarden_mount_ok", "mount"), by_node("gpuwarden_
 REACH = Row(
     "storage.reach",
     (
-        timeline("storage.mounts", bottom(MOUNTS, 100), _DISK, "up", width=8),
+        timeline("storage.mounts", (bottom(MOUNTS, 100), _DISK), styles.UP, width=8),
         series(
             "storage.mount-latency",
             (top(by_node("gpuwarden_mount_latency_seconds", "mount")), _DISK),
-            look="seconds-probe",
+            style=styles.PROBE_SECONDS,
             width=8,
         ),
         table(
@@ -26,16 +28,16 @@ REACH = Row(
                 Column("node", "node", link="node-gpus"),
                 Column("mount", "mount"),
                 Column("state", "mount-state"),
-                Column("A", "since", "since"),
+                Column("A", "since", styles.SINCE),
             ],
             width=8,
             height=8,
         ),
-        timeline("storage.registries", bottom(REGISTRIES, 100), "{{node}} {{registry}}", "up", width=8),
+        timeline("storage.registries", (bottom(REGISTRIES, 100), "{{node}} {{registry}}"), styles.UP, width=8),
         series(
             "storage.registry-duration",
             (f"max by (registry) ({on_node('gpuwarden_registry_probe_duration_seconds')})", "{{registry}}"),
-            look="seconds-probe",
+            style=styles.PROBE_SECONDS,
             width=8,
         ),
         table(
@@ -68,10 +70,10 @@ CLEANUP = Row(
             ],
             [
                 Column("policy", "policy"),
-                Column("A", "last-run", "since"),
+                Column("A", "last-run", styles.SINCE),
                 Column("B", "runs"),
                 Column("C", "items"),
-                Column("D", "freed", "bytes"),
+                Column("D", "freed", styles.BYTES),
             ],
             width=12,
             height=8,
@@ -79,7 +81,7 @@ CLEANUP = Row(
         series(
             "storage.freed",
             (f"sum by (policy) ({grown('gpuwarden_cleanup_freed_bytes_total')})", "{{policy}}"),
-            look="bytes",
+            style=styles.BYTES,
             bars=True,
             stacked=True,
         ),

@@ -1,1 +1,1 @@
-"""The dashboards, against Grafana's model, the metrics that there are, and Prometheus' own parser."""
+"""Dashboards: Grafana's model, existing metrics, and answers of a real Prometheus."""

@@ -1,4 +1,4 @@
-"""Every query in a real Prometheus that has every metric: it is understood, can join, and finds something."""
+"""Every query runs against a real Prometheus that holds every metric, and returns data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.snapshots import AT
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prometheus that has the history and scrapes nothing."""
+    """Address of a Prometheus that holds the history and scrapes nothing."""
     need(shutil.which("promtool") is not None and shutil.which("prometheus") is not None, "Debian package prometheus")
     directory = tmp_path_factory.mktemp("prometheus")
     (directory / "history.txt").write_text(openmetrics(), encoding="utf-8")
@@ -75,15 +75,14 @@ def test_choosing_another_node_or_user_leaves_them_out(prometheus: str) -> None:
     everything = dict.fromkeys(("node", "gpu", "user", "queue", "namespace", "mount", "receiver"), ".*")
     everything |= {"__rate_interval": "1m", "__range": "6h", "__interval": "15s"}
 
-    def found(**choice: str) -> list[dict[str, str]]:
-        for query in expressions(everything | choice):
-            if (query.dashboard, query.panel) == ("gpuwarden-gpus", "Utilisation"):
-                return [each["metric"] for each in _ask(prometheus, query.expr)]
-        raise AssertionError
+    def found(panel: str = "Utilisation", **choice: str) -> list[dict[str, str]]:
+        (query,) = (q for q in expressions(everything | choice) if (q.dashboard, q.panel) == ("gpuwarden-gpus", panel))
+        return [series["metric"] for series in _ask(prometheus, query.expr)]
 
     assert found(user="li.lei", node="gpu-01") == [{"node": "gpu-01", "gpu": "0", "pod": "bert-0"}]
+    assert found("Utilisation heat map", node="gpu-01") == [{"node": "gpu-01", "gpu": "0"}]
     assert found(user="han.meimei") == []
-    assert found(node="gpu-02") == []  # the daemon knows of no card there
+    assert found(node="gpu-02") == []  # the daemon reports no GPU there
 
 
 def _shown(query: Expression) -> str:

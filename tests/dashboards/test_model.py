@@ -1,4 +1,4 @@
-"""Grafana's model: numbers, places, variables and links fit together. There is no Grafana in the tests."""
+"""Consistency of the dashboards in Grafana's model: ids, grid positions, variables and links. No Grafana runs here."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import pytest
 from dashboards.expressions import VARIABLE
 from dashboards.generate import documents
 
-MADE = {document["uid"]: document for document in documents().values()}
-KINDS = {"timeseries", "stat", "table", "bargauge", "state-timeline", "row"}
-# What Grafana itself gives a value to.
+DOCUMENTS = {document["uid"]: document for document in documents().values()}
+TYPES = {"timeseries", "stat", "table", "bargauge", "state-timeline", "status-history", "row"}
+# Variables that Grafana sets.
 BUILT_IN = {"__rate_interval", "__range", "__interval", "__field", "__value", "__url_time_range"}
-every_dashboard = pytest.mark.parametrize("document", MADE.values(), ids=MADE)
+every_dashboard = pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 
 
 def _strings(value: Any) -> Iterable[str]:
@@ -32,16 +32,16 @@ def _strings(value: Any) -> Iterable[str]:
 
 def test_there_are_four_in_each_language() -> None:
     names = {"gpuwarden-cluster", "gpuwarden-gpus", "gpuwarden-storage", "gpuwarden-monitor"}
-    assert set(MADE) == names | {f"{name}-zh" for name in names}
-    assert len({document["title"] for document in MADE.values()}) == 8
+    assert set(DOCUMENTS) == names | {f"{name}-zh" for name in names}
+    assert len({document["title"] for document in DOCUMENTS.values()}) == 8
 
 
 @every_dashboard
 def test_the_frame(document: dict[str, Any]) -> None:
     assert document["time"] == {"from": "now-6h", "to": "now"}
     assert document["refresh"] == "30s"
-    assert document["schemaVersion"] == 39
-    assert document["id"] is None
+    assert document["schemaVersion"] == 41
+    assert "id" not in document  # Grafana assigns it
     datasource = document["templating"]["list"][0]
     assert (datasource["name"], datasource["type"], datasource["query"]) == ("datasource", "datasource", "prometheus")
 
@@ -50,11 +50,11 @@ def test_the_frame(document: dict[str, Any]) -> None:
 def test_panels_have_their_own_numbers_and_places(document: dict[str, Any]) -> None:
     panels = document["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
-    assert {panel["type"] for panel in panels} <= KINDS
+    assert {panel["type"] for panel in panels} <= TYPES
     for panel in panels:
-        place = panel["gridPos"]
-        assert 0 <= place["x"] < place["x"] + place["w"] <= 24, panel["title"]
-        assert place["h"] > 0, panel["title"]
+        position = panel["gridPos"]
+        assert 0 <= position["x"] < position["x"] + position["w"] <= 24, panel["title"]
+        assert position["h"] > 0, panel["title"]
     for one, other in combinations(panels, 2):
         assert not _overlap(one["gridPos"], other["gridPos"]), (one["title"], other["title"])
 
@@ -101,17 +101,17 @@ def test_links_lead_to_a_dashboard_of_the_language_that_has_the_variable(documen
     links = re.findall(r"/d/([\w-]+)(?:\?([^\"]*))?", json.dumps(document, ensure_ascii=False))
     assert links
     for uid, query in links:
-        known = {each["name"] for each in MADE[uid]["templating"]["list"]}
+        known = {each["name"] for each in DOCUMENTS[uid]["templating"]["list"]}
         assert set(re.findall(r"var-(\w+)=", query)) <= known
         if query:
-            assert MADE[uid]["tags"] == document["tags"]
+            assert DOCUMENTS[uid]["tags"] == document["tags"]
     (others,) = (link for link in document["links"] if link["type"] == "dashboards")
-    assert len([each for each in MADE.values() if each["tags"] == others["tags"]]) == 4
+    assert len([each for each in DOCUMENTS.values() if each["tags"] == others["tags"]]) == 4
 
 
 @every_dashboard
 def test_columns_of_tables_exist(document: dict[str, Any]) -> None:
-    """A column is a label that its query keeps, or a query's value; and every value is shown or hidden."""
+    """A column is a label that its query keeps or the value of a query, and every value is either shown or hidden."""
     for panel in document["panels"]:
         if panel["type"] != "table":
             continue

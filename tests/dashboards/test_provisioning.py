@@ -1,4 +1,4 @@
-"""Grafana's provisioning: the files are read as such, and name the folders that there are."""
+"""Grafana's provisioning files name the folders and the data source of the dashboards."""
 
 from __future__ import annotations
 

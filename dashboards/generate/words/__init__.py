@@ -1,4 +1,4 @@
-"""What the dashboards say, in each language. Words that gpuwarden's own page has are taken from there."""
+"""Text of the dashboards in each language. Names that the web page shows too come from its catalogue."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from monitor.i18n import CATALOGS
 
 _MODULES: Mapping[str, ModuleType] = {"en": en, "zh": zh}
 LANGUAGES = tuple(_MODULES)
+_SHARED = "page."
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one language. A word that is missing is a KeyError: nothing is shown half translated."""
+    """Text of one language: (title, description) of dashboards and panels, titles of rows, and single terms."""
 
     lang: str
     dashboards: Mapping[str, tuple[str, str]]
@@ -23,20 +24,13 @@ class Words:
     panels: Mapping[str, tuple[str, str]]
     terms: Mapping[str, str]
 
-    def said(self, term: str) -> str:
-        """Return a term: of a column, a legend, a variable or a value."""
-        return self.terms[term]
-
-    def state(self, state: str) -> str:
-        """Return the word for a GPU's state."""
-        return CATALOGS[self.lang][f"page.state.{state}"]
-
-    def severity(self, severity: str) -> str:
-        """Return the word for a severity."""
-        return CATALOGS[self.lang][f"page.severity.{severity}"]
-
 
 def words_of(lang: str) -> Words:
-    """Given a language, return its words. Raise KeyError for one that there is not."""
+    """Text of a language; its terms include the page's names of GPU states and severities."""
     module = _MODULES[lang]
-    return Words(lang, module.DASHBOARDS, module.ROWS, module.PANELS, module.TERMS)
+    shared = {
+        key.removeprefix(_SHARED): text
+        for key, text in CATALOGS[lang].items()
+        if key.startswith((f"{_SHARED}state.", f"{_SHARED}severity."))
+    }
+    return Words(lang, module.DASHBOARDS, module.ROWS, module.PANELS, shared | module.TERMS)

@@ -19,7 +19,7 @@ PANELS = {
         "GPUs",
         "Cards that gpuwarden knows of. Fewer than yesterday: look for lost cards and silent agents.",
     ),
-    "cluster.free": ("Free", "Cards that nobody has. None: see who holds idle ones before you buy more."),
+    "cluster.free": ("Free", "Cards without a holder. None: see who holds idle ones before you buy more."),
     "cluster.wasted": (
         "Wasted",
         (

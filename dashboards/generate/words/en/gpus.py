@@ -8,7 +8,7 @@ DASHBOARD = (
 )
 ROWS = {
     "gpus.now": "Now",
-    "gpus.cards": "Cards",
+    "gpus.gpus": "Cards",
     "gpus.faults": "Faults",
     "gpus.processes": "Processes on the cards",
     "gpus.jobs": "Jobs",
@@ -16,7 +16,7 @@ ROWS = {
     "gpus.containers": "Containers",
 }
 PANELS = {
-    "gpus.cards": ("Cards", "The cards that match what is chosen above."),
+    "gpus.count": ("Cards", "The cards that match what is chosen above."),
     "gpus.utilization": (
         "Mean utilisation",
         "Below 20 % over hours: ask whether the jobs wait for data, or need fewer cards.",
@@ -28,15 +28,19 @@ PANELS = {
     ),
     "gpus.orphan": (
         "Orphan, ghost",
-        "Used by a process of no pod, or memory without a process. Nobody knows it: treat it as an intrusion.",
+        "Used by a process of no pod, or memory without a process. Its origin is unknown: treat it as an intrusion.",
     ),
     "gpus.faulty": ("Faulty", "Lost, or with errors. Cordon the node, save the job, then reset or replace the card."),
     "gpus.power": ("Power in all", "What the chosen cards draw together."),
     "gpus.waiting": ("GPUs waited for", "What pending pods of the chosen users, queues and namespaces ask for."),
-    "gpus.cards-table": ("Card by card", "Each card with its state, since when, and who holds it."),
+    "gpus.gpu-table": ("Card by card", "Each card with its state, since when, and who holds it."),
     "gpus.timeline": (
         "States over time",
         "When a card became idle, was left behind, or broke. At most 100, the worst first: choose a node to see all.",
+    ),
+    "gpus.heat-map": (
+        "Utilisation heat map",
+        "One lane per GPU, the bluer the busier; the 100 lowest. A lane that stays pale is free or wasted.",
     ),
     "gpus.utilization-line": (
         "Utilisation",

@@ -15,7 +15,10 @@ ROWS = {
 }
 PANELS = {
     "monitor.firing": ("Alerts firing", "Not silenced, not in maintenance, not explained by another."),
-    "monitor.parked": ("Messages parked", "Refused for good by their receiver: nobody was told. Check its settings."),
+    "monitor.parked": (
+        "Messages parked",
+        "Permanently refused by their receiver and never delivered. Check its settings.",
+    ),
     "monitor.failing": (
         "Receivers failing",
         "Receivers that take no messages now. They are tried again; see since when below.",
@@ -26,10 +29,10 @@ PANELS = {
     "monitor.look-age": ("Last look", "How long ago findings were last looked for. Minutes: the daemon is stuck."),
     "monitor.view-age": ("Age of the view", "How old the daemon's picture of the cluster is."),
     "monitor.alerts": ("Alerts by state", "Many silenced or inhibited ones hide what is new: review the silences."),
-    "monitor.firing-line": ("Alerts firing by severity", "What people are told about."),
+    "monitor.firing-line": ("Alerts firing by severity", "Alerts that send notifications."),
     "monitor.held": (
         "Held without fresh facts",
-        "Findings that are kept because nobody can say that they are over. Bring back the agent or source first.",
+        "Findings kept open without evidence that they are over. Bring back the agent or source first.",
     ),
     "monitor.deliveries": (
         "Deliveries",

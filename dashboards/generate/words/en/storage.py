@@ -100,6 +100,6 @@ PANELS = {
     "storage.items": ("Items", "What became of each item. Many that are refused: a guard protects them, and says why."),
     "storage.actions": (
         "Actions on the nodes",
-        "What agents did and refused. Refused for the token: somebody tries, or a token is old.",
+        "What agents did and refused. Refused for the token: an attempt without permission, or an outdated token.",
     ),
 }

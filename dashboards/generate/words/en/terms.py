@@ -127,12 +127,14 @@ _LINKS = {
 }
 _OUTCOMES = {
     "failed": "failed",
+    "parked": "parked",
+    "sent": "sent",
+}
+_ALERT_STATES = {
     "firing": "firing",
     "inhibited": "inhibited",
     "maintenance": "in maintenance",
-    "parked": "parked",
     "pending": "pending",
-    "sent": "sent",
     "silenced": "silenced",
 }
 _VALUES = {
@@ -158,5 +160,6 @@ TERMS: dict[str, str] = {
     **{f"var.{key}": text for key, text in _VARIABLES.items()},
     **{f"link.{key}": text for key, text in _LINKS.items()},
     **{f"outcome.{key}": text for key, text in _OUTCOMES.items()},
+    **{f"alert.{key}": text for key, text in _ALERT_STATES.items()},
     **_VALUES,
 }

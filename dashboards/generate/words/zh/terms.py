@@ -128,12 +128,14 @@ _LINKS = {
 }
 _OUTCOMES = {
     "failed": "失败",
+    "parked": "已搁置",
+    "sent": "已送达",
+}
+_ALERT_STATES = {
     "firing": "告警中",
     "inhibited": "已抑制",
     "maintenance": "维护中",
-    "parked": "已搁置",
     "pending": "待确认",
-    "sent": "已送达",
     "silenced": "已静默",
 }
 _VALUES = {
@@ -159,5 +161,6 @@ TERMS: dict[str, str] = {
     **{f"var.{key}": text for key, text in _VARIABLES.items()},
     **{f"link.{key}": text for key, text in _LINKS.items()},
     **{f"outcome.{key}": text for key, text in _OUTCOMES.items()},
+    **{f"alert.{key}": text for key, text in _ALERT_STATES.items()},
     **_VALUES,
 }

@@ -8,7 +8,7 @@ import msgspec
 from prometheus_client import ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.daemon.metrics import catalogue
 from monitor.facts import ContainerFact, ContainerUsageFact, EvictionFact, KubeletFact, NodeSnapshot
 from tests.dashboards.known import SCRAPE_METRICS, metrics
@@ -58,7 +58,7 @@ def snapshot(node: str) -> NodeSnapshot:
 
 
 def _agent(node: str) -> Iterable[Series]:
-    text = Exposition().render(snapshot(node)).decode()
+    text = AgentMetrics().render(snapshot(node)).decode()
     if node != "gpu-01":  # GPUs of another node have other uuids
         text = text.replace("GPU-0000000", "GPU-1000000")
     target = {"instance": f"{node}:9835", "job": "gpuwarden-agent"}

@@ -10,7 +10,7 @@ from prometheus_client import ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from monitor.agent.metrics import Exposition
+from monitor.agent.metrics import AgentMetrics
 from monitor.daemon.metrics import catalogue
 from monitor.facts import MountFact
 from tests.support.snapshots import AT, full_snapshot
@@ -42,7 +42,7 @@ def metrics() -> dict[str, Known]:
     """Metrics of agents, daemon and Prometheus, by name of the sample."""
     well = MountFact(path="/mnt/a", state="ok", since=AT, latency_seconds=0.1)
     snapshot = msgspec.structs.replace(full_snapshot(), mounts=(well, *(full_snapshot().mounts or ())))
-    agent = _families(list(text_string_to_metric_families(Exposition().render(snapshot).decode())))
+    agent = _families(list(text_string_to_metric_families(AgentMetrics().render(snapshot).decode())))
     daemon = {each.name: Known(frozenset(each.labels) | TARGET_LABELS, each.kind == "counter") for each in catalogue()}
     process = _families(list(ProcessCollector(registry=None).collect()))
     return agent | daemon | process | {name: Known(TARGET_LABELS) for name in SCRAPE_METRICS}

@@ -178,7 +178,7 @@ def serve(directory: Path) -> None:
     alerting = Alerting(AlertsConfig(), str(directory), "http://127.0.0.1", Sources, now=lambda: NOW + BEAT)
     alerting.found(found)
     alerts = AlertQuestions(alerting, now=lambda: NOW + BEAT)
-    parts = Parts(agents=lambda: facts.inputs.agents, found=lambda: found, shown=alerting.desk.snapshot)
+    parts = Parts(agents=lambda: facts.inputs.agents, found=lambda: found, shown=alerting.dispatcher.snapshot)
     app = create_app(Cluster(views(world.view), found), alerts=alerts, parts=parts)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()

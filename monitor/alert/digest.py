@@ -7,17 +7,25 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.alert.model import SEVERITY_RANK, Alert, Notification, Phase, Reason, Subject, Summary
-from monitor.alert.store import Event, What
+from monitor.alert.model import (
+    SEVERITY_RANK,
+    Alert,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    Summary,
+)
+from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.base.cron import fires_in
 from monitor.facts.findings import Severity
 
 GROUP = "digest"
-WORST = 20  # subjects of what still fires that go along; a message shows the first few
+MAX_SUBJECTS = 20  # subjects of what still fires that go along; a message shows the first few
 
 
 @dataclass(frozen=True)
-class Digest:
+class DigestSchedule:
     """A summary is sent to these receivers at each time of the schedule."""
 
     cron: str
@@ -25,13 +33,13 @@ class Digest:
     receivers: tuple[str, ...]
 
 
-def is_due(digest: Digest, last: float, now: float) -> bool:
+def is_due(digest: DigestSchedule, last: float, now: float) -> bool:
     """Given when the last summary was made, return whether another is due. Several that were missed are one."""
     return fires_in(digest.cron, digest.timezone, last, now)
 
 
-def summaries(
-    digest: Digest, events: Iterable[Event], alerts: Iterable[Alert], since: float, now: float
+def digest_notifications(
+    digest: DigestSchedule, events: Iterable[AlertEvent], alerts: Iterable[Alert], since: float, now: float
 ) -> tuple[Notification, ...]:
     """Given what happened since the last one and the alerts as they are, return a summary for each receiver."""
     happened = [event for event in events if since <= event.at <= now]
@@ -39,17 +47,17 @@ def summaries(
     summary = Summary(
         since=since,
         until=now,
-        fired=_by_rule(happened, What.FIRED),
-        resolved=_by_rule(happened, What.RESOLVED),
+        fired=_by_rule(happened, AlertEventKind.FIRED),
+        resolved=_by_rule(happened, AlertEventKind.RESOLVED),
         still_firing=len(firing),
     )
-    subjects = tuple(_subject(alert) for alert in firing[:WORST])
+    subjects = tuple(_subject(alert) for alert in firing[:MAX_SUBJECTS])
     return tuple(
         Notification(
             id=hashlib.sha256(f"{GROUP} {receiver} {since} {now}".encode()).hexdigest()[:24],
             receiver=receiver,
             group=GROUP,
-            reason=Reason.REPEAT,
+            reason=NotificationReason.REPEAT,
             severity=Severity.INFO,
             at=now,
             subjects=subjects,
@@ -59,7 +67,7 @@ def summaries(
     )
 
 
-def _by_rule(events: Iterable[Event], what: What) -> dict[str, int]:
+def _by_rule(events: Iterable[AlertEvent], what: AlertEventKind) -> dict[str, int]:
     return dict(Counter(event.alert.finding.rule for event in events if event.what is what))
 
 
@@ -67,8 +75,8 @@ def _order(alert: Alert) -> tuple[int, float, str]:
     return SEVERITY_RANK[alert.finding.severity], alert.since, alert.fingerprint
 
 
-def _subject(alert: Alert) -> Subject:
-    return Subject(
+def _subject(alert: Alert) -> NotificationSubject:
+    return NotificationSubject(
         fingerprint=alert.fingerprint,
         finding=alert.finding,
         phase=alert.phase,

@@ -10,32 +10,32 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.lifecycle import GROUP_BY, Timings, advance
-from monitor.alert.model import Alert, Notification, Phase, Subject
-from monitor.alert.muted import Shown, show
-from monitor.alert.notify import Book, Decision, Policy, decide
-from monitor.alert.store import Store
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
+from monitor.alert.model import Alert, Notification, NotificationSubject, Phase
+from monitor.alert.muted import AlertView, alert_views
+from monitor.alert.notify import AlertState, NotifyDecision, NotifyPolicy, decide
+from monitor.alert.store import AlertStore
 from monitor.base.sqlite import DatabaseError
 from monitor.facts.findings import Finding
 
 log = logging.getLogger(__name__)
 
-TICK = 0.25
-QUIET = 4.0  # however many alerts there are, the clock is watched with no more than a fifth of a core
-FRESH = 15.0  # for how long what was found is taken to be still so, without another look
-PRUNE_EVERY = 3600.0
+TICK_SECONDS = 0.25
+IDLE_FACTOR = 4.0  # however many alerts there are, the clock is watched with no more than a fifth of a core
+FRESH_SECONDS = 15.0  # for how long what was found is taken to be still so, without another look
+PRUNE_INTERVAL_SECONDS = 3600.0
 
 
-class AlertDesk:
+class Dispatcher:
     """Works between start() and stop(), together with the post. `found` is called after each look."""
 
     def __init__(
         self,
-        store: Store,
-        post: PostOffice,
-        policy_of: Callable[[], Policy],
-        timings: Timings,
+        store: AlertStore,
+        post: Sender,
+        policy_of: Callable[[], NotifyPolicy],
+        timings: AlertTimings,
         group_by: tuple[str, ...] = GROUP_BY,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -46,7 +46,7 @@ class AlertDesk:
         self._group_by = group_by
         self._now = now
         self._lock = threading.Lock()
-        self._book = Book()
+        self._book = AlertState()
         self._findings: tuple[Finding, ...] | None = None
         self.findings: tuple[Finding, ...] | None = None  # as alerts were last made of them; None before the first look
         self._looked_at = 0.0  # of the monotonic clock
@@ -78,17 +78,17 @@ class AlertDesk:
         self._post.wake({each.receiver for each in notifications})
 
     @property
-    def book(self) -> Book:
+    def state(self) -> AlertState:
         """Return the alerts, and what was told, as of the last look or tick."""
         return self._book
 
-    def still_firing(self, receiver: str) -> tuple[Subject, ...]:
+    def still_firing(self, receiver: str) -> tuple[NotificationSubject, ...]:
         """Return what a receiver was told of and still fires."""
         book = self._book
         told = {own for (name, _), told in book.told.items() if name == receiver for own in told.firing}
         firing = (book.alerts[own] for own in sorted(told) if own in book.alerts)
         return tuple(
-            Subject(
+            NotificationSubject(
                 fingerprint=alert.fingerprint,
                 finding=alert.finding,
                 phase=alert.phase,
@@ -100,13 +100,13 @@ class AlertDesk:
             if alert.phase is Phase.FIRING
         )
 
-    def snapshot(self) -> tuple[Shown, ...]:
+    def snapshot(self) -> tuple[AlertView, ...]:
         """Return all alerts, who was told, and why nothing is told about some."""
-        return show(self._book, self._policy_of(), self._now())
+        return alert_views(self._book, self._policy_of(), self._now())
 
     def _watch_the_clock(self) -> None:
         took = 0.0
-        while not self._stopping.wait(max(TICK, QUIET * took)):
+        while not self._stopping.wait(max(TICK_SECONDS, IDLE_FACTOR * took)):
             began = time.monotonic()
             with self._lock:
                 self._work()
@@ -129,26 +129,26 @@ class AlertDesk:
         now, before = self._now(), self._book
         alerts = before.alerts
         # What was found a while ago proves neither that it is still there nor that something else is over.
-        if time.monotonic() - self._looked_at < FRESH:
+        if time.monotonic() - self._looked_at < FRESH_SECONDS:
             findings += self._post.troubles()
             self.findings = findings
             alerts = advance(alerts, findings, self._timings, self._group_by, now)
-        decision = decide(Book(alerts, before.told), self._policy_of(), now)
-        changed = changes(before.alerts, alerts)
-        if changed or decision != Decision():
+        decision = decide(AlertState(alerts, before.told), self._policy_of(), now)
+        changed = changed_alerts(before.alerts, alerts)
+        if changed or decision != NotifyDecision():
             self._store.record(changed, decision, now)
-        self._book = _after(alerts, before, decision)
+        self._book = next_state(alerts, before, decision)
         self._post.wake({each.receiver for each in decision.notifications})
 
     def _prune(self) -> None:
-        self._prune_at = time.monotonic() + PRUNE_EVERY
+        self._prune_at = time.monotonic() + PRUNE_INTERVAL_SECONDS
         try:
             self._store.prune(self._now())
         except DatabaseError as error:
             log.warning("old alerts could not be removed: %s", error)
 
 
-def changes(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> dict[str, Alert | None]:
+def changed_alerts(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> dict[str, Alert | None]:
     """Return the alerts that are not what they were, and as None those that are gone.
 
     That something was seen again, and other figures in its evidence, are no change: they come with every look, and are
@@ -180,9 +180,9 @@ def _essence(alert: Alert) -> tuple[object, ...]:
     )
 
 
-def _after(alerts: Mapping[str, Alert], before: Book, decision: Decision) -> Book:
+def next_state(alerts: Mapping[str, Alert], before: AlertState, decision: NotifyDecision) -> AlertState:
     told, forgotten = {**before.told, **decision.told}, set(decision.forgotten)
-    return Book(
+    return AlertState(
         alerts={own: alert for own, alert in alerts.items() if own not in forgotten},
         told={key: each for key, each in told.items() if each is not None},
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from monitor.alert.model import SEVERITY_RANK, Alert, Phase, Symptoms
 from monitor.facts.findings import Severity
 
-EXAMPLES = 5
+MAX_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -79,5 +79,5 @@ def _root(own: str, parents: Mapping[str, str]) -> str:
 def _symptoms(rule: str, alerts: list[Alert]) -> Symptoms:
     alerts.sort(key=lambda each: (SEVERITY_RANK[each.finding.severity], each.since, each.finding.key))
     return Symptoms(
-        rule=rule, count=len(alerts), examples=tuple(alert.finding.labels for alert in alerts[:EXAMPLES])
+        rule=rule, count=len(alerts), examples=tuple(alert.finding.labels for alert in alerts[:MAX_EXAMPLES])
     )  # fmt: skip

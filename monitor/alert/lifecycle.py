@@ -15,7 +15,7 @@ GROUP_BY = ("alertname", "cause")
 
 
 @dataclass(frozen=True)
-class Timing:
+class AlertTiming:
     """How patient the alerts of a rule are, in seconds.
 
     It fires when found for `wait`, and is over when not found for `keep`. What fires `flap_count` times within
@@ -30,20 +30,20 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Timings:
+class AlertTimings:
     """The timing of each rule; the default for those that have none of their own."""
 
-    default: Timing = Timing()
-    rules: Mapping[str, Timing] = field(default_factory=dict)
+    default: AlertTiming = AlertTiming()
+    rules: Mapping[str, AlertTiming] = field(default_factory=dict)
 
-    def of(self, rule: str) -> Timing:
+    def of(self, rule: str) -> AlertTiming:
         return self.rules.get(rule, self.default)
 
 
 def advance(
     alerts: Mapping[str, Alert],
     findings: Iterable[Finding],
-    timings: Timings,
+    timings: AlertTimings,
     group_by: tuple[str, ...],
     now: float,
 ) -> dict[str, Alert]:
@@ -73,7 +73,7 @@ def group_of(finding: Finding, group_by: tuple[str, ...]) -> str:
     return alertname(finding.rule) + "".join(f"|{name}={value}" for name, value in values if value is not None)
 
 
-def _seen(before: Alert | None, fingerprint: str, finding: Finding, timing: Timing, now: float) -> Alert:
+def _seen(before: Alert | None, fingerprint: str, finding: Finding, timing: AlertTiming, now: float) -> Alert:
     """Return the alert of what is found. One that was over begins anew, and is still the same record."""
     if before is None:
         return Alert(
@@ -88,7 +88,7 @@ def _seen(before: Alert | None, fingerprint: str, finding: Finding, timing: Timi
     return _with_firings(alert, (*alert.firings, now) if missed else alert.firings, timing, now)
 
 
-def _fired_if_due(alert: Alert, timing: Timing, group_by: tuple[str, ...], now: float) -> Alert:
+def _fired_if_due(alert: Alert, timing: AlertTiming, group_by: tuple[str, ...], now: float) -> Alert:
     """Return the alert as firing when it was found for long enough, by fresh facts."""
     due = alert.phase is Phase.PENDING and not alert.finding.held and now - alert.first_seen_at >= timing.wait
     if not due:
@@ -98,7 +98,7 @@ def _fired_if_due(alert: Alert, timing: Timing, group_by: tuple[str, ...], now: 
     return _with_firings(fired, (*alert.firings, now), timing, now)
 
 
-def _missing(alert: Alert, timing: Timing, now: float) -> Alert | None:
+def _missing(alert: Alert, timing: AlertTiming, now: float) -> Alert | None:
     """Return what becomes of an alert that is not found; None if it is as if it had never been."""
     if alert.phase is Phase.RESOLVED:
         return alert
@@ -130,7 +130,7 @@ def _still_explained(finding: Finding, before: Alert | None, keys: Collection[st
     return finding if cause is None or cause in keys else replace(finding, explained_by=cause)
 
 
-def _with_firings(alert: Alert, firings: tuple[float, ...], timing: Timing, now: float) -> Alert:
+def _with_firings(alert: Alert, firings: tuple[float, ...], timing: AlertTiming, now: float) -> Alert:
     """Return the alert with the firings that count, no more than are needed to tell that it is flapping."""
     recent = tuple(at for at in firings if now - at < timing.flap_window)[-timing.flap_count :]
     return replace(alert, firings=recent, flapping=len(recent) >= timing.flap_count)

@@ -22,7 +22,7 @@ class Phase(StrEnum):
     RESOLVED = "resolved"
 
 
-class Reason(StrEnum):
+class NotificationReason(StrEnum):
     """Why something is told. There is exactly one for each notification."""
 
     NEW = "new"
@@ -60,7 +60,7 @@ class Alert(Fact, frozen=True, kw_only=True):
         return self.first_seen_at if known is None else min(known, self.first_seen_at)
 
 
-class Told(Fact, frozen=True, kw_only=True):
+class NotificationLogEntry(Fact, frozen=True, kw_only=True):
     """What a receiver was last told about a group: the alerts that were firing, and how bad each was."""
 
     receiver: str
@@ -69,7 +69,7 @@ class Told(Fact, frozen=True, kw_only=True):
     firing: dict[str, Severity]
 
 
-class Subject(Fact, frozen=True, kw_only=True):
+class NotificationSubject(Fact, frozen=True, kw_only=True):
     """An alert as it stands in a notification. `fresh` marks those because of which the notification is sent."""
 
     fingerprint: str
@@ -100,10 +100,10 @@ class Notification(Fact, frozen=True, kw_only=True):
     id: str
     receiver: str
     group: str
-    reason: Reason
+    reason: NotificationReason
     severity: Severity
     at: float
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[NotificationSubject, ...] = ()
     symptoms: tuple[Symptoms, ...] = ()
     users: tuple[str, ...] = ()
     summary: Summary | None = None
@@ -129,7 +129,7 @@ class Summary(Fact, frozen=True, kw_only=True):
     notes: tuple[Text, ...] = ()
 
 
-class Parcel(Fact, frozen=True, kw_only=True):
+class Batch(Fact, frozen=True, kw_only=True):
     """What goes out in one request: one notification, or several that waited and were merged into one message.
 
     `id` stays the same however often it is tried. `at` is the moment of this attempt.
@@ -146,7 +146,7 @@ def fingerprint_of(finding: Finding) -> str:
     return hashlib.sha256(finding.key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def worst(severities: list[Severity]) -> Severity:
+def worst_severity(severities: list[Severity]) -> Severity:
     """Given severities, return the worst; info if there are none."""
     return min(severities, key=SEVERITY_RANK.__getitem__, default=Severity.INFO)
 

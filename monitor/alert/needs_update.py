@@ -7,13 +7,22 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from monitor.alert.inhibition import Inhibition
-from monitor.alert.model import SEVERITY_RANK, Alert, Notification, Phase, Reason, Subject, Told, worst
+from monitor.alert.model import (
+    SEVERITY_RANK,
+    Alert,
+    Notification,
+    NotificationLogEntry,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    worst_severity,
+)
 from monitor.alert.routes import Route
 from monitor.facts.findings import Severity
 
 
 @dataclass
-class Standing:
+class GroupState:
     """How one receiver stands to one group. Each alert is in one place only.
 
     `firing` may be told now. `over` were told and are resolved. `beside` were told and are not over, but are now
@@ -23,7 +32,7 @@ class Standing:
 
     receiver: str
     group: str
-    told: Told | None = None
+    told: NotificationLogEntry | None = None
     firing: dict[str, Alert] = field(default_factory=dict)
     over: dict[str, Alert] = field(default_factory=dict)
     beside: dict[str, Alert] = field(default_factory=dict)
@@ -31,27 +40,27 @@ class Standing:
     routes: set[Route] = field(default_factory=set)
 
 
-def needs_telling(
-    told: Told | None, firing: Mapping[str, Alert], over: Collection[str], route: Route, now: float
-) -> Reason | None:
+def needs_update(
+    told: NotificationLogEntry | None, firing: Mapping[str, Alert], over: Collection[str], route: Route, now: float
+) -> NotificationReason | None:
     """Given what was told, what fires and may be told, and which of the told are over, return the reason to tell."""
     if told is None or not told.firing:
-        return Reason.NEW if firing and now - _first_fired(firing) >= route.group_wait else None
+        return NotificationReason.NEW if firing and now - _first_fired(firing) >= route.group_wait else None
     untold = [alert for fingerprint, alert in firing.items() if fingerprint not in told.firing]
     left = [severity for fingerprint, severity in told.firing.items() if fingerprint not in over]
     if any(_worse(alert, told.firing) for alert in firing.values()):
-        return Reason.WORSE
+        return NotificationReason.WORSE
     if Severity.CRITICAL not in left and any(alert.finding.severity is Severity.CRITICAL for alert in untold):
-        return Reason.MORE if Severity.CRITICAL in told.firing.values() else Reason.WORSE
+        return NotificationReason.MORE if Severity.CRITICAL in told.firing.values() else NotificationReason.WORSE
     if over and not left and not firing:
-        return Reason.RESOLVED
+        return NotificationReason.RESOLVED
     waited = now - told.at
     if waited >= route.group_interval and (untold or over):
-        return Reason.MORE if untold else Reason.RESOLVED
-    return Reason.REPEAT if firing and waited >= route.repeat else None
+        return NotificationReason.MORE if untold else NotificationReason.RESOLVED
+    return NotificationReason.REPEAT if firing and waited >= route.repeat else None
 
 
-def notification(standing: Standing, reason: Reason, inhibition: Inhibition, now: float) -> Notification:
+def notification(standing: GroupState, reason: NotificationReason, inhibition: Inhibition, now: float) -> Notification:
     """Given how things stand and why it is told, return what is told."""
     there = standing.firing | standing.beside
     told = standing.told.firing if standing.told is not None else {}
@@ -66,7 +75,7 @@ def notification(standing: Standing, reason: Reason, inhibition: Inhibition, now
         receiver=standing.receiver,
         group=standing.group,
         reason=reason,
-        severity=worst(severities),
+        severity=worst_severity(severities),
         at=now,
         subjects=tuple(subjects),
         symptoms=inhibition.symptoms(there),
@@ -74,11 +83,15 @@ def notification(standing: Standing, reason: Reason, inhibition: Inhibition, now
     )
 
 
-def told_after(standing: Standing, now: float) -> Told | None:
+def log_entry_after(standing: GroupState, now: float) -> NotificationLogEntry | None:
     """Return what the receiver knows once it is told; None if nothing is left."""
     there = standing.firing | standing.beside
     firing = standing.kept | {own: alert.finding.severity for own, alert in there.items()}
-    return Told(receiver=standing.receiver, group=standing.group, at=now, firing=firing) if firing else None
+    return (
+        NotificationLogEntry(receiver=standing.receiver, group=standing.group, at=now, firing=firing)
+        if firing
+        else None
+    )
 
 
 def _first_fired(firing: Mapping[str, Alert]) -> float:
@@ -94,8 +107,8 @@ def _is_news(alert: Alert, told: Mapping[str, Severity]) -> bool:
     return alert.fingerprint not in told or _worse(alert, told)
 
 
-def _subject(alert: Alert, phase: Phase, fresh: bool) -> Subject:
-    return Subject(
+def _subject(alert: Alert, phase: Phase, fresh: bool) -> NotificationSubject:
+    return NotificationSubject(
         fingerprint=alert.fingerprint,
         finding=alert.finding,
         phase=phase,
@@ -106,13 +119,13 @@ def _subject(alert: Alert, phase: Phase, fresh: bool) -> Subject:
     )
 
 
-def _order(subject: Subject) -> tuple[bool, bool, int, float, str]:
+def _order(subject: NotificationSubject) -> tuple[bool, bool, int, float, str]:
     """Fresh before known; of those, what fires before what is over; then the worst, then the oldest."""
     over, rank = subject.phase is Phase.RESOLVED, SEVERITY_RANK[subject.finding.severity]
     return (not subject.fresh, over, rank, subject.since, subject.finding.key)
 
 
-def _id(standing: Standing, reason: Reason, subjects: list[Subject], now: float) -> str:
+def _id(standing: GroupState, reason: NotificationReason, subjects: list[NotificationSubject], now: float) -> str:
     """Return what a notification is known by: the same for the same decision, another for any other."""
     before = repr(standing.told.at) if standing.told is not None else ""
     parts = [standing.receiver, standing.group, reason.value, repr(now), before]

@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from monitor.alert.inhibition import inhibition
 from monitor.alert.labels import labels_of
-from monitor.alert.model import Alert, Notification, Phase, Told, alertname
-from monitor.alert.needs_update import Standing, needs_telling, notification, told_after
-from monitor.alert.routes import Route, receivers_of, routes_for, soonest
-from monitor.alert.silences import Silence, active, silenced
-from monitor.alert.windows import Window, in_maintenance, open_windows
+from monitor.alert.model import Alert, Notification, NotificationLogEntry, Phase, alertname
+from monitor.alert.needs_update import GroupState, log_entry_after, needs_update, notification
+from monitor.alert.routes import Route, receivers_of, routes_for, shortest_intervals
+from monitor.alert.silences import Silence, active_silences, matching_silence
+from monitor.alert.windows import MaintenanceWindow, matching_window, open_windows
 from monitor.facts.findings import Severity
 
 
 @dataclass(frozen=True)
-class Policy:
+class NotifyPolicy:
     """What was configured about telling, and the silences.
 
     After its cause is over a symptom is given `linger` seconds to be over too. An alert that is over is remembered for
@@ -28,30 +28,30 @@ class Policy:
 
     routes: tuple[Route, ...]
     silences: tuple[Silence, ...] = ()
-    windows: tuple[Window, ...] = ()
+    windows: tuple[MaintenanceWindow, ...] = ()
     cluster: str | None = None
     linger: float = 60.0
     remember: float = 1800.0
 
 
 @dataclass(frozen=True)
-class Book:
+class AlertState:
     """All alerts by fingerprint, and what each receiver was last told about each group."""
 
     alerts: Mapping[str, Alert] = field(default_factory=dict)
-    told: Mapping[tuple[str, str], Told] = field(default_factory=dict)
+    told: Mapping[tuple[str, str], NotificationLogEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Decision:
+class NotifyDecision:
     """What to send, what each receiver now knows (None: forget), and the alerts that can be forgotten."""
 
     notifications: tuple[Notification, ...] = ()
-    told: dict[tuple[str, str], Told | None] = field(default_factory=dict)
+    told: dict[tuple[str, str], NotificationLogEntry | None] = field(default_factory=dict)
     forgotten: tuple[str, ...] = ()
 
 
-def decide(book: Book, policy: Policy, now: float) -> Decision:
+def decide(book: AlertState, policy: NotifyPolicy, now: float) -> NotifyDecision:
     """Given the alerts and what was told, return what is to be told now.
 
     What a receiver was told about an alert decides the group in which it hears more of it, whatever happened since.
@@ -60,19 +60,23 @@ def decide(book: Book, policy: Policy, now: float) -> Decision:
     scene = _Scene(book.alerts, policy, now)
     standings = _standings(book, scene, now)
     notifications = []
-    changes: dict[tuple[str, str], Told | None] = {key: None for key in book.told if key not in standings}
+    changes: dict[tuple[str, str], NotificationLogEntry | None] = {
+        key: None for key in book.told if key not in standings
+    }
     for key, standing in standings.items():
         reason = None
         if standing.routes:
-            reason = needs_telling(standing.told, standing.firing, standing.over, soonest(standing.routes), now)
+            reason = needs_update(
+                standing.told, standing.firing, standing.over, shortest_intervals(standing.routes), now
+            )
         after = standing.told
         if reason is not None:
             notifications.append(notification(standing, reason, scene.inhibition, now))
-            after = told_after(standing, now)
+            after = log_entry_after(standing, now)
         if after != book.told.get(key):
             changes[key] = after
     known = {fingerprint for key, told in {**book.told, **changes}.items() if told for fingerprint in told.firing}
-    return Decision(tuple(notifications), changes, _forgotten(book.alerts, known, policy.remember, now))
+    return NotifyDecision(tuple(notifications), changes, _forgotten(book.alerts, known, policy.remember, now))
 
 
 class _Look(NamedTuple):
@@ -86,10 +90,10 @@ class _Look(NamedTuple):
 class _Scene:
     """What holds at this moment. Each alert is looked at once, however many are told of it."""
 
-    def __init__(self, alerts: Mapping[str, Alert], policy: Policy, now: float) -> None:
+    def __init__(self, alerts: Mapping[str, Alert], policy: NotifyPolicy, now: float) -> None:
         self._policy = policy
         self._now = now
-        self._silences = active(policy.silences, now)
+        self._silences = active_silences(policy.silences, now)
         self._windows = open_windows(policy.windows, now)
         self._quiet = {route.quiet for route in policy.routes if route.quiet is not None and route.quiet.contains(now)}
         self._first_routes = {receiver: route for route in reversed(policy.routes) for receiver in route.receivers}
@@ -115,7 +119,7 @@ class _Scene:
 
     def _look_at(self, alert: Alert) -> _Look:
         labels = labels_of(alert.finding, self._policy.cluster)
-        muted = silenced(labels, self._silences, self._now) or in_maintenance(labels, self._windows)
+        muted = matching_silence(labels, self._silences, self._now) or matching_window(labels, self._windows)
         routes: dict[str, Route] = {}
         for route in routes_for(labels, self._policy.routes):
             for receiver in route.receivers:
@@ -125,15 +129,15 @@ class _Scene:
         return _Look(muted is not None, alert.fingerprint in self.inhibition.causes, routes)
 
 
-def _standings(book: Book, scene: _Scene, now: float) -> dict[tuple[str, str], Standing]:
+def _standings(book: AlertState, scene: _Scene, now: float) -> dict[tuple[str, str], GroupState]:
     """Return how each receiver stands to each group of which it was told or may be told."""
-    standings: dict[tuple[str, str], Standing] = {}
+    standings: dict[tuple[str, str], GroupState] = {}
     placed: set[tuple[str, str]] = set()
     for (receiver, group), told in book.told.items():
         if receiver not in scene.receivers:
             continue
         known = {own: severity for own, severity in told.firing.items() if own in book.alerts}
-        standing = standings[receiver, group] = Standing(receiver, group)
+        standing = standings[receiver, group] = GroupState(receiver, group)
         standing.told = replace(told, at=min(told.at, now), firing=known) if known else None
         for own, severity in known.items():
             placed.add((receiver, own))
@@ -144,7 +148,7 @@ def _standings(book: Book, scene: _Scene, now: float) -> dict[tuple[str, str], S
     return standings
 
 
-def _place_told(standing: Standing, alert: Alert, severity: Severity, scene: _Scene) -> None:
+def _place_told(standing: GroupState, alert: Alert, severity: Severity, scene: _Scene) -> None:
     """Put an alert that the receiver was told of, as this bad, where it stands now."""
     look, over = scene.look(alert), alert.phase is Phase.RESOLVED
     taken = look.routes.get(standing.receiver)
@@ -163,7 +167,7 @@ def _place_told(standing: Standing, alert: Alert, severity: Severity, scene: _Sc
 
 
 def _place_untold(
-    standings: dict[tuple[str, str], Standing], placed: set[tuple[str, str]], alert: Alert, scene: _Scene
+    standings: dict[tuple[str, str], GroupState], placed: set[tuple[str, str]], alert: Alert, scene: _Scene
 ) -> None:
     """Put an alert that fires with everybody who was not told of it and may be."""
     look = scene.look(alert)
@@ -175,7 +179,7 @@ def _place_untold(
             continue
         standing = standings.get((receiver, group))
         if standing is None:
-            standing = standings[receiver, group] = Standing(receiver, group)
+            standing = standings[receiver, group] = GroupState(receiver, group)
         standing.firing[alert.fingerprint] = alert
         standing.routes.add(route)
 

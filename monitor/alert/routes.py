@@ -24,7 +24,7 @@ class Route:
     group_wait: float = 0.5
     group_interval: float = 30.0
     quiet: QuietHours | None = None
-    go_on: bool = False
+    continue_matching: bool = False
 
     def __post_init__(self) -> None:
         if self.repeat <= 0 or self.group_wait < 0 or self.group_interval < 0:
@@ -37,7 +37,7 @@ def routes_for(labels: Mapping[str, str], routes: Iterable[Route]) -> tuple[Rout
     for route in routes:
         if matches(route.matchers, labels):
             taken.append(route)
-            if not route.go_on:
+            if not route.continue_matching:
                 break
     return tuple(taken)
 
@@ -47,7 +47,7 @@ def receivers_of(routes: Iterable[Route]) -> frozenset[str]:
     return frozenset(receiver for route in routes for receiver in route.receivers)
 
 
-def soonest(routes: Collection[Route]) -> Route:
+def shortest_intervals(routes: Collection[Route]) -> Route:
     """Given the routes of the alerts of one group, at least one, return one that waits no longer than any of them."""
     return Route(
         receivers=(),

@@ -5,43 +5,43 @@ from __future__ import annotations
 import hashlib
 from string import Formatter
 
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 from monitor.i18n import CATALOGS
 
-AGE = 600.0
+AGE_SECONDS = 600.0
 LABELS = {"node": "gpu-01", "user": "zhang"}
 # What a sentence is filled with: by the name of the field, else by how it is written.
 EXAMPLES: dict[str, Value] = {
     "node": "gpu-01", "gpu": "0", "pod": "bert-0", "namespace": "team-a", "user": "zhang", "job": "bert",
     "mount": "/data", "image": "harbor.lab/team/train:1", "registry": "harbor.lab", "queue": "default",
-    "seconds": AGE, "count": 3, "error": "connection refused", "message": "no space left on device",
+    "seconds": AGE_SECONDS, "count": 3, "error": "connection refused", "message": "no space left on device",
     "why": "connection refused", "service": "portal", "receiver": "wecom", "kind": "wecom", "source": "pods",
     "container": "main", "pid": 4242, "pids": "4242", "gpus": "0", "where": "gpu-01", "target": "harbor.lab",
 }  # fmt: skip
-FIGURES: dict[str, Value] = {"duration": AGE, "bytes": 59 * 2**30, "percent": 0.97}
+FIGURES: dict[str, Value] = {"duration": AGE_SECONDS, "bytes": 59 * 2**30, "percent": 0.97}
 
 
-def sample_parcel(receiver: str, rule: str, cause: str, now: float) -> Parcel:
+def sample_batch(receiver: str, rule: str, cause: str, now: float) -> Batch:
     """Given a receiver, a rule and one of its causes, return a test message. Raise ValueError if it has no words."""
     finding = sample_finding(rule, cause, now)
-    subject = Subject(
-        fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now - AGE
+    subject = NotificationSubject(
+        fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now - AGE_SECONDS
     )  # fmt: skip
     own = hashlib.sha256(f"sample {receiver} {rule} {now}".encode()).hexdigest()[:24]
     notification = Notification(
         id=own,
         receiver=receiver,
         group=f"sample|{rule}",
-        reason=Reason.NEW,
+        reason=NotificationReason.NEW,
         severity=finding.severity,
         at=now,
         subjects=(subject,),
         users=(LABELS["user"],),
         sample=True,
     )
-    return Parcel(id=own, receiver=receiver, notifications=(notification,), at=now)
+    return Batch(id=own, receiver=receiver, notifications=(notification,), at=now)
 
 
 def sample_finding(rule: str, cause: str, now: float) -> Finding:
@@ -59,7 +59,7 @@ def sample_finding(rule: str, cause: str, now: float) -> Finding:
         labels=dict(LABELS),
         headline=_filled(headline),
         advice=(_filled(advice),) if advice is not None else (),
-        since=now - AGE,
+        since=now - AGE_SECONDS,
     )
 
 

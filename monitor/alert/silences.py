@@ -30,11 +30,11 @@ class Silence(Fact, frozen=True, kw_only=True):
         return self.starts_at <= now < self.ends_at
 
 
-def active(silences: Iterable[Silence], now: float) -> tuple[Silence, ...]:
+def active_silences(silences: Iterable[Silence], now: float) -> tuple[Silence, ...]:
     """Return the silences that are in force."""
     return tuple(silence for silence in silences if silence.active(now))
 
 
-def silenced(labels: Mapping[str, str], silences: Iterable[Silence], now: float) -> Silence | None:
+def matching_silence(labels: Mapping[str, str], silences: Iterable[Silence], now: float) -> Silence | None:
     """Given the labels of an alert, return the first silence in force that it falls under."""
     return next((each for each in silences if each.active(now) and matches(each.matchers, labels)), None)

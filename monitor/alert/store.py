@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.model import Alert, Notification, Phase, Reason, Told
-from monitor.alert.notify import Book, Decision
+from monitor.alert.model import Alert, Notification, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.notify import AlertState, NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, Row, Session
 from monitor.facts.base import Fact
@@ -41,23 +41,23 @@ CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 )
 KEEP_DAYS = 30
 KEEP_ROWS = 10_000
-DAY = 86400.0
+DAY_SECONDS = 86400.0
 
 T = TypeVar("T")
 
 
-class What(StrEnum):
+class AlertEventKind(StrEnum):
     """What happened to an alert."""
 
     FIRED = "fired"
     RESOLVED = "resolved"
 
 
-class Event(Fact, frozen=True, kw_only=True):
+class AlertEvent(Fact, frozen=True, kw_only=True):
     """Something that happened to an alert, and how the alert was then."""
 
     at: float
-    what: What
+    what: AlertEventKind
     alert: Alert
 
 
@@ -71,7 +71,7 @@ class Delivery(Fact, frozen=True, kw_only=True):
     id: str
     receiver: str
     group: str
-    reason: Reason
+    reason: NotificationReason
     severity: Severity
     at: float
     subjects: int
@@ -82,7 +82,7 @@ class Delivery(Fact, frozen=True, kw_only=True):
     word: str | None = None
 
 
-class Store:
+class AlertStore:
     """The file with the alerts. For use from any thread."""
 
     def __init__(self, path: str) -> None:
@@ -97,16 +97,16 @@ class Store:
     def close(self) -> None:
         self._database.close()
 
-    def load(self) -> Book:
+    def load(self) -> AlertState:
         """Return the alerts and what was told. What cannot be understood any more is left out."""
         alerts = _understood(self._database.select("SELECT body FROM alerts"), Alert)
-        told = _understood(self._database.select("SELECT body FROM told"), Told)
-        return Book(
+        told = _understood(self._database.select("SELECT body FROM told"), NotificationLogEntry)
+        return AlertState(
             alerts={alert.fingerprint: alert for alert in alerts},
             told={(each.receiver, each.group): each for each in told},
         )
 
-    def record(self, changed: Mapping[str, Alert | None], decision: Decision, now: float) -> None:
+    def record(self, changed: Mapping[str, Alert | None], decision: NotifyDecision, now: float) -> None:
         """Note what became of alerts (None: gone), what is told because of it, and what has to be sent, all at once."""
         with self._database.transaction() as session:
             for fingerprint, alert in changed.items():
@@ -152,12 +152,14 @@ class Store:
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
         return tuple(_understood(rows, Silence))
 
-    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[Event, ...]:
+    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[AlertEvent, ...]:
         """Return what happened to alerts since a time, the latest first."""
         query = "SELECT at, what, body FROM history WHERE at >= ? ORDER BY place DESC LIMIT ?"
         events = []
         for at, what, body in self._database.select(query, (since, limit)):
-            events += [Event(at=at, what=What(what), alert=alert) for alert in _understood([(body,)], Alert)]
+            events += [
+                AlertEvent(at=at, what=AlertEventKind(what), alert=alert) for alert in _understood([(body,)], Alert)
+            ]
         return tuple(events)
 
     def deliveries(self, limit: int, now: float) -> tuple[Delivery, ...]:
@@ -173,7 +175,7 @@ class Store:
 
     def prune(self, now: float) -> None:
         """Forget what is too old, and of what is left all but the latest. What waits to be sent is never forgotten."""
-        old = now - KEEP_DAYS * DAY
+        old = now - KEEP_DAYS * DAY_SECONDS
         with self._database.transaction() as session:
             session.run("DELETE FROM silences WHERE ends_at < ?", (old,))
             session.run(
@@ -212,15 +214,15 @@ def _put_alert(session: Session, fingerprint: str, alert: Alert | None, now: flo
         session.run("INSERT INTO history (at, what, body) VALUES (?, ?, ?)", (now, what, body))
 
 
-def _happened(before: Phase | None, after: Phase) -> What | None:
+def _happened(before: Phase | None, after: Phase) -> AlertEventKind | None:
     if before is after:
         return None
     if after is Phase.RESOLVED and before is Phase.FIRING:
-        return What.RESOLVED
-    return What.FIRED if after is Phase.FIRING else None
+        return AlertEventKind.RESOLVED
+    return AlertEventKind.FIRED if after is Phase.FIRING else None
 
 
-def _put_told(session: Session, receiver: str, group: str, told: Told | None) -> None:
+def _put_told(session: Session, receiver: str, group: str, told: NotificationLogEntry | None) -> None:
     if told is None:
         session.run("DELETE FROM told WHERE receiver = ? AND topic = ?", (receiver, group))
     else:

@@ -14,7 +14,7 @@ _TIME = re.compile(r"(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
 @dataclass(frozen=True)
-class Window:
+class MaintenanceWindow:
     """Maintenance: for `duration` seconds after each time of `cron` nothing is told about what meets the matchers.
 
     No matchers: about anything. Raise ValueError when the schedule or the zone cannot be understood.
@@ -60,12 +60,12 @@ class QuietHours:
         return local >= start or local < end
 
 
-def open_windows(windows: Iterable[Window], now: float) -> tuple[Window, ...]:
+def open_windows(windows: Iterable[MaintenanceWindow], now: float) -> tuple[MaintenanceWindow, ...]:
     """Return the maintenance windows that are open."""
     return tuple(window for window in windows if window.open(now))
 
 
-def in_maintenance(labels: Mapping[str, str], opened: Iterable[Window]) -> Window | None:
+def matching_window(labels: Mapping[str, str], opened: Iterable[MaintenanceWindow]) -> MaintenanceWindow | None:
     """Given the labels of an alert and the windows that are open, return the first that it falls under."""
     return next((window for window in opened if matches(window.matchers, labels)), None)
 

@@ -14,7 +14,7 @@ _HIDDEN = "***"
 
 
 @dataclass(frozen=True)
-class Way:
+class Endpoint:
     """How somebody is reached. `secrets` are those that are neither in the address nor in the proxy's."""
 
     url: str = field(repr=False)
@@ -35,7 +35,7 @@ class Way:
         host = f"[{host}]" if ":" in host else host
         return (f"{host}:{port}" if port else host) or "?"
 
-    def discreet(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """Given what somebody said, return it on one line, short, and without any of our secrets."""
         for secret in sorted(self._hidden(), key=len, reverse=True):
             text = text.replace(secret, _HIDDEN)

@@ -28,7 +28,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from monitor import __version__
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Cancellation, with_deadline
 
 MAX_BODY = 64 * 1024
@@ -58,17 +58,17 @@ class Reply:
     body: bytes = field(repr=False)
 
 
-def post_json(way: Way, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
+def post_json(way: Endpoint, payload: Any, headers: Mapping[str, str] | None = None) -> Reply:
     """Send this as JSON, and return the answer. Raise RequestError."""
     return post(way, as_json(payload), headers)
 
 
-def post(way: Way, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
+def post(way: Endpoint, body: bytes, headers: Mapping[str, str] | None = None) -> Reply:
     """Send this, which is JSON, and return the answer. Raise RequestError."""
     return _ask("POST", way, body, {"Content-Type": "application/json; charset=utf-8", **(headers or {})})
 
 
-def get(way: Way, headers: Mapping[str, str] | None = None) -> Reply:
+def get(way: Endpoint, headers: Mapping[str, str] | None = None) -> Reply:
     """Ask, and return the answer. Raise RequestError."""
     return _ask("GET", way, None, headers or {})
 
@@ -101,7 +101,7 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(max(seconds, 0.0), MAX_AFTER)
 
 
-def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) -> Reply:
+def _ask(method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str]) -> Reply:
     try:
         result = with_deadline(way.timeout, lambda line: _send(method, way, body, headers, line))
     except TimeoutError:
@@ -113,7 +113,7 @@ def _ask(method: str, way: Way, body: bytes | None, headers: Mapping[str, str]) 
 
 
 def _send(
-    method: str, way: Way, body: bytes | None, headers: Mapping[str, str], line: Cancellation
+    method: str, way: Endpoint, body: bytes | None, headers: Mapping[str, str], line: Cancellation
 ) -> Reply | RequestError:
     _this_thread.line = line
     if not way.verify_tls:  # somebody asked for it: once in the configuration is enough
@@ -140,13 +140,13 @@ def _send(
         return _failure(way, error)
 
 
-def _judge(way: Way, reply: Reply) -> Reply | RequestError:
+def _judge(way: Endpoint, reply: Reply) -> Reply | RequestError:
     """Given an answer, return it if its status is one of success, and else what is wrong."""
     if reply.status < HTTPStatus.MULTIPLE_CHOICES:
         return reply
     headers = {name.lower(): value for name, value in reply.headers.items()}
     if reply.status < HTTPStatus.BAD_REQUEST:
-        target = way.discreet(Way(headers.get("location", "")).host)
+        target = way.redact(Endpoint(headers.get("location", "")).host)
         return RequestError(
             f"{way.host} sends us elsewhere ({reply.status}, to {target}); the address itself must be right",
             retryable=False,
@@ -163,18 +163,18 @@ def _status(code: int) -> str:
         return str(code)
 
 
-def _said(way: Way, reply: Reply) -> str:
+def _said(way: Endpoint, reply: Reply) -> str:
     """Return what a refusal says for itself, if it is a few words and no page."""
     text = reply.body.decode("utf-8", "replace").strip()
-    return f": {way.discreet(text)}" if text and not text.startswith("<") else ""
+    return f": {way.redact(text)}" if text and not text.startswith("<") else ""
 
 
-def _failure(way: Way, error: BaseException) -> RequestError:
+def _failure(way: Endpoint, error: BaseException) -> RequestError:
     """Given what was raised, return it in our words: those of the libraries repeat the address."""
     causes = list(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            why = way.discreet(cause.verify_message)
+            why = way.redact(cause.verify_message)
             return RequestError(f"{way.host}: the certificate is not trusted ({why})", retryable=False)
     if any("Tunnel connection failed: 407" in str(cause) for cause in causes):
         return RequestError(f"{way.host}: the proxy wants another login", retryable=False)
@@ -201,7 +201,7 @@ def _in_words(causes: list[BaseException]) -> str:
     return next((c.strerror for c in causes if isinstance(c, OSError) and c.strerror), type(causes[0]).__name__)
 
 
-def _too_slow(way: Way) -> RequestError:
+def _too_slow(way: Endpoint) -> RequestError:
     return RequestError(f"{way.host}: no whole answer within {way.timeout:g} s", retryable=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.labels import labels_of
-from monitor.alert.model import Notification, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of
 from monitor.alert.routes import Route, routes_for
 from monitor.cleanup.journal import Entry, ItemState, Run
 from monitor.cleanup.model import Item, Plan
@@ -212,13 +212,13 @@ def _notifications(
 ) -> tuple[Notification, ...]:
     """Return one message for each receiver. Each is a group of its own: no two become one while they wait."""
     group = f"{finding.key}|{mark}"
-    subject = Subject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
+    subject = NotificationSubject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
     return tuple(
         Notification(
             id=hashlib.sha256(f"{receiver} {group} {now!r}".encode("utf-8", "surrogatepass")).hexdigest()[:24],
             receiver=receiver,
             group=group,
-            reason=Reason.NEW,
+            reason=NotificationReason.NEW,
             severity=finding.severity,
             at=now,
             subjects=(subject,),

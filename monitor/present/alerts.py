@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.alert.model import SEVERITY_RANK, Phase, alertname
-from monitor.alert.muted import Shown
+from monitor.alert.muted import AlertView
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery, Event
+from monitor.alert.store import AlertEvent, Delivery
 from monitor.base.units import format_duration, utc_timestamp
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
@@ -64,12 +64,12 @@ class Tried(Fact, frozen=True, kw_only=True):
     answer: str
 
 
-def say_alerts(shown: Iterable[Shown], lang: str) -> tuple[SaidAlert, ...]:
+def say_alerts(shown: Iterable[AlertView], lang: str) -> tuple[SaidAlert, ...]:
     """Given alerts, return them in words: what fires first, causes before symptoms, the worst and oldest first."""
     return tuple(_said(each, lang) for each in sorted(shown, key=_order))
 
 
-def say_events(events: Iterable[Event], lang: str) -> tuple[SaidEvent, ...]:
+def say_events(events: Iterable[AlertEvent], lang: str) -> tuple[SaidEvent, ...]:
     """Given what happened, return it in words, in the same order."""
     return tuple(
         SaidEvent(
@@ -201,13 +201,13 @@ def _told(alert: SaidAlert) -> str:
     return ", ".join(alert.told)
 
 
-def _order(shown: Shown) -> tuple[int, bool, int, float, str]:
+def _order(shown: AlertView) -> tuple[int, bool, int, float, str]:
     alert = shown.alert
     rank = SEVERITY_RANK[alert.finding.severity]
     return ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
 
 
-def _said(shown: Shown, lang: str) -> SaidAlert:
+def _said(shown: AlertView, lang: str) -> SaidAlert:
     alert, finding = shown.alert, shown.alert.finding
     return SaidAlert(
         fingerprint=alert.fingerprint,

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from monitor.alert.dispatcher import AlertDesk
+from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
-from monitor.alert.sample import sample_parcel
+from monitor.alert.sample import sample_batch
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery, Store
+from monitor.alert.store import AlertStore, Delivery
 from monitor.base.http import RequestError
 from monitor.base.units import parse_duration
 from monitor.detect.meta.monitor import OWN_RULES
@@ -34,10 +34,10 @@ class AlertService(Protocol):
     """The daemon's alerting service, as far as queries use it."""
 
     @property
-    def desk(self) -> AlertDesk: ...
+    def dispatcher(self) -> Dispatcher: ...
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> AlertStore: ...
 
     @property
     def settings(self) -> tuple[ReceiverSettings, ...]: ...
@@ -68,7 +68,7 @@ class AlertQuestions:
 
     def alerts(self, lang: str) -> tuple[SaidAlert, ...]:
         """Return all alerts, in words."""
-        return say_alerts(self._alerting.desk.snapshot(), lang)
+        return say_alerts(self._alerting.dispatcher.snapshot(), lang)
 
     def history(self, since: float, limit: int, lang: str) -> tuple[SaidEvent, ...]:
         """Return what happened to alerts since a time, the latest first, in words."""
@@ -135,7 +135,7 @@ def send_samples(
 
 
 def _try(settings: ReceiverSettings, rule: str, now: float) -> Tried:
-    parcel = sample_parcel(settings.name, rule, CAUSES[rule], now)
+    parcel = sample_batch(settings.name, rule, CAUSES[rule], now)
     try:
         ok, answer = True, build(settings).deliver(parcel)
     except RequestError as error:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from monitor.access.audit import Deed
 from monitor.access.principal import Person, Role
-from monitor.alert.muted import Shown
+from monitor.alert.muted import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
@@ -65,7 +65,7 @@ class Parts:
     agents: Callable[[], Sequence[AgentFact]] = tuple
     found: Callable[[], tuple[Finding, ...] | None] = lambda: None
     record: Remembering | None = None
-    shown: Callable[[], Sequence[Shown]] | None = None  # alerts before they are put into words
+    shown: Callable[[], Sequence[AlertView]] | None = None  # alerts before they are put into words
     links: tuple[Link, ...] = ()
     lease: Callable[[], LeaseState] | None = None  # where there may be several replicas
 

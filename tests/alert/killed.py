@@ -11,12 +11,12 @@ import os
 import sys
 import time
 
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.dispatcher import AlertDesk
-from monitor.alert.lifecycle import Timing, Timings
-from monitor.alert.notify import Policy
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.dispatcher import Dispatcher
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
+from monitor.alert.notify import NotifyPolicy
 from monitor.alert.routes import Route
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from monitor.facts.findings import Finding
 from tests.alert.delivery.sender_support import HttpReceiver, finding
 
@@ -52,11 +52,11 @@ def world(passed: float, length: float) -> tuple[Finding, ...]:
 def live(path: str, port: int, began: float, length: float, life: int) -> None:
     """Never return."""
     receivers = [HttpReceiver(name, port, extra={"life": life}) for name in RECEIVERS]
-    policy = Policy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
-    store = Store(path)
-    post = PostOffice(store, receivers)
-    patient = Timing(keep=0.05, flap_count=1000)
-    desk = AlertDesk(store, post, lambda: policy, Timings(default=patient))
+    policy = NotifyPolicy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
+    store = AlertStore(path)
+    post = Sender(store, receivers)
+    patient = AlertTiming(keep=0.05, flap_count=1000)
+    desk = Dispatcher(store, post, lambda: policy, AlertTimings(default=patient))
     desk.start()
     while True:
         desk.found(world(time.time() - began, length))

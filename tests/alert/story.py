@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import GROUP_BY, Timings, advance
+from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Alert, Notification, Phase, Told, fingerprint_of
-from monitor.alert.notify import Book, Decision, Policy, decide
+from monitor.alert.model import Alert, Notification, NotificationLogEntry, Phase, fingerprint_of
+from monitor.alert.notify import AlertState, NotifyDecision, NotifyPolicy, decide
 from monitor.alert.routes import Route
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours
@@ -50,24 +50,24 @@ class Story:
 
     def __init__(
         self,
-        policy: Policy | None = None,
-        timings: Timings | None = None,
+        policy: NotifyPolicy | None = None,
+        timings: AlertTimings | None = None,
         group_by: tuple[str, ...] = GROUP_BY,
         now: float = NOON,
     ) -> None:
-        self.policy = policy or Policy(routes=(Route(("wecom",), group_wait=0.0),))
-        self.timings = timings or Timings()
+        self.policy = policy or NotifyPolicy(routes=(Route(("wecom",), group_wait=0.0),))
+        self.timings = timings or AlertTimings()
         self.group_by = group_by
         self.now = now
         self.alerts: dict[str, Alert] = {}
-        self.told: dict[tuple[str, str], Told] = {}
-        self.decision = Decision()
+        self.told: dict[tuple[str, str], NotificationLogEntry] = {}
+        self.decision = NotifyDecision()
 
     def look(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
         """Let time pass, find these, and return what is told."""
         self.now += after
         self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
-        self.decision = decide(Book(self.alerts, self.told), self.policy, self.now)
+        self.decision = decide(AlertState(self.alerts, self.told), self.policy, self.now)
         for key, told in self.decision.told.items():
             self.told.pop(key, None)
             if told is not None:
@@ -87,7 +87,7 @@ class Story:
     def restart(self) -> None:
         """Keep only what survives a restart."""
         self.alerts = msgspec.json.decode(msgspec.json.encode(self.alerts), type=dict[str, Alert])
-        told = msgspec.json.decode(msgspec.json.encode(list(self.told.values())), type=list[Told])
+        told = msgspec.json.decode(msgspec.json.encode(list(self.told.values())), type=list[NotificationLogEntry])
         self.told = {(each.receiver, each.group): each for each in told}
 
 
@@ -106,8 +106,8 @@ def worse(found: Finding) -> Finding:
     return replace(found, severity=CRITICAL)
 
 
-def policy(*routes: Route, **more: Any) -> Policy:
-    return Policy(routes=routes or (Route(("wecom",), group_wait=0.0),), **more)
+def policy(*routes: Route, **more: Any) -> NotifyPolicy:
+    return NotifyPolicy(routes=routes or (Route(("wecom",), group_wait=0.0),), **more)
 
 
 def silence(*matchers: str, until: float, start: float = 0.0) -> Silence:

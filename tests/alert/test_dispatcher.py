@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from monitor.alert import dispatcher as desk_module
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.dispatcher import AlertDesk, changes
-from monitor.alert.lifecycle import Timing, Timings, advance
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.dispatcher import Dispatcher, changed_alerts
+from monitor.alert.lifecycle import AlertTiming, AlertTimings, advance
 from monitor.alert.matchers import Matcher
 from monitor.alert.model import Alert, Phase, fingerprint_of
-from monitor.alert.notify import Book, Decision, Policy
+from monitor.alert.notify import AlertState, NotifyDecision, NotifyPolicy
 from monitor.alert.receivers.base import Receiver
 from monitor.alert.routes import Route
 from monitor.alert.silences import Silence
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from monitor.base.sqlite import DatabaseError
 from monitor.facts.findings import Finding
 from monitor.facts.text import Text
@@ -28,10 +28,10 @@ from tests.alert.delivery.test_sender import Scripted, fails
 from tests.support import wait_until
 
 ROUTE = Route(receivers=("bot",), group_wait=0.0, group_interval=0.0)
-QUICK = Timings(default=Timing(keep=0.0))
+QUICK = AlertTimings(default=AlertTiming(keep=0.0))
 
 
-class NotingStore(Store):
+class NotingStore(AlertStore):
     """A store that counts what it is given to write, and fails when told."""
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class NotingStore(Store):
         self.records: list[dict[str, Alert | None]] = []
         self.failures = 0
 
-    def record(self, changed: Mapping[str, Alert | None], decision: Decision, now: float) -> None:
+    def record(self, changed: Mapping[str, Alert | None], decision: NotifyDecision, now: float) -> None:
         if self.failures:
             self.failures -= 1
             raise DatabaseError("database is locked")
@@ -55,14 +55,14 @@ def store(tmp_path: Path) -> Iterator[NotingStore]:
 
 @contextlib.contextmanager
 def working(
-    store: Store,
+    store: AlertStore,
     *receivers: Receiver,
-    policy: Policy | Callable[[], Policy] = Policy(routes=(ROUTE,)),  # noqa: B008  # frozen
-    timings: Timings = QUICK,
+    policy: NotifyPolicy | Callable[[], NotifyPolicy] = NotifyPolicy(routes=(ROUTE,)),  # noqa: B008  # frozen
+    timings: AlertTimings = QUICK,
     **more: Any,
-) -> Iterator[AlertDesk]:
+) -> Iterator[Dispatcher]:
     policy_of = policy if callable(policy) else lambda: policy
-    desk = AlertDesk(store, PostOffice(store, receivers), policy_of, timings, **more)
+    desk = Dispatcher(store, Sender(store, receivers), policy_of, timings, **more)
     desk.start()
     try:
         yield desk
@@ -126,7 +126,7 @@ def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
 def test_nothing_is_told_before_the_first_look(store: NotingStore) -> None:
     """What fired before a restart may be over: a reminder would be a guess."""
     alerts = advance({}, [finding("n1")], QUICK, ("alertname",), 1.0)
-    store.record(alerts, Decision(), 1.0)
+    store.record(alerts, NotifyDecision(), 1.0)
     bot = Scripted()
     with working(store, bot) as desk:
         assert not threading.Event().wait(0.6)
@@ -137,9 +137,9 @@ def test_nothing_is_told_before_the_first_look(store: NotingStore) -> None:
 
 def test_time_passes_without_a_look(store: NotingStore) -> None:
     bot = Scripted()
-    with working(store, bot, timings=Timings(default=Timing(wait=0.3))) as desk:
+    with working(store, bot, timings=AlertTimings(default=AlertTiming(wait=0.3))) as desk:
         desk.found([finding("n1")])
-        assert desk.book.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
+        assert desk.state.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
 
 
@@ -155,14 +155,14 @@ def test_without_looks_nothing_changes(
     then: list[Finding] | None,
     phase: Phase,
 ) -> None:
-    monkeypatch.setattr(desk_module, "FRESH", 0.1)
-    timing = Timing(wait=0.3) if then is None else Timing(keep=0.3)
-    with working(store, Scripted(), timings=Timings(default=timing)) as desk:
+    monkeypatch.setattr(desk_module, "FRESH_SECONDS", 0.1)
+    timing = AlertTiming(wait=0.3) if then is None else AlertTiming(keep=0.3)
+    with working(store, Scripted(), timings=AlertTimings(default=timing)) as desk:
         desk.found(first)
         if then is not None:
             desk.found(then)
         assert not threading.Event().wait(0.8)
-        assert [each.phase for each in desk.book.alerts.values()] == [phase]
+        assert [each.phase for each in desk.state.alerts.values()] == [phase]
 
 
 def test_it_is_written_only_when_something_has_changed(store: NotingStore) -> None:
@@ -181,7 +181,7 @@ def test_what_could_not_be_written_is_told_when_it_can_be(store: NotingStore) ->
     with working(store, bot) as desk:
         store.failures = 2
         desk.found([finding("n1")])
-        assert desk.book.alerts == {}
+        assert desk.state.alerts == {}
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
     assert store.failures == 0
 
@@ -190,10 +190,10 @@ def test_an_odd_moment_is_survived(store: NotingStore, caplog: pytest.LogCapture
     policies = iter([ZeroDivisionError])
     bot = Scripted()
 
-    def policy_of() -> Policy:
+    def policy_of() -> NotifyPolicy:
         for error in policies:
             raise error
-        return Policy(routes=(ROUTE,))
+        return NotifyPolicy(routes=(ROUTE,))
 
     with working(store, bot, policy=policy_of) as desk:
         desk.found([finding("n1")])
@@ -204,7 +204,7 @@ def test_an_odd_moment_is_survived(store: NotingStore, caplog: pytest.LogCapture
 def test_that_a_receiver_refuses_is_told_to_another(store: NotingStore) -> None:
     bot, other = Scripted(fails(retryable=False)), Scripted(name="other")
     both = Route(receivers=("bot", "other"), group_wait=0.0)
-    with working(store, bot, other, policy=Policy(routes=(both,))) as desk:
+    with working(store, bot, other, policy=NotifyPolicy(routes=(both,))) as desk:
         desk.found([finding("n1")])
         wait_until(lambda: "receiver-failing" in rules(other), 5, "it is told")
         assert rules(bot) == {"disk-full"}
@@ -213,7 +213,7 @@ def test_that_a_receiver_refuses_is_told_to_another(store: NotingStore) -> None:
 def test_the_book_tells_who_was_told_and_why_others_were_not(store: NotingStore) -> None:
     cause = finding("n1")
     symptom = finding("n3", rule="image-pull", explained_by=cause.key)
-    with working(store, Scripted(), policy=Policy(routes=(ROUTE,), silences=(silence(9e9),))) as desk:
+    with working(store, Scripted(), policy=NotifyPolicy(routes=(ROUTE,), silences=(silence(9e9),))) as desk:
         desk.found([cause, finding("n2"), symptom])
         shown = {each.alert.finding.labels["node"]: each for each in desk.snapshot()}
         fires = [each.finding.labels["node"] for each in desk.still_firing("bot")]
@@ -247,13 +247,13 @@ def test_changes() -> None:
     found = [finding("n1", evidence=(Text(key="y"),)), finding("n2", severity="critical"), finding("n4")]
     after = advance(before, found, QUICK, ("alertname",), 2.0)
     del after[fingerprint_of(finding("n3"))]
-    assert changes(before, after) == {
+    assert changed_alerts(before, after) == {
         fingerprint_of(finding("n2")): after[fingerprint_of(finding("n2"))],
         fingerprint_of(finding("n3")): None,
         fingerprint_of(finding("n4")): after[fingerprint_of(finding("n4"))],
     }
-    assert changes(after, after) == {}
+    assert changed_alerts(after, after) == {}
 
 
 def test_the_book_is_empty_at_first(store: NotingStore) -> None:
-    assert AlertDesk(store, PostOffice(store, []), lambda: Policy(routes=()), QUICK).book == Book()
+    assert Dispatcher(store, Sender(store, []), lambda: NotifyPolicy(routes=()), QUICK).state == AlertState()

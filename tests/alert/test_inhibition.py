@@ -5,9 +5,9 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.notify import Book, decide
+from monitor.alert.notify import AlertState, decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Finding, Severity
 from tests.alert.story import CRITICAL, NOON, QUIET, WARNING, Story, finding, night, policy, silence
@@ -44,7 +44,7 @@ def test_symptoms_are_given_time_after_their_cause_is_over() -> None:
 
 
 def test_a_pending_cause_holds_its_symptoms_back_unless_nothing_is_known_of_it() -> None:
-    timings = Timings(Timing(), {"node-down": Timing(wait=60)})
+    timings = AlertTimings(AlertTiming(), {"node-down": AlertTiming(wait=60)})
     story = Story(timings=timings)
     assert story.says(CAUSE, symptom("p1")) == []
     assert story.says(CAUSE, symptom("p1"), after=59) == []
@@ -115,14 +115,14 @@ def test_of_what_explains_itself_in_a_circle_one_is_told(size: int) -> None:
 def seconds_to_decide(count: int) -> float:
     """Return how long it takes to decide about so many alerts, half of them symptoms, that were told of already."""
     rules = policy(
-        Route(("oncall",), (parse_matcher("severity=critical"),), group_wait=0.0, go_on=True),
+        Route(("oncall",), (parse_matcher("severity=critical"),), group_wait=0.0, continue_matching=True),
         Route(("wecom",), (parse_matcher("node=~n.*"),), group_wait=0.0),
         silences=tuple(silence(f"user=~u{number}", until=NOON + 3600) for number in range(5)),
     )
     story = Story(rules)
     findings = [finding(f"n{number}", cause=f"c{number % 50}", user="zhang") for number in range(count // 2)]
     story.look(CAUSE, *findings, *(symptom(f"p{number}") for number in range(count // 2)))
-    book, took = Book(story.alerts, story.told), []
+    book, took = AlertState(story.alerts, story.told), []
     for _ in range(3):
         began = time.process_time()
         assert decide(book, rules, NOON + 1).notifications == ()

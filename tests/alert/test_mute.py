@@ -6,7 +6,7 @@ import pytest
 
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import Phase
-from monitor.alert.windows import Window
+from monitor.alert.windows import MaintenanceWindow
 from tests.alert.story import CRITICAL, N1, N2, NOON, QUIET, Story, finding, night, policy, silence, worse
 
 
@@ -14,7 +14,7 @@ from tests.alert.story import CRITICAL, N1, N2, NOON, QUIET, Story, finding, nig
     "mute",
     [
         {"silences": (silence("node=n1", until=NOON + 3600),)},
-        {"windows": (Window("0 12 * * *", 3600.0, matchers=(parse_matcher("node=n1"),)),)},
+        {"windows": (MaintenanceWindow("0 12 * * *", 3600.0, matchers=(parse_matcher("node=n1"),)),)},
     ],
     ids=["silence", "maintenance"],
 )

@@ -5,9 +5,9 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.model import Alert, Phase, Reason, Told
-from monitor.alert.needs_update import needs_telling
-from monitor.alert.notify import Book, decide
+from monitor.alert.model import Alert, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.needs_update import needs_update
+from monitor.alert.notify import AlertState, decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Severity
 from tests.alert.story import CRITICAL, INFO, N1, N2, N3, NOON, WARNING, Story, finding, policy, worse
@@ -29,8 +29,8 @@ def firing(*severities: Severity, fired_at: float = NOON) -> dict[str, Alert]:
     }
 
 
-def told(**severities: Severity) -> Told:
-    return Told(receiver="wecom", group="g", at=NOON, firing=severities)
+def told(**severities: Severity) -> NotificationLogEntry:
+    return NotificationLogEntry(receiver="wecom", group="g", at=NOON, firing=severities)
 
 
 ROUTE = Route(("wecom",), group_wait=5.0, group_interval=30.0, repeat=600.0)
@@ -41,31 +41,39 @@ ROUTE = Route(("wecom",), group_wait=5.0, group_interval=30.0, repeat=600.0)
     [
         pytest.param(None, [], [], 99, None, id="nothing"),
         pytest.param(None, [WARNING], [], 4, None, id="others of the group are waited for"),
-        pytest.param(None, [WARNING], [], 5, Reason.NEW, id="new"),
+        pytest.param(None, [WARNING], [], 5, NotificationReason.NEW, id="new"),
         pytest.param(told(n0=WARNING), [WARNING], [], 599, None, id="known"),
-        pytest.param(told(n0=WARNING), [WARNING], [], 600, Reason.REPEAT, id="still there"),
-        pytest.param(told(n0=WARNING), [CRITICAL], [], 0, Reason.WORSE, id="worse, at once"),
+        pytest.param(told(n0=WARNING), [WARNING], [], 600, NotificationReason.REPEAT, id="still there"),
+        pytest.param(told(n0=WARNING), [CRITICAL], [], 0, NotificationReason.WORSE, id="worse, at once"),
         pytest.param(told(n0=CRITICAL), [WARNING], [], 60, None, id="milder is no reason"),
-        pytest.param(told(n0=INFO), [WARNING], [], 0, Reason.WORSE, id="a little worse"),
+        pytest.param(told(n0=INFO), [WARNING], [], 0, NotificationReason.WORSE, id="a little worse"),
         pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 29, None, id="more, but not yet"),
-        pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 30, Reason.MORE, id="more"),
-        pytest.param(told(n0=WARNING), [WARNING, CRITICAL], [], 0, Reason.WORSE, id="a critical one joins"),
+        pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 30, NotificationReason.MORE, id="more"),
+        pytest.param(told(n0=WARNING), [WARNING, CRITICAL], [], 0, NotificationReason.WORSE, id="a critical one joins"),
         pytest.param(told(n0=CRITICAL), [CRITICAL, CRITICAL], [], 0, None, id="one as bad joins"),
-        pytest.param(told(n1=CRITICAL, n9=INFO), [CRITICAL], ["n1"], 0, Reason.MORE, id="a critical one takes over"),
-        pytest.param(told(n0=WARNING), [], ["n0"], 0, Reason.RESOLVED, id="all over, at once"),
+        pytest.param(
+            told(n1=CRITICAL, n9=INFO), [CRITICAL], ["n1"], 0, NotificationReason.MORE, id="a critical one takes over"
+        ),
+        pytest.param(told(n0=WARNING), [], ["n0"], 0, NotificationReason.RESOLVED, id="all over, at once"),
         pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 29, None, id="some over, not yet"),
-        pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 30, Reason.RESOLVED, id="some over"),
+        pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 30, NotificationReason.RESOLVED, id="some over"),
         pytest.param(told(n0=WARNING, n1=INFO), [WARNING], ["n1"], 29, None, id="some over, others fire"),
         pytest.param(told(n1=WARNING), [WARNING], ["n1"], 29, None, id="over, but another began"),
-        pytest.param(told(n1=WARNING), [WARNING], ["n1"], 30, Reason.MORE, id="over and more in one message"),
+        pytest.param(
+            told(n1=WARNING), [WARNING], ["n1"], 30, NotificationReason.MORE, id="over and more in one message"
+        ),
         pytest.param(told(n0=WARNING), [], [], 9999, None, id="nothing may be said, so nothing is repeated"),
-        pytest.param(told(), [WARNING], [], 5, Reason.NEW, id="nothing was left"),
+        pytest.param(told(), [WARNING], [], 5, NotificationReason.NEW, id="nothing was left"),
     ],
 )
 def test_there_is_one_reason_or_none(
-    before: Told | None, now_firing: list[Severity], over: list[str], after: float, reason: Reason | None
+    before: NotificationLogEntry | None,
+    now_firing: list[Severity],
+    over: list[str],
+    after: float,
+    reason: NotificationReason | None,
 ) -> None:
-    assert needs_telling(before, firing(*now_firing), over, ROUTE, NOON + after) is reason
+    assert needs_update(before, firing(*now_firing), over, ROUTE, NOON + after) is reason
 
 
 def test_one_alert_is_told_once_and_once_again_when_it_is_over() -> None:
@@ -145,7 +153,7 @@ def test_what_is_told_holds_all_that_a_message_needs() -> None:
     old = finding("n3", WARNING, since=NOON - 500, user="li")
     zhang, other = finding("n1", WARNING, user="zhang"), finding("n2", CRITICAL, user="li")
     (new,) = story.look(zhang, other, old)
-    assert (new.reason, new.severity, new.receiver, new.at) == (Reason.NEW, CRITICAL, "wecom", NOON)
+    assert (new.reason, new.severity, new.receiver, new.at) == (NotificationReason.NEW, CRITICAL, "wecom", NOON)
     assert [subject.finding.labels["node"] for subject in new.subjects] == ["n2", "n3", "n1"]  # worst, then oldest
     assert new.users == ("li", "zhang")
     assert not new.resolved
@@ -157,9 +165,9 @@ def test_what_is_told_holds_all_that_a_message_needs() -> None:
 
 def test_ids_are_the_same_for_the_same_decision_only() -> None:
     story = Story(policy(Route(("wecom", "mail"), group_wait=0.0)))
-    book = Book({}, {})
+    book = AlertState({}, {})
     story.look(N1)
-    book = Book(story.alerts, {})
+    book = AlertState(story.alerts, {})
     first, again, later = (decide(book, story.policy, now).notifications for now in (NOON, NOON, NOON + 1))
     assert [each.id for each in first] == [each.id for each in again]
     assert len({each.id for each in first + later}) == 4
@@ -178,7 +186,7 @@ def test_an_alert_is_forgotten_when_it_is_over_for_long_and_nobody_waits_to_hear
 
 
 def test_what_was_told_about_an_alert_that_nobody_knows_is_forgotten() -> None:
-    lost = Told(receiver="wecom", group="DiskFull|cause=data", at=NOON, firing={"0123": CRITICAL})
+    lost = NotificationLogEntry(receiver="wecom", group="DiskFull|cause=data", at=NOON, firing={"0123": CRITICAL})
     story = Story()
     story.told = {("wecom", lost.group): lost}
     assert story.says() == []

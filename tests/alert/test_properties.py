@@ -11,13 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from monitor.alert.labels import labels_of
-from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import matches, parse_matcher
-from monitor.alert.model import Alert, Notification, Phase, Reason, Subject, fingerprint_of
-from monitor.alert.notify import Policy
+from monitor.alert.model import Alert, Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of
+from monitor.alert.notify import NotifyPolicy
 from monitor.alert.routes import Route, routes_for
 from monitor.alert.silences import Silence
-from monitor.alert.windows import QuietHours, Window
+from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.facts.findings import Finding, Severity
 from tests.alert.story import CRITICAL, NOON, Story, finding
 
@@ -25,15 +25,15 @@ WAIT, INTERVAL = 2.0, 30.0
 SUBJECTS = ("n0", "n1", "n2")
 RULES = ("disk-full", "image-pull")
 TIMES: dict[str, Any] = {"group_wait": WAIT, "group_interval": INTERVAL, "repeat": 3600.0}
-ALL = Route(("all",), **TIMES, go_on=True)
+ALL = Route(("all",), **TIMES, continue_matching=True)
 ONCALL = Route(("oncall",), (parse_matcher("severity=critical"),), **TIMES)
 TEAM = Route(("team",), **TIMES, quiet=QuietHours("22:00", "08:00"))
 TABLES = ((ALL, ONCALL, TEAM), (ALL, TEAM), (ALL,), (ONCALL, TEAM, ALL))
 CAUSES = st.sampled_from(("data", "system"))
 SEVERITIES = st.sampled_from(list(Severity))
 SOON = st.sampled_from((0.5, 2.0, 5.0, 30.0))
-WINDOW = Window("30 * * * *", 300.0, matchers=(parse_matcher("node=n2"),))
-TIMINGS = Timings(Timing(keep=30.0, flap_count=3), {"image-pull": Timing(wait=20.0, keep=5.0)})
+WINDOW = MaintenanceWindow("30 * * * *", 300.0, matchers=(parse_matcher("node=n2"),))
+TIMINGS = AlertTimings(AlertTiming(keep=30.0, flap_count=3), {"image-pull": AlertTiming(wait=20.0, keep=5.0)})
 
 
 class AlertsOverTime(RuleBasedStateMachine):
@@ -42,7 +42,7 @@ class AlertsOverTime(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.there: dict[str, Finding] = {}
-        self.story = Story(Policy(routes=TABLES[0], windows=(WINDOW,)), TIMINGS)
+        self.story = Story(NotifyPolicy(routes=TABLES[0], windows=(WINDOW,)), TIMINGS)
         self.heard: set[tuple[str, str]] = set()
         self.ids: set[str] = set()
         self.owed: dict[tuple[str, str], float] = {}
@@ -133,7 +133,7 @@ class AlertsOverTime(RuleBasedStateMachine):
 
     # What must hold.
 
-    def _configure(self, policy: Policy) -> None:
+    def _configure(self, policy: NotifyPolicy) -> None:
         self.story.policy = policy
         self._look()
 
@@ -152,7 +152,7 @@ class AlertsOverTime(RuleBasedStateMachine):
         self._owe()
         self.sound = True
 
-    def _may_be_told(self, subject: Subject) -> None:
+    def _may_be_told(self, subject: NotificationSubject) -> None:
         labels = labels_of(subject.finding, None)
         active = (each for each in self.story.policy.silences if each.active(self.story.now))
         assert not any(matches(each.matchers, labels) for each in active), "told in spite of a silence"
@@ -161,7 +161,7 @@ class AlertsOverTime(RuleBasedStateMachine):
             causes = {each.key for each in self.there.values() if each.explained_by is None and not each.held}
             assert subject.finding.explained_by not in causes, "told in spite of its cause"
 
-    def _hear(self, told: Notification, subject: Subject) -> None:
+    def _hear(self, told: Notification, subject: NotificationSubject) -> None:
         known = (told.receiver, subject.fingerprint) in self.heard
         if subject.phase is Phase.RESOLVED:
             assert subject.fingerprint not in self.there, "told over while it is there"
@@ -169,7 +169,7 @@ class AlertsOverTime(RuleBasedStateMachine):
             assert subject.since <= (subject.resolved_at or 0.0) <= told.at
             self.heard.discard((told.receiver, subject.fingerprint))
             return
-        if told.reason is not Reason.WORSE:
+        if told.reason is not NotificationReason.WORSE:
             assert known is not subject.fresh, "told twice, or as known without having been told"
         self.heard.add((told.receiver, subject.fingerprint))
 

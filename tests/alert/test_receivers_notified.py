@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Reason
-from monitor.alert.notify import Policy
+from monitor.alert.model import NotificationReason
+from monitor.alert.notify import NotifyPolicy
 from monitor.alert.routes import Route
 from tests.alert.story import N1, N2, NOON, Story, finding, policy, silence, worse
 
 
-def by_severity() -> Policy:
+def by_severity() -> NotifyPolicy:
     oncall = Route(("oncall",), (parse_matcher("severity=critical"),), group_wait=0.0)
     return policy(oncall, Route(("team",), group_wait=0.0))
 
@@ -18,11 +18,18 @@ def by_severity() -> Policy:
 def test_an_alert_that_takes_another_route_is_told_there_and_told_over_to_both() -> None:
     story = Story(by_severity())
     assert [each.receiver for each in story.look(N1)] == ["team"]
-    assert [(each.receiver, each.reason) for each in story.look(worse(N1), after=5)] == [("oncall", Reason.NEW)]
-    assert [(each.receiver, each.reason) for each in story.look(N1, after=36000)] == [("team", Reason.REPEAT)]
+    assert [(each.receiver, each.reason) for each in story.look(worse(N1), after=5)] == [
+        ("oncall", NotificationReason.NEW)
+    ]
+    assert [(each.receiver, each.reason) for each in story.look(N1, after=36000)] == [
+        ("team", NotificationReason.REPEAT)
+    ]
     story.look(after=5)
     over = story.look(after=30)
-    assert {(each.receiver, each.reason) for each in over} == {("team", Reason.RESOLVED), ("oncall", Reason.RESOLVED)}
+    assert {(each.receiver, each.reason) for each in over} == {
+        ("team", NotificationReason.RESOLVED),
+        ("oncall", NotificationReason.RESOLVED),
+    }
     assert story.told == {}
 
 
@@ -42,7 +49,7 @@ def test_a_receiver_that_is_gone_is_forgotten_and_a_new_one_is_told_all() -> Non
     story.look(N1)
     story.policy = policy(Route(("mail",), group_wait=0.0))
     (told_now,) = story.look(N1, after=5)
-    assert (told_now.receiver, told_now.reason) == ("mail", Reason.NEW)
+    assert (told_now.receiver, told_now.reason) == ("mail", NotificationReason.NEW)
     assert {receiver for receiver, _ in story.told} == {"mail"}
     story.policy = policy()
     assert story.says(N1, after=5) == ["new n1"]
@@ -51,7 +58,7 @@ def test_a_receiver_that_is_gone_is_forgotten_and_a_new_one_is_told_all() -> Non
 def test_nobody_to_tell_is_no_trouble() -> None:
     story = Story()
     story.look(N1)
-    story.policy = Policy(routes=())
+    story.policy = NotifyPolicy(routes=())
     assert (story.says(N1, after=5), story.told) == ([], {})
 
 
@@ -64,12 +71,14 @@ def test_that_somebody_cannot_be_reached_is_told_to_others() -> None:
 
 
 def test_two_routes_to_one_receiver_tell_it_once() -> None:
-    story = Story(policy(Route(("wecom", "wecom"), group_wait=0.0, go_on=True), Route(("wecom",), group_wait=0.0)))
+    story = Story(
+        policy(Route(("wecom", "wecom"), group_wait=0.0, continue_matching=True), Route(("wecom",), group_wait=0.0))
+    )
     assert story.says(N1) == ["new n1"]
 
 
 def test_what_an_alert_was_told_in_is_where_its_end_is_told() -> None:
-    story = Story(timings=Timings(Timing(keep=0)))
+    story = Story(timings=AlertTimings(AlertTiming(keep=0)))
     story.look(N1)
     story.policy = policy(silences=(silence("node=n1", until=NOON + 60),))
     story.look(after=5)
@@ -77,11 +86,11 @@ def test_what_an_alert_was_told_in_is_where_its_end_is_told() -> None:
     assert story.says(other, after=5) == []
     assert story.says(other, after=60) == []
     (over,) = story.look(after=5)
-    assert (over.reason, over.group) == (Reason.RESOLVED, "DiskFull|cause=data")
+    assert (over.reason, over.group) == (NotificationReason.RESOLVED, "DiskFull|cause=data")
 
 
 def test_a_return_before_the_end_was_told_is_not_told_at_all() -> None:
-    story = Story(timings=Timings(Timing(keep=0, wait=10)))
+    story = Story(timings=AlertTimings(AlertTiming(keep=0, wait=10)))
     story.look(N1, N2)
     assert story.says(N1, N2, after=10) == ["new n1 n2"]
     assert story.says(N2, after=5) == []  # n1 is over; told with the next message

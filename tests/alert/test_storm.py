@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.dispatcher import AlertDesk
-from monitor.alert.lifecycle import Timings
-from monitor.alert.notify import Policy
-from monitor.alert.receivers.base import Pace
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.dispatcher import Dispatcher
+from monitor.alert.lifecycle import AlertTimings
+from monitor.alert.notify import NotifyPolicy
+from monitor.alert.receivers.base import RateLimit
 from monitor.alert.routes import Route
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import Arrival, HttpReceiver, Inbox, finding
 from tests.support import wait_until
 
@@ -57,10 +57,10 @@ def test_a_storm_of_500_alerts(tmp_path: Path, when: Callable[[int, random.Rando
     critical = {f"n{number}" for number in chance.sample(range(ALERTS), criticals)}
     bot = LimitedBot()
     with Inbox(bot).served() as inbox:
-        receiver = HttpReceiver("bot", inbox.port, pace=Pace(count=A_MINUTE, window=MINUTE), capacity=HOLDS)
-        policy = Policy(routes=(Route(receivers=("bot",), group_wait=0.0),))
-        store = Store(str(tmp_path / "alerts.db"))
-        desk = AlertDesk(store, PostOffice(store, [receiver]), lambda: policy, Timings(), ("alertname", "node"))
+        receiver = HttpReceiver("bot", inbox.port, pace=RateLimit(count=A_MINUTE, window=MINUTE), capacity=HOLDS)
+        policy = NotifyPolicy(routes=(Route(receivers=("bot",), group_wait=0.0),))
+        store = AlertStore(str(tmp_path / "alerts.db"))
+        desk = Dispatcher(store, Sender(store, [receiver]), lambda: policy, AlertTimings(), ("alertname", "node"))
         desk.start()
         try:
             began, passed = time.time(), -1.0

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.windows import QuietHours, Window, in_maintenance, open_windows
+from monitor.alert.windows import MaintenanceWindow, QuietHours, matching_window, open_windows
 from monitor.base.cron import cron_trigger
 
 SHANGHAI, BERLIN = "Asia/Shanghai", "Europe/Berlin"
@@ -49,7 +49,10 @@ def at(local: str, timezone: str = SHANGHAI) -> float:
     ],
 )
 def test_a_window_is_open_for_its_duration(cron: str, hours: float, timezone: str, local: str, opened: bool) -> None:
-    assert Window(cron, hours * 3600.0, timezone).open(at(local, BERLIN if timezone == BERLIN else SHANGHAI)) is opened
+    assert (
+        MaintenanceWindow(cron, hours * 3600.0, timezone).open(at(local, BERLIN if timezone == BERLIN else SHANGHAI))
+        is opened
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,23 +71,23 @@ def test_a_window_is_open_for_its_duration(cron: str, hours: float, timezone: st
 )
 def test_what_is_no_schedule_is_refused_in_words(cron: str, timezone: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
-        Window(cron, 60.0, timezone)
+        MaintenanceWindow(cron, 60.0, timezone)
 
 
 def test_a_window_needs_a_duration() -> None:
     with pytest.raises(ValueError, match="duration"):
-        Window("0 2 * * *", 0.0)
+        MaintenanceWindow("0 2 * * *", 0.0)
 
 
 def test_a_window_is_about_what_meets_its_matchers() -> None:
     windows = [
-        Window("0 2 * * *", 3600.0, matchers=(parse_matcher("node=~gpu.*"),)),
-        Window("0 3 * * *", 3600.0),
+        MaintenanceWindow("0 2 * * *", 3600.0, matchers=(parse_matcher("node=~gpu.*"),)),
+        MaintenanceWindow("0 3 * * *", 3600.0),
     ]
     at_two, at_three = (open_windows(windows, at(f"2025-06-19 0{hour}:30", "UTC")) for hour in (2, 3))
-    assert in_maintenance({"node": "gpu1"}, at_two) is windows[0]
-    assert in_maintenance({"node": "cpu1"}, at_two) is None
-    assert in_maintenance({"node": "cpu1"}, at_three) is windows[1]
+    assert matching_window({"node": "gpu1"}, at_two) is windows[0]
+    assert matching_window({"node": "cpu1"}, at_two) is None
+    assert matching_window({"node": "cpu1"}, at_three) is windows[1]
 
 
 @example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 of a day that has none
@@ -96,7 +99,7 @@ def test_a_window_is_about_what_meets_its_matchers() -> None:
 def test_no_moment_is_too_odd_for_a_window(cron: str, timezone: str, now: int) -> None:
     start = datetime.fromtimestamp(now, ZoneInfo(timezone))
     opens = cron_trigger(cron, timezone).get_next_fire_time(None, start).timestamp()
-    window = Window(cron, 600.0, timezone)
+    window = MaintenanceWindow(cron, 600.0, timezone)
     assert opens >= now
     assert window.open(opens)
     assert window.open(opens + 599.0)

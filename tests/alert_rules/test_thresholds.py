@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.delivery.backoff import REPORT_AFTER
+from monitor.alert.delivery.backoff import REPORT_AFTER_SECONDS
 from monitor.base.units import parse_duration
 from monitor.detect.lib import xids
 from monitor.detect.rules import (
@@ -72,7 +72,7 @@ FIGURES = (
     ("PodSilent", "warning", "log-unreadable", [f"> {pod_silent.Limits().empty:.0f}"]),
     ("ActionsRefused", "warning", None,
      [f"[{actions_refused.Limits().quiet / 60:.0f}m]", "|".join(actions_refused.CAUSES)]),
-    ("ReceiverFailing", "warning", "retrying", [f">= {REPORT_AFTER:.0f}"]),
+    ("ReceiverFailing", "warning", "retrying", [f">= {REPORT_AFTER_SECONDS:.0f}"]),
 )  # fmt: skip
 
 # alert, cause, for how long it has to last

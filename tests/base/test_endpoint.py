@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.base.endpoint import MAX_QUOTE, Way
+from monitor.base.endpoint import MAX_QUOTE, Endpoint
 
 WECOM = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=693a91f6-7aoc-4bc4-97a0-0ec2sifa5aaa"
 
@@ -19,7 +19,7 @@ WECOM = "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=693a91f6-7aoc-4bc4
     ],
 )
 def test_only_the_host_is_shown(url: str, host: str) -> None:
-    assert Way(url).host == host
+    assert Endpoint(url).host == host
 
 
 SAID = [
@@ -40,20 +40,20 @@ SAID = [
 def test_what_others_say_is_repeated_without_our_secrets(
     url: str, secrets: tuple[str, ...], said: str, shown: str
 ) -> None:
-    assert Way(url, secrets=secrets).discreet(said) == shown
+    assert Endpoint(url, secrets=secrets).redact(said) == shown
 
 
 def test_what_is_long_is_cut_after_the_secrets_are_out() -> None:
-    way = Way("http://host/", secrets=("secret-of-ours",))
-    shown = way.discreet("x" * (MAX_QUOTE - 5) + "secret-of-ours" * 10)
+    way = Endpoint("http://host/", secrets=("secret-of-ours",))
+    shown = way.redact("x" * (MAX_QUOTE - 5) + "secret-of-ours" * 10)
     assert len(shown) == MAX_QUOTE
     assert "secret" not in shown
 
 
 def test_the_secrets_of_a_proxy_are_secrets_too() -> None:
-    assert Way("http://host/", proxy="http://warden:pass-word@proxy:3128").discreet("pass-word") == "***"
+    assert Endpoint("http://host/", proxy="http://warden:pass-word@proxy:3128").redact("pass-word") == "***"
 
 
 def test_an_address_does_not_show_itself() -> None:
-    shown = repr(Way(WECOM, proxy="http://a:b@c", secrets=("d",)))
+    shown = repr(Endpoint(WECOM, proxy="http://a:b@c", secrets=("d",)))
     assert shown == "Way(timeout=10.0, ca_file=None, verify_tls=True)"

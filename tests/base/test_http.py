@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import MAX_AFTER, MAX_BODY, Reply, RequestError, get, post_json, retry_after
 from tests.support import free_port, wait_until
 from tests.support.receivers.http_server import (
@@ -43,7 +43,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
-def failure(way: Way) -> RequestError:
+def failure(way: Endpoint) -> RequestError:
     with pytest.raises(RequestError) as caught:
         post_json(way, {})
     assert caught.value.__cause__ is None
@@ -79,7 +79,7 @@ ANSWERS: list[tuple[str, Behaviour, bool, str]] = [
 )
 def test_what_is_tried_again_and_what_is_not(behave: Behaviour, retryable: bool, words: str) -> None:
     with LocalServer(behave) as server:
-        error = failure(Way(server.base + PATH, timeout=5.0))
+        error = failure(Endpoint(server.base + PATH, timeout=5.0))
     assert error.retryable is retryable
     assert words in str(error)
     assert len(server.asked) == 1, "one attempt is one request"
@@ -89,7 +89,7 @@ def test_what_is_tried_again_and_what_is_not(behave: Behaviour, retryable: bool,
 def test_the_time_limit_is_one_for_all_of_it(behave: Behaviour) -> None:
     with LocalServer(behave) as server:
         began = time.monotonic()
-        error = failure(Way(server.base + PATH, timeout=0.4))
+        error = failure(Endpoint(server.base + PATH, timeout=0.4))
         took = time.monotonic() - began
         wait_until(lambda: not _outgoing(), 2, "the thread has ended with its connection")
     assert error.retryable
@@ -103,71 +103,71 @@ def _outgoing() -> list[threading.Thread]:
 
 def test_trickling_in_tls_is_limited_too(certificate: tuple[Path, Path]) -> None:
     with LocalServer(trickles_its_body, certificate) as server:
-        error = failure(Way(server.base + PATH, timeout=0.6, ca_file=str(certificate[0])))
+        error = failure(Endpoint(server.base + PATH, timeout=0.6, ca_file=str(certificate[0])))
         wait_until(lambda: not _outgoing(), 2, "the thread has ended with its connection")
     assert (error.retryable, "no whole answer" in str(error)) == (True, True)
 
 
 def test_somebody_who_accepts_and_never_shakes_hands(certificate: tuple[Path, Path]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        error = failure(Way(f"https://127.0.0.1:{mute.getsockname()[1]}/", timeout=0.3))
+        error = failure(Endpoint(f"https://127.0.0.1:{mute.getsockname()[1]}/", timeout=0.3))
     assert (error.retryable, "no whole answer" in str(error)) == (True, True)
 
 
 def test_nobody_there() -> None:
-    error = failure(Way(f"http://127.0.0.1:{free_port()}{PATH}"))
+    error = failure(Endpoint(f"http://127.0.0.1:{free_port()}{PATH}"))
     assert (error.retryable, "connection refused" in str(error)) == (True, True)
 
 
 def test_a_name_that_does_not_exist() -> None:
-    error = failure(Way(f"http://hooks.invalid{PATH}"))
+    error = failure(Endpoint(f"http://hooks.invalid{PATH}"))
     assert str(error) == "hooks.invalid: the name cannot be resolved"
     assert error.retryable
 
 
 @pytest.mark.parametrize("url", ["", "hooks.example.com/x", "ftp://hooks.example.com/", "http://[::1", "http://"])
 def test_an_address_that_is_none_is_not_tried_again(url: str) -> None:
-    assert failure(Way(url)).retryable is False
+    assert failure(Endpoint(url)).retryable is False
 
 
 def test_a_certificate_that_nobody_has_signed_is_not_trusted(certificate: tuple[Path, Path]) -> None:
     with LocalServer(certificate=certificate) as server:
-        error = failure(Way(server.base + PATH))
+        error = failure(Endpoint(server.base + PATH))
         assert server.asked == []
     assert (error.retryable, "the certificate is not trusted (self-signed" in str(error)) == (False, True)
 
 
 def test_a_certificate_of_somebody_else_is_not_trusted(certificate: tuple[Path, Path]) -> None:
     with LocalServer(certificate=certificate) as server:
-        error = failure(Way(f"https://localhost:{server.port}{PATH}", ca_file=str(certificate[0])))
+        error = failure(Endpoint(f"https://localhost:{server.port}{PATH}", ca_file=str(certificate[0])))
     assert (error.retryable, "Hostname mismatch" in str(error)) == (False, True)
 
 
 def test_a_certificate_of_our_own_authority_is_trusted(certificate: tuple[Path, Path]) -> None:
     with LocalServer(certificate=certificate) as server:
-        assert post_json(Way(server.base, ca_file=str(certificate[0])), {}).status == 200
+        assert post_json(Endpoint(server.base, ca_file=str(certificate[0])), {}).status == 200
 
 
 def test_verification_can_be_switched_off(certificate: tuple[Path, Path]) -> None:
     with LocalServer(certificate=certificate) as server:
-        assert post_json(Way(server.base, verify_tls=False), {}).status == 200
+        assert post_json(Endpoint(server.base, verify_tls=False), {}).status == 200
 
 
 def test_tls_where_there_is_none() -> None:
     with LocalServer() as server:
-        error = failure(Way(f"https://127.0.0.1:{server.port}/"))
+        error = failure(Endpoint(f"https://127.0.0.1:{server.port}/"))
     assert (error.retryable, "TLS failed" in str(error)) == (True, True)
 
 
 def test_an_authority_that_is_not_there(tmp_path: Path) -> None:
-    error = failure(Way("https://127.0.0.1:1/", ca_file=str(tmp_path / "none.pem")))
+    error = failure(Endpoint("https://127.0.0.1:1/", ca_file=str(tmp_path / "none.pem")))
     assert error.retryable
     assert "https://" not in str(error)
 
 
 def test_a_body_without_end_is_not_read_to_it() -> None:
     with LocalServer(says(200, b"a" * (3 * MAX_BODY))) as server:
-        assert len(get(Way(server.base)).body) == MAX_BODY
+        assert len(get(Endpoint(server.base)).body) == MAX_BODY
 
 
 NOW = 1_700_000_000.0
@@ -192,18 +192,18 @@ def test_how_long_somebody_wants_to_be_left_alone(header: str | None, seconds: f
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after_is_passed_on(status: int) -> None:
     with LocalServer(says(status, Retry_After="17")) as server:
-        assert failure(Way(server.base)).after == 17.0
+        assert failure(Endpoint(server.base)).after == 17.0
 
 
 def test_a_refusal_for_good_is_not_for_later() -> None:
     with LocalServer(says(403, Retry_After="17")) as server:
-        assert failure(Way(server.base)).after is None
+        assert failure(Endpoint(server.base)).after is None
 
 
 def test_a_proxy_is_asked_when_one_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     with LocalServer() as proxy:
-        way = Way("http://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{proxy.port}")
+        way = Endpoint("http://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{proxy.port}")
         assert get(way).status == 200
     assert proxy.asked[0].headers["host"] == "hooks.invalid"
     assert proxy.asked[0].headers["proxy-authorization"].startswith("Basic ")
@@ -212,7 +212,7 @@ def test_a_proxy_is_asked_when_one_is_given(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     with LocalServer() as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
-        assert get(Way("http://hooks.invalid/x")).status == 200
+        assert get(Endpoint("http://hooks.invalid/x")).status == 200
     assert len(proxy.asked) == 1
 
 
@@ -220,7 +220,7 @@ def test_whom_the_environment_excepts_is_asked_directly(monkeypatch: pytest.Monk
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with LocalServer() as server:
-        assert get(Way(server.base)).status == 200
+        assert get(Endpoint(server.base)).status == 200
 
 
 def connects(handler: Handler) -> None:
@@ -242,7 +242,7 @@ def test_through_a_proxy_tls_is_with_whom_we_mean(
 ) -> None:
     monkeypatch.setattr(Handler, "do_CONNECT", Handler.do_POST, raising=False)
     with LocalServer(connects) as proxy, LocalServer(certificate=certificate) as server:
-        way = Way(server.base + PATH, proxy=f"http://127.0.0.1:{proxy.port}", ca_file=str(certificate[0]))
+        way = Endpoint(server.base + PATH, proxy=f"http://127.0.0.1:{proxy.port}", ca_file=str(certificate[0]))
         assert post_json(way, {}).status == 200
         assert "not trusted" in str(failure(replace(way, ca_file=None)))
         server.behave = trickles_its_headers
@@ -263,13 +263,15 @@ def test_a_proxy_that_does_not_connect(status: int, retryable: bool, monkeypatch
     with LocalServer() as proxy:
         proxy.behave = refuses_to_connect(status)
         monkeypatch.setattr(Handler, "do_CONNECT", Handler.do_POST, raising=False)
-        error = failure(Way("https://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{proxy.port}"))
+        error = failure(
+            Endpoint("https://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{proxy.port}")
+        )
     assert error.retryable is retryable
     assert "pass-of-proxy" not in str(error)
 
 
 def test_a_proxy_that_is_not_there() -> None:
-    error = failure(Way("https://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{free_port()}"))
+    error = failure(Endpoint("https://hooks.invalid/x", proxy=f"http://warden:pass-of-proxy@127.0.0.1:{free_port()}"))
     assert (str(error), error.retryable) == ("the proxy: connection refused", True)
 
 
@@ -279,8 +281,8 @@ def test_a_login_of_the_address_is_used_and_one_of_a_netrc_is_not(
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with LocalServer() as server:
-        get(Way(server.base), {"Authorization": "Bearer of-ours"})
-        get(Way(server.base.replace("//", "//zhang:secret-word@")))
+        get(Endpoint(server.base), {"Authorization": "Bearer of-ours"})
+        get(Endpoint(server.base.replace("//", "//zhang:secret-word@")))
     assert [each.headers["authorization"] for each in server.asked] == [
         "Bearer of-ours",
         "Basic emhhbmc6c2VjcmV0LXdvcmQ=",
@@ -289,7 +291,7 @@ def test_a_login_of_the_address_is_used_and_one_of_a_netrc_is_not(
 
 def test_characters_are_sent_as_they_are_and_broken_ones_do_not_stop_it() -> None:
     with LocalServer() as server:
-        post_json(Way(server.base), {"text": "磁盘将满 \ud800"})
+        post_json(Endpoint(server.base), {"text": "磁盘将满 \ud800"})
     assert server.asked[0].body == '{"text":"磁盘将满 ?"}'.encode()
     assert server.asked[0].headers["content-type"] == "application/json; charset=utf-8"
     assert server.asked[0].headers["user-agent"].startswith("gpuwarden/")
@@ -302,9 +304,9 @@ def test_an_answer_does_not_show_itself() -> None:
 def test_several_at_once_do_not_break_off_each_other() -> None:
     replies: list[int] = []
     with LocalServer(is_silent) as slow, LocalServer() as quick:
-        hanging = threading.Thread(target=failure, args=(Way(slow.base, timeout=0.5),))
+        hanging = threading.Thread(target=failure, args=(Endpoint(slow.base, timeout=0.5),))
         hanging.start()
         while hanging.is_alive():
-            replies.append(get(Way(quick.base)).status)
+            replies.append(get(Endpoint(quick.base)).status)
         hanging.join()
     assert set(replies) == {200}

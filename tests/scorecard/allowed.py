@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitor.alert.lifecycle import Timing
+from monitor.alert.lifecycle import AlertTiming
 from monitor.cluster.agents.poller import SLOWEST
 from monitor.cluster.gpu_state import StateLimits
 from monitor.detect.lib import growth
@@ -18,7 +18,7 @@ from tests.scorecard.product import LOOK, POLICY, POLL, PROBE, READ
 
 TICK = 1.0  # group_wait, and the clock of the alert desk
 ALWAYS = LOOK + POLL + TICK
-KEEP = Timing().keep  # an alert is over when it was not found for so long
+KEEP = AlertTiming().keep  # an alert is over when it was not found for so long
 TOLD_WITHIN = POLICY.routes[0].group_interval + LOOK  # after it fires: a group that has just been told of waits
 _LIMITS = {rule.rule: rule.limits() for rule in RULES}
 _STATE = StateLimits()

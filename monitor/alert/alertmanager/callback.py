@@ -17,27 +17,29 @@ from monitor.alert.model import (
     SEVERITY_RANK,
     Alert,
     Notification,
+    NotificationLogEntry,
+    NotificationReason,
+    NotificationSubject,
     Phase,
-    Reason,
-    Subject,
-    Told,
     alertname,
     fingerprint_of,
-    worst,
+    worst_severity,
 )
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.text import Text
 
-SAME = 300.0  # replicas of one Alertmanager have all called within this; what comes later is meant as a repetition
+REPLICA_WINDOW_SECONDS = (
+    300.0  # replicas of one Alertmanager have all called within this; what comes later is meant as a repetition
+)
 EXTERNAL = "external"
-LONGEST = 1000
+MAX_ANNOTATION_CHARS = 1000
 SEVERITIES = {
     **dict.fromkeys(("critical", "page", "emergency", "fatal", "disaster", "error"), Severity.CRITICAL),
     **dict.fromkeys(("info", "none", "debug", "low"), Severity.INFO),
 }
 
 
-class CalledAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CallbackAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """An alert in the payload of an Alertmanager's webhook."""
 
     status: str
@@ -48,22 +50,22 @@ class CalledAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ends_at: datetime | None = None
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CallbackPayload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What an Alertmanager's webhook sends, version 4; of it, what is needed here."""
 
     group_key: str
-    alerts: tuple[CalledAlert, ...]
+    alerts: tuple[CallbackAlert, ...]
     version: str = "4"
 
 
-class TheTold(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationLog(msgspec.Struct, frozen=True, kw_only=True):
     """What was told of what Alertmanager told us. Saved, so that a restart repeats nothing."""
 
-    told: tuple[Told, ...] = ()
+    told: tuple[NotificationLogEntry, ...] = ()
 
 
 @dataclass(frozen=True)
-class Ours:
+class OwnAlerts:
     """What is known here: our own alerts by fingerprint, our rules, the cluster's name."""
 
     alerts: Mapping[str, Alert] = field(default_factory=dict)
@@ -72,17 +74,17 @@ class Ours:
 
 
 @dataclass(frozen=True)
-class Called:
+class CallbackResult:
     """What to send, and what was told after that."""
 
     notifications: tuple[Notification, ...]
-    told: TheTold
+    told: NotificationLog
 
 
-def read_payload(body: bytes) -> Payload:
+def read_payload(body: bytes) -> CallbackPayload:
     """Given the body of an Alertmanager's call, return what it says. Raise ValueError in plain words."""
     try:
-        payload = msgspec.json.decode(body, type=Payload)
+        payload = msgspec.json.decode(body, type=CallbackPayload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise ValueError(f"this is not what an Alertmanager's webhook sends: {error}") from None
     if payload.version != "4":
@@ -90,7 +92,9 @@ def read_payload(body: bytes) -> Payload:
     return payload
 
 
-def called(payload: Payload, receivers: Iterable[str], before: TheTold, ours: Ours, now: float) -> Called:
+def process_callback(
+    payload: CallbackPayload, receivers: Iterable[str], before: NotificationLog, ours: OwnAlerts, now: float
+) -> CallbackResult:
     """Given a call, whom it is for and what was told before, return what is to be told now."""
     told = {(each.receiver, each.group): each for each in before.told}
     subjects = _one_each(_subject(alert, ours, now) for alert in payload.alerts)
@@ -100,13 +104,13 @@ def called(payload: Payload, receivers: Iterable[str], before: TheTold, ours: Ou
         news = _notification(*key, subjects, told.get(key), now)
         if news is not None:
             notifications.append(news)
-            told[key] = Told(receiver=receiver, group=key[1], at=now, firing=_firing(subjects))
+            told[key] = NotificationLogEntry(receiver=receiver, group=key[1], at=now, firing=_firing(subjects))
     left = tuple(each for each in told.values() if each.firing)
-    return Called(tuple(notifications), TheTold(told=left))
+    return CallbackResult(tuple(notifications), NotificationLog(told=left))
 
 
 def _notification(
-    receiver: str, group: str, subjects: list[Subject], before: Told | None, now: float
+    receiver: str, group: str, subjects: list[NotificationSubject], before: NotificationLogEntry | None, now: float
 ) -> Notification | None:
     known = before.firing if before is not None else {}
     over = [each for each in subjects if each.phase is Phase.RESOLVED and each.fingerprint in known]
@@ -121,60 +125,70 @@ def _notification(
         receiver=receiver,
         group=group,
         reason=reason,
-        severity=worst([each.finding.severity for each in firing or over]),
+        severity=worst_severity([each.finding.severity for each in firing or over]),
         at=now,
         subjects=tuple(told),
         users=tuple(sorted({each.finding.labels["user"] for each in firing if "user" in each.finding.labels})),
     )
 
 
-def _reason(before: Told | None, firing: list[Subject], over: list[Subject], now: float) -> Reason | None:
+def _reason(
+    before: NotificationLogEntry | None, firing: list[NotificationSubject], over: list[NotificationSubject], now: float
+) -> NotificationReason | None:
     if before is None:
-        return Reason.NEW if firing else None
+        return NotificationReason.NEW if firing else None
     if any(_worse(each, before.firing) for each in firing):
-        return Reason.WORSE
+        return NotificationReason.WORSE
     if any(each.fingerprint not in before.firing for each in firing):
-        return Reason.MORE
+        return NotificationReason.MORE
     if over:
-        return Reason.RESOLVED
-    return Reason.REPEAT if firing and abs(now - before.at) >= SAME else None
+        return NotificationReason.RESOLVED
+    return NotificationReason.REPEAT if firing and abs(now - before.at) >= REPLICA_WINDOW_SECONDS else None
 
 
-def _worse(subject: Subject, known: Mapping[str, Severity]) -> bool:
+def _worse(subject: NotificationSubject, known: Mapping[str, Severity]) -> bool:
     before = known.get(subject.fingerprint)
     return before is not None and SEVERITY_RANK[subject.finding.severity] < SEVERITY_RANK[before]
 
 
-def _fresh(subject: Subject, known: Mapping[str, Severity], reason: Reason) -> Subject:
+def _fresh(
+    subject: NotificationSubject, known: Mapping[str, Severity], reason: NotificationReason
+) -> NotificationSubject:
     news = subject.phase is Phase.RESOLVED or subject.fingerprint not in known or _worse(subject, known)
-    return msgspec.structs.replace(subject, fresh=news and reason is not Reason.REPEAT)
+    return msgspec.structs.replace(subject, fresh=news and reason is not NotificationReason.REPEAT)
 
 
-def _firing(subjects: list[Subject]) -> dict[str, Severity]:
+def _firing(subjects: list[NotificationSubject]) -> dict[str, Severity]:
     return {each.fingerprint: each.finding.severity for each in subjects if each.phase is Phase.FIRING}
 
 
-def _id(receiver: str, group: str, reason: Reason, before: Told | None, subjects: list[Subject]) -> str:
+def _id(
+    receiver: str,
+    group: str,
+    reason: NotificationReason,
+    before: NotificationLogEntry | None,
+    subjects: list[NotificationSubject],
+) -> str:
     """Return what a notification is known by: the same if the same call has to be answered again after a crash."""
     parts = [receiver, group, reason.value, repr(before.at if before is not None else None)]
     parts += [f"{each.fingerprint} {each.phase} {each.finding.severity} {each.since}" for each in subjects]
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def _one_each(subjects: Iterable[Subject]) -> list[Subject]:
+def _one_each(subjects: Iterable[NotificationSubject]) -> list[NotificationSubject]:
     """Return each once: to Alertmanager, one that became worse is another alert. What fires counts, and the worst."""
-    found: dict[str, Subject] = {}
+    found: dict[str, NotificationSubject] = {}
     for each in subjects:
         known = found.get(each.fingerprint)
         found[each.fingerprint] = each if known is None else min(known, each, key=_weight)
     return list(found.values())
 
 
-def _weight(subject: Subject) -> tuple[bool, int]:
+def _weight(subject: NotificationSubject) -> tuple[bool, int]:
     return subject.phase is not Phase.FIRING, SEVERITY_RANK[subject.finding.severity]
 
 
-def _subject(alert: CalledAlert, ours: Ours, now: float) -> Subject:
+def _subject(alert: CallbackAlert, ours: OwnAlerts, now: float) -> NotificationSubject:
     """Return a called alert. One of ours goes by our own name for it, and is told as we know it.
 
     Another replica may have seen sooner that it is worse: then what is called counts.
@@ -183,7 +197,7 @@ def _subject(alert: CalledAlert, ours: Ours, now: float) -> Subject:
     finding = _finding(alert, ours)
     fingerprint = fingerprint_of(finding) if finding.rule in ours.rules else alert.fingerprint
     own = ours.alerts.get(fingerprint)
-    return Subject(
+    return NotificationSubject(
         fingerprint=fingerprint,
         finding=own.finding if own is not None and _same(own.finding, finding) else finding,
         phase=Phase.RESOLVED if over else Phase.FIRING,
@@ -196,8 +210,8 @@ def _same(own: Finding, called: Finding) -> bool:
     return (own.severity, own.cause) == (called.severity, called.cause)
 
 
-def _finding(alert: CalledAlert, ours: Ours) -> Finding:
-    labels, said = alert.labels, {name: text[:LONGEST] for name, text in alert.annotations.items()}
+def _finding(alert: CallbackAlert, ours: OwnAlerts) -> Finding:
+    labels, said = alert.labels, {name: text[:MAX_ANNOTATION_CHARS] for name, text in alert.annotations.items()}
     name = labels.get("alertname", EXTERNAL)
     rule = next((rule for rule in ours.rules if alertname(rule) == name), name)
     subject = {key: labels[key] for key in LABELS if labels.get(key)}

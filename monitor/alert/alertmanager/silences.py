@@ -13,11 +13,11 @@ from monitor.alert.matchers import Matcher, Operator
 from monitor.alert.receivers.alertmanager import api_url
 from monitor.alert.receivers.configured import bearer
 from monitor.alert.silences import Silence
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError, get
 
 log = logging.getLogger(__name__)
-EVERY = 15.0
+REFRESH_SECONDS = 15.0
 _OPERATORS: dict[tuple[bool, bool], Operator] = {
     (True, False): "=", (False, False): "!=", (True, True): "=~", (False, True): "!~",
 }  # fmt: skip
@@ -77,7 +77,7 @@ def _silence(given: _Silence) -> Silence:
 class AlertmanagerSilences:
     """Asks between start() and stop(). `silences` are those of the last answer, also while there is none."""
 
-    def __init__(self, way: Way, token: str | None = None, every: float = EVERY) -> None:
+    def __init__(self, way: Endpoint, token: str | None = None, every: float = REFRESH_SECONDS) -> None:
         self._way = replace(way, url=api_url(way.url, "silences"))
         self._headers = bearer(token)
         self._every = every

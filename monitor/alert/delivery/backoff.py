@@ -6,28 +6,28 @@ from msgspec.structs import replace
 
 from monitor.facts.base import Fact
 
-FIRST = 1.0
-LONGEST = 300.0
-LONGEST_ASKED = 3600.0  # a receiver that asks for more is tried nevertheless: it may have been a mistake
-REPORT_AFTER = 600.0  # a receiver that fails for so long is itself a finding
+FIRST_DELAY_SECONDS = 1.0
+MAX_DELAY_SECONDS = 300.0
+MAX_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for more is tried nevertheless: it may have been a mistake
+REPORT_AFTER_SECONDS = 600.0  # a receiver that fails for so long is itself a finding
 
 
-def delay(failures: int, jitter: float, after: float | None = None) -> float:
+def retry_delay(failures: int, jitter: float, after: float | None = None) -> float:
     """Given how often in a row it failed (at least once) and a random number in [0, 1), return the seconds to wait.
 
     They double from one second to five minutes; jitter takes away up to a half, so that many do not come back at once.
     What the receiver asked for (`after`) is waited for in any case.
     """
-    doubled = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 32))
-    return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, LONGEST_ASKED))
+    doubled = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(failures - 1, 32))
+    return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, MAX_RETRY_AFTER_SECONDS))
 
 
-def worth_reporting(failing_since: float | None, now: float) -> bool:
+def is_outage(failing_since: float | None, now: float) -> bool:
     """Return whether a receiver fails for so long that somebody has to be told."""
-    return failing_since is not None and now - failing_since >= REPORT_AFTER
+    return failing_since is not None and now - failing_since >= REPORT_AFTER_SECONDS
 
 
-class Health(Fact, frozen=True, kw_only=True):
+class ReceiverHealth(Fact, frozen=True, kw_only=True):
     """How it goes with a receiver. `failures` are those in a row, `parked` what it refused for good since it took one.
 
     `error` is how it failed last. Until `rest_until` the receiver is left alone.
@@ -50,12 +50,12 @@ class Health(Fact, frozen=True, kw_only=True):
         return self.tried_at <= now < self.rest_until
 
 
-def after_success(before: Health, now: float) -> Health:
+def after_success(before: ReceiverHealth, now: float) -> ReceiverHealth:
     """Return how it stands with a receiver that has just taken a parcel."""
-    return Health(receiver=before.receiver, ok_at=now, error=before.error, parked_at=before.parked_at)
+    return ReceiverHealth(receiver=before.receiver, ok_at=now, error=before.error, parked_at=before.parked_at)
 
 
-def after_failure(before: Health, error: str, rest: float, now: float) -> Health:
+def after_failure(before: ReceiverHealth, error: str, rest: float, now: float) -> ReceiverHealth:
     """Return how it stands with a receiver that has just failed, and is left alone for `rest` seconds."""
     since = before.failing_since
     return replace(
@@ -68,9 +68,9 @@ def after_failure(before: Health, error: str, rest: float, now: float) -> Health
     )
 
 
-def after_parking(before: Health, error: str, now: float) -> Health:
+def after_parking(before: ReceiverHealth, error: str, now: float) -> ReceiverHealth:
     """Return how it stands with a receiver that has just refused a parcel for good: it answers, so go on at once."""
-    return Health(
+    return ReceiverHealth(
         receiver=before.receiver,
         error=error,
         ok_at=before.ok_at,

@@ -11,16 +11,16 @@ import time
 from collections.abc import Callable
 
 from monitor.base import http
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
 
 log = logging.getLogger(__name__)
-MISSED = 3  # intervals without a look after which nothing is said any more
+MAX_MISSED_INTERVALS = 3  # intervals without a look after which nothing is said any more
 
 
 def alive(looked_at: float | None, interval: float, now: float) -> bool:
     """Given when somebody last looked, return whether that is recent enough to be called alive."""
-    return looked_at is not None and now - looked_at < MISSED * interval
+    return looked_at is not None and now - looked_at < MAX_MISSED_INTERVALS * interval
 
 
 class Heartbeat:
@@ -28,7 +28,7 @@ class Heartbeat:
 
     def __init__(
         self,
-        way: Way,
+        way: Endpoint,
         interval: float,
         looked_at: Callable[[], float | None],
         ours: Callable[[], bool] = lambda: True,

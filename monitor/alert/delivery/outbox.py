@@ -13,9 +13,9 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.alert.delivery.backoff import Health, after_failure, after_parking, after_success
-from monitor.alert.delivery.batching import Waiting, may_merge, merge
-from monitor.alert.delivery.schedule import OpenParcel, Queue
+from monitor.alert.delivery.backoff import ReceiverHealth, after_failure, after_parking, after_success
+from monitor.alert.delivery.batching import QueuedNotification, may_merge, merge
+from monitor.alert.delivery.schedule import OpenBatch, ReceiverQueue
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, Row, Session
 
@@ -43,13 +43,15 @@ UNSENT = """
 FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel
 WHERE (outbox.parcel IS NULL OR parcels.state = 'open')
 """
-OUTAGE = 3  # so many failures in a row were no accident: what failed meanwhile is tried at once when it is over
-KEEP_ATTEMPTS = 3600.0  # no receiver limits longer windows
+OUTAGE_FAILURE_COUNT = (
+    3  # so many failures in a row were no accident: what failed meanwhile is tried at once when it is over
+)
+KEEP_ATTEMPTS_SECONDS = 3600.0  # no receiver limits longer windows
 
 _decode = msgspec.json.Decoder(Notification).decode
 
 
-class State(StrEnum):
+class BatchState(StrEnum):
     """Where a parcel is. Parked is what a receiver refused for good: it is kept, and not tried again."""
 
     OPEN = "open"
@@ -77,7 +79,7 @@ class Outbox:
             "INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, msgspec.json.encode(notification))
         )
 
-    def queue(self, receiver: str, window: float, now: float) -> Queue:
+    def queue(self, receiver: str, window: float, now: float) -> ReceiverQueue:
         """Return what there is for a receiver, and when it was tried in the last `window` seconds."""
         with self._database.transaction() as session:
             # A clock that was set back: what was sent "later" counts from now on, and not until that time comes again.
@@ -89,32 +91,32 @@ class Outbox:
             health = _health(session, receiver)
         busy = {notification.group for each in parcels for notification in each.notifications}
         free = tuple(each for each in waiting if each.notification.group not in busy)
-        return Queue(waiting=free, open=parcels, attempts=attempts, health=health)
+        return ReceiverQueue(waiting=free, open=parcels, attempts=attempts, health=health)
 
-    def claim(self, receiver: str, places: Sequence[int], now: float) -> OpenParcel:
+    def claim(self, receiver: str, places: Sequence[int], now: float) -> OpenBatch:
         """Make a parcel of what waits at these places, in this order, and note that it is tried now."""
         with self._database.transaction() as session:
             parcel = _claim(session, receiver, places, now)
             self._try(session, receiver, parcel, now)
             return next(each for each in _open_parcels(session, receiver) if each.id == parcel)
 
-    def retry(self, parcel: OpenParcel, now: float) -> None:
+    def retry(self, parcel: OpenBatch, now: float) -> None:
         """Note that a parcel is tried again now."""
         with self._database.transaction() as session:
             self._try(session, parcel.receiver, parcel.id, now)
 
-    def sent(self, parcel: OpenParcel, answer: str, now: float) -> None:
+    def sent(self, parcel: OpenBatch, answer: str, now: float) -> None:
         """Note that a parcel has arrived."""
         with self._database.transaction() as session:
             before = _health(session, parcel.receiver)
-            _close(session, parcel.id, State.SENT, answer, now)
+            _close(session, parcel.id, BatchState.SENT, answer, now)
             _put_health(session, after_success(before, now))
-            if before.failures >= OUTAGE:
+            if before.failures >= OUTAGE_FAILURE_COUNT:
                 session.run(
                     "UPDATE parcels SET next_at = ? WHERE receiver = ? AND state = 'open'", (now, parcel.receiver)
                 )
 
-    def failed(self, parcel: OpenParcel, error: str, wait: float, rest: float, now: float) -> None:
+    def failed(self, parcel: OpenBatch, error: str, wait: float, rest: float, now: float) -> None:
         """Note that a parcel was not taken: it waits for `wait` seconds, and the receiver is left alone for `rest`."""
         with self._database.transaction() as session:
             health = after_failure(_health(session, parcel.receiver), error, rest, now)
@@ -125,11 +127,11 @@ class Outbox:
             _end_attempt(session, parcel.id, now)
             _put_health(session, health)
 
-    def parked(self, parcel: OpenParcel, error: str, now: float) -> None:
+    def parked(self, parcel: OpenBatch, error: str, now: float) -> None:
         """Note that a parcel was refused for good."""
         with self._database.transaction() as session:
             health = after_parking(_health(session, parcel.receiver), error, now)
-            _close(session, parcel.id, State.PARKED, error, now)
+            _close(session, parcel.id, BatchState.PARKED, error, now)
             _put_health(session, health)
 
     def begin(self, receivers: Collection[str], now: float) -> None:
@@ -140,7 +142,7 @@ class Outbox:
         """
         with self._database.transaction() as session:
             session.run("UPDATE attempts SET at = ?, under_way = 0 WHERE under_way = 1", (now,))
-            session.run("DELETE FROM attempts WHERE at < ?", (now - KEEP_ATTEMPTS,))
+            session.run("DELETE FROM attempts WHERE at < ?", (now - KEEP_ATTEMPTS_SECONDS,))
             for place, receiver, body, parcel in session.run(f"SELECT place, outbox.receiver, body, parcel {UNSENT}"):
                 why = None if _understood(body) else "it was written by another version and cannot be understood"
                 if receiver not in receivers:
@@ -148,15 +150,15 @@ class Outbox:
                 if why is not None:
                     log.error("a message for receiver %s is parked: %s", receiver, why)
                     own = parcel or _claim(session, receiver, [place], now)
-                    _close(session, own, State.PARKED, why, now)
+                    _close(session, own, BatchState.PARKED, why, now)
             for (receiver,) in session.run("SELECT receiver FROM health"):
                 if receiver not in receivers:
                     session.run("DELETE FROM health WHERE receiver = ?", (receiver,))
 
-    def health(self) -> tuple[Health, ...]:
+    def health(self) -> tuple[ReceiverHealth, ...]:
         """Return how it stands with every receiver that was ever tried."""
         rows = self._database.select("SELECT body FROM health ORDER BY receiver")
-        return tuple(msgspec.json.decode(body, type=Health) for (body,) in rows)
+        return tuple(msgspec.json.decode(body, type=ReceiverHealth) for (body,) in rows)
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how many notifications are waiting, or parked, by receiver and which of the two."""
@@ -177,12 +179,12 @@ class Outbox:
         """Written before the request: it counts against the limit of the receiver even if this process ends now."""
         session.run("UPDATE parcels SET attempts = attempts + 1, tried_at = ? WHERE id = ?", (now, parcel))
         session.run("INSERT INTO attempts VALUES (?, ?, ?, 1)", (receiver, parcel, now))
-        session.run("DELETE FROM attempts WHERE receiver = ? AND at < ?", (receiver, now - KEEP_ATTEMPTS))
+        session.run("DELETE FROM attempts WHERE receiver = ? AND at < ?", (receiver, now - KEEP_ATTEMPTS_SECONDS))
 
 
-def _waiting(session: Session, receiver: str) -> list[Waiting]:
+def _waiting(session: Session, receiver: str) -> list[QueuedNotification]:
     query = "SELECT place, body FROM outbox WHERE receiver = ? AND parcel IS NULL ORDER BY place"
-    return [Waiting(place, _decode(body)) for place, body in session.run(query, (receiver,))]
+    return [QueuedNotification(place, _decode(body)) for place, body in session.run(query, (receiver,))]
 
 
 def _claim(session: Session, receiver: str, places: Sequence[int], now: float) -> str:
@@ -194,14 +196,14 @@ def _claim(session: Session, receiver: str, places: Sequence[int], now: float) -
     parcel = content.hexdigest()[:24]
     session.run(
         "INSERT INTO parcels (id, receiver, state, attempts, failures, tried_at, next_at) VALUES (?, ?, ?, 0, 0, ?, ?)",
-        (parcel, receiver, State.OPEN, now, now),
+        (parcel, receiver, BatchState.OPEN, now, now),
     )
     for position, place in enumerate(places):
         session.run("UPDATE outbox SET parcel = ?, position = ? WHERE place = ?", (parcel, position, place))
     return parcel
 
 
-def _open_parcels(session: Session, receiver: str) -> tuple[OpenParcel, ...]:
+def _open_parcels(session: Session, receiver: str) -> tuple[OpenBatch, ...]:
     query = """
         SELECT id, attempts, failures, tried_at, next_at FROM parcels WHERE receiver = ? AND state = 'open'
         ORDER BY tried_at
@@ -209,10 +211,10 @@ def _open_parcels(session: Session, receiver: str) -> tuple[OpenParcel, ...]:
     return tuple(_open_parcel(session, receiver, row) for row in session.run(query, (receiver,)))
 
 
-def _open_parcel(session: Session, receiver: str, row: Row) -> OpenParcel:
+def _open_parcel(session: Session, receiver: str, row: Row) -> OpenBatch:
     parcel, attempts, failures, tried_at, next_at = row
     bodies = session.run("SELECT body FROM outbox WHERE parcel = ? ORDER BY position", (parcel,))
-    return OpenParcel(
+    return OpenBatch(
         id=parcel,
         receiver=receiver,
         notifications=tuple(_decode(body) for (body,) in bodies),
@@ -223,7 +225,7 @@ def _open_parcel(session: Session, receiver: str, row: Row) -> OpenParcel:
     )
 
 
-def _close(session: Session, parcel: str, state: State, word: str, now: float) -> None:
+def _close(session: Session, parcel: str, state: BatchState, word: str, now: float) -> None:
     values = (state, now, word, parcel)
     session.run("UPDATE parcels SET state = ?, done_at = ?, word = ? WHERE id = ?", values)
     _end_attempt(session, parcel, now)
@@ -234,12 +236,12 @@ def _end_attempt(session: Session, parcel: str, now: float) -> None:
     session.run("UPDATE attempts SET at = max(at, ?), under_way = 0 WHERE parcel = ? AND under_way = 1", (now, parcel))
 
 
-def _health(session: Session, receiver: str) -> Health:
+def _health(session: Session, receiver: str) -> ReceiverHealth:
     rows = session.run("SELECT body FROM health WHERE receiver = ?", (receiver,))
-    return msgspec.json.decode(rows[0][0], type=Health) if rows else Health(receiver=receiver)
+    return msgspec.json.decode(rows[0][0], type=ReceiverHealth) if rows else ReceiverHealth(receiver=receiver)
 
 
-def _put_health(session: Session, health: Health) -> None:
+def _put_health(session: Session, health: ReceiverHealth) -> None:
     body = msgspec.json.encode(health)
     session.run("INSERT OR REPLACE INTO health VALUES (?, ?)", (health.receiver, body))
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.alert.delivery.backoff import Health
-from monitor.alert.delivery.batching import Holds, Plan, Waiting, allowed_at, next_parcel
+from monitor.alert.delivery.backoff import ReceiverHealth
+from monitor.alert.delivery.batching import Capacity, QueuedNotification, SendPlan, allowed_at, plan_batch
 from monitor.alert.model import Notification
-from monitor.alert.receivers.base import Pace
+from monitor.alert.receivers.base import RateLimit
 
-MOST_OPEN = 3  # so many that failed, and nothing else is tried until the receiver takes one
+MAX_OPEN_BATCHES = 3  # so many that failed, and nothing else is tried until the receiver takes one
 
 
 @dataclass(frozen=True)
-class OpenParcel:
+class OpenBatch:
     """A parcel that was tried at least once and neither arrived nor was parked. Its content never changes."""
 
     id: str
@@ -40,50 +40,50 @@ class OpenParcel:
 
 
 @dataclass(frozen=True)
-class Queue:
+class ReceiverQueue:
     """What there is for a receiver, when it was sent something, and how it stands with it."""
 
-    waiting: tuple[Waiting, ...]  # nothing of a group that has an open parcel: its order is kept
-    open: tuple[OpenParcel, ...]
+    waiting: tuple[QueuedNotification, ...]  # nothing of a group that has an open parcel: its order is kept
+    open: tuple[OpenBatch, ...]
     attempts: tuple[float, ...]
-    health: Health
+    health: ReceiverHealth
 
 
 @dataclass(frozen=True)
-class Turn:
+class NextSend:
     """Try this parcel again, or send these as a new one, or look again at that time (None: when something arrives)."""
 
-    again: OpenParcel | None = None
-    fresh: tuple[Waiting, ...] = ()
+    again: OpenBatch | None = None
+    fresh: tuple[QueuedNotification, ...] = ()
     look_at: float | None = None
 
 
-def next_turn(queue: Queue, pace: Pace, holds: Holds, now: float) -> Turn:
+def next_send(queue: ReceiverQueue, pace: RateLimit, holds: Capacity, now: float) -> NextSend:
     """Given what there is for a receiver, return what to do now."""
     if not queue.waiting and not queue.open:
-        return Turn()
+        return NextSend()
     if queue.health.resting(now):
-        return Turn(look_at=queue.health.rest_until)
+        return NextSend(look_at=queue.health.rest_until)
     allowed = allowed_at(pace, queue.attempts, now)
     if allowed > now:
-        return Turn(look_at=allowed)
-    plan = next_parcel(queue.waiting, queue.attempts, pace, holds, now) if _may_open(queue) else Plan()
+        return NextSend(look_at=allowed)
+    plan = plan_batch(queue.waiting, queue.attempts, pace, holds, now) if _may_open(queue) else SendPlan()
     due = sorted((each for each in queue.open if each.due_at(now) <= now), key=_order)
     # After a failure something else is tried: it may have been the parcel, and not the receiver.
     if plan.together and (not due or (queue.health.failures and not due[0].interrupted)):
-        return Turn(fresh=plan.together)
+        return NextSend(fresh=plan.together)
     if due:
-        return Turn(again=due[0])
-    return Turn(look_at=_soonest([plan.look_at, *(each.due_at(now) for each in queue.open)]))
+        return NextSend(again=due[0])
+    return NextSend(look_at=_soonest([plan.look_at, *(each.due_at(now) for each in queue.open)]))
 
 
-def _may_open(queue: Queue) -> bool:
+def _may_open(queue: ReceiverQueue) -> bool:
     """Return whether a new parcel may be tried. Those that failed before the receiver last took one do not count."""
     ok_at = queue.health.ok_at
-    return sum(ok_at is None or each.tried_at > ok_at for each in queue.open) < MOST_OPEN
+    return sum(ok_at is None or each.tried_at > ok_at for each in queue.open) < MAX_OPEN_BATCHES
 
 
-def _order(parcel: OpenParcel) -> tuple[bool, float]:
+def _order(parcel: OpenBatch) -> tuple[bool, float]:
     return not parcel.interrupted, parcel.tried_at
 
 

@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from monitor.alert.delivery.backoff import Health, delay, worth_reporting
+from monitor.alert.delivery.backoff import ReceiverHealth, is_outage, retry_delay
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.delivery.schedule import OpenParcel, next_turn
-from monitor.alert.delivery.stats import Tally, Traffic
-from monitor.alert.model import Notification, Parcel, Subject
+from monitor.alert.delivery.schedule import OpenBatch, next_send
+from monitor.alert.delivery.stats import DeliveryCounters, DeliveryStats
+from monitor.alert.model import Batch, Notification, NotificationSubject
 from monitor.alert.receivers.base import DeliveryError, Receiver
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from monitor.base.http import RequestError
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -26,13 +26,13 @@ from monitor.facts.text import Text
 log = logging.getLogger(__name__)
 
 RULE = "receiver-failing"
-PATIENCE = 5.0  # the longest that nobody looks at the clock: it may have been set
-BRIEF = 0.001
-AFTER_TROUBLE = 1.0
-FAREWELL = 3.0  # for how long what is under way is waited for at the end
-SHOW_PARKED = 900.0  # a parked parcel is reported for so long, and until the receiver takes another
+MAX_SLEEP_SECONDS = 5.0  # the longest that nobody looks at the clock: it may have been set
+MIN_SLEEP_SECONDS = 0.001
+ERROR_PAUSE_SECONDS = 1.0
+STOP_TIMEOUT_SECONDS = 3.0  # for how long what is under way is waited for at the end
+REPORT_PARKED_SECONDS = 900.0  # a parked parcel is reported for so long, and until the receiver takes another
 
-StillFiring = Callable[[str], Sequence[Subject]]
+StillFiring = Callable[[str], Sequence[NotificationSubject]]
 
 
 @runtime_checkable
@@ -42,17 +42,17 @@ class Resending(Protocol):
     @property
     def resend_every(self) -> float: ...
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
         """Tell again what fires. Raise DeliveryError."""
         ...
 
 
-class PostOffice:
+class Sender:
     """Sends between start() and stop()."""
 
     def __init__(
         self,
-        store: Store,
+        store: AlertStore,
         receivers: Iterable[Receiver],
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -60,7 +60,9 @@ class PostOffice:
         self._outbox = store.outbox
         self._now = now
         self._receivers = {receiver.name: receiver for receiver in receivers}
-        self._mailers = {name: Mailer(self._outbox, each, now, jitter) for name, each in self._receivers.items()}
+        self._mailers = {
+            name: ReceiverWorker(self._outbox, each, now, jitter) for name, each in self._receivers.items()
+        }
 
     def start(self, still_firing: StillFiring = lambda _: ()) -> None:
         """Begin. Given a receiver, `still_firing` returns what it was told of and still fires."""
@@ -72,7 +74,7 @@ class PostOffice:
         """End. What is under way is waited for, but not for long: it would be sent again, with the same id."""
         for mailer in self._mailers.values():
             mailer.stop()
-        deadline = time.monotonic() + FAREWELL
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
         for mailer in self._mailers.values():
             mailer.join(max(0.0, deadline - time.monotonic()))
 
@@ -88,11 +90,11 @@ class PostOffice:
         found = [self._trouble(health, now) for health in self._outbox.health() if health.receiver in self._receivers]
         return tuple(finding for finding in found if finding is not None)
 
-    def traffic(self) -> tuple[Traffic, ...]:
+    def delivery_stats(self) -> tuple[DeliveryStats, ...]:
         """Return what becomes of messages, for each receiver."""
         counts, health = self._outbox.counts(), {each.receiver: each for each in self._outbox.health()}
         return tuple(
-            Traffic(
+            DeliveryStats(
                 receiver=name,
                 waiting=counts.get((name, "waiting"), 0),
                 parked=counts.get((name, "parked"), 0),
@@ -103,17 +105,19 @@ class PostOffice:
             for name, mailer in self._mailers.items()
         )
 
-    def _trouble(self, health: Health, now: float) -> Finding | None:
+    def _trouble(self, health: ReceiverHealth, now: float) -> Finding | None:
         since = health.parked_at
-        if since is not None and (health.parked > 0 or now - since < SHOW_PARKED):
+        if since is not None and (health.parked > 0 or now - since < REPORT_PARKED_SECONDS):
             return self._finding(health, "parked", Severity.CRITICAL, since, max(1, health.parked), now)
         since = health.failing_since
-        if since is not None and worth_reporting(since, now):
+        if since is not None and is_outage(since, now):
             unsent = self._outbox.unsent(health.receiver)
             return self._finding(health, "retrying", Severity.WARNING, since, unsent, now)
         return None
 
-    def _finding(self, health: Health, cause: str, severity: Severity, since: float, count: int, now: float) -> Finding:
+    def _finding(
+        self, health: ReceiverHealth, cause: str, severity: Severity, since: float, count: int, now: float
+    ) -> Finding:
         name = health.receiver
         values: dict[str, str | int | float] = {
             "receiver": name,
@@ -133,7 +137,7 @@ class PostOffice:
         )
 
 
-class Mailer:
+class ReceiverWorker:
     """Sends to one receiver, one parcel after the other."""
 
     def __init__(
@@ -145,7 +149,7 @@ class Mailer:
         self._jitter = jitter
         self._still_firing: StillFiring = lambda _: ()
         self._remind_at = 0.0  # of the monotonic clock
-        self.tally = Tally()
+        self.tally = DeliveryCounters()
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"post {receiver.name}", daemon=True)
@@ -173,7 +177,7 @@ class Mailer:
                 if self._stopping.is_set():  # the file was closed before a slow receiver had answered
                     return
                 log.exception("sending to receiver %s", self._receiver.name)
-                rest = AFTER_TROUBLE
+                rest = ERROR_PAUSE_SECONDS
             self._news.wait(rest)
 
     def _step(self) -> float | None:
@@ -181,7 +185,7 @@ class Mailer:
         reminder = self._remind()
         now, name = self._now(), self._receiver.name
         queue = self._outbox.queue(name, self._receiver.pace.window, now)
-        turn = next_turn(queue, self._receiver.pace, self._holds, now)
+        turn = next_send(queue, self._receiver.pace, self._holds, now)
         if turn.again is not None:
             self._outbox.retry(turn.again, now)
             self._deliver(turn.again, queue.health)
@@ -190,12 +194,12 @@ class Mailer:
             parcel = self._outbox.claim(name, [each.place for each in turn.fresh], now)
             self._deliver(parcel, queue.health)
             return 0.0
-        later = None if turn.look_at is None else max(BRIEF, min(turn.look_at - now, PATIENCE))
+        later = None if turn.look_at is None else max(MIN_SLEEP_SECONDS, min(turn.look_at - now, MAX_SLEEP_SECONDS))
         return min((each for each in (later, reminder) if each is not None), default=None)
 
-    def _deliver(self, parcel: OpenParcel, health: Health) -> None:
+    def _deliver(self, parcel: OpenBatch, health: ReceiverHealth) -> None:
         """Send a parcel, and note what became of it."""
-        sending = Parcel(
+        sending = Batch(
             id=parcel.id, receiver=parcel.receiver, notifications=parcel.notifications, at=self._now()
         )  # fmt: skip
         try:
@@ -211,15 +215,15 @@ class Mailer:
             self.tally.sent(parcel.notifications, self._now())
             self._outbox.sent(parcel, answer, self._now())
 
-    def _note_failure(self, parcel: OpenParcel, health: Health, error: RequestError) -> None:
+    def _note_failure(self, parcel: OpenBatch, health: ReceiverHealth, error: RequestError) -> None:
         if not error.retryable:
             log.error("receiver %s refused a message for good, it is parked: %s", parcel.receiver, error)
             self.tally.parked()
             self._outbox.parked(parcel, str(error), self._now())
             return
         self.tally.failed()
-        wait = delay(parcel.failures + 1, self._jitter(), error.after)
-        rest = delay(health.failures + 1, self._jitter(), error.after)
+        wait = retry_delay(parcel.failures + 1, self._jitter(), error.after)
+        rest = retry_delay(health.failures + 1, self._jitter(), error.after)
         level = logging.DEBUG if health.failures else logging.WARNING
         log.log(level, "receiver %s did not take a message, it is tried again: %s", parcel.receiver, error)
         self._outbox.failed(parcel, str(error), wait, rest, self._now())

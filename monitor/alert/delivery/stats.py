@@ -10,7 +10,7 @@ from monitor.facts.base import Fact
 OUTCOMES = ("sent", "failed", "parked")
 
 
-class Traffic(Fact, frozen=True, kw_only=True):
+class DeliveryStats(Fact, frozen=True, kw_only=True):
     """What became of attempts to deliver to a receiver, and what is in its outbox.
 
     `took` is how old the last message was when it arrived. A message that is parked was refused for good.
@@ -24,7 +24,7 @@ class Traffic(Fact, frozen=True, kw_only=True):
     failing_since: float | None = None
 
 
-class Tally:
+class DeliveryCounters:
     """Counts what becomes of attempts. Written by one thread, read by any."""
 
     def __init__(self) -> None:

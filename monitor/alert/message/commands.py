@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from monitor.alert.message.document import Span, Style
+from monitor.alert.message.document import Span, SpanStyle
 
 # These are never anything but commands.
 _PROGRAMS = (
@@ -25,6 +25,6 @@ def with_commands(text: str) -> tuple[Span, ...]:
     spans: list[Span] = []
     end = 0
     for found in _COMMAND.finditer(text):
-        spans += [Span(text[end : found.start()]), Span(found[0], Style.CODE)]
+        spans += [Span(text[end : found.start()]), Span(found[0], SpanStyle.CODE)]
         end = found.end()
     return tuple(span for span in (*spans, Span(text[end:])) if span.text)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from monitor.facts.findings import Severity
 
 
-class Style(StrEnum):
+class SpanStyle(StrEnum):
     """What a span is, for the format to show as it can."""
 
     PLAIN = "plain"
@@ -26,12 +26,12 @@ class Span:
     """A piece of a line. `target` is a link's address, or the user name of who is mentioned."""
 
     text: str
-    style: Style = Style.PLAIN
+    style: SpanStyle = SpanStyle.PLAIN
     target: str | None = None
 
 
 @dataclass(frozen=True)
-class Line:
+class TextLine:
     """A line. When a message is too long, the lines of the highest `order` go first, the last of them first."""
 
     spans: tuple[Span, ...]
@@ -39,7 +39,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Letter:
+class AlertMessage:
     """A whole message. `id` is the parcel's; `resolved` tells the colour apart from `severity`.
 
     `mentions` are the users whose jobs this is about, `lang` the language that it is written in.
@@ -47,7 +47,7 @@ class Letter:
 
     id: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     severity: Severity
     resolved: bool = False
     mentions: tuple[str, ...] = ()

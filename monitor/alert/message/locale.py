@@ -15,7 +15,7 @@ from monitor.i18n.notes import sentence
 
 
 @dataclass(frozen=True)
-class Voice:
+class Locale:
     """A language, the base address of the page (None: no links), the cluster's name and the readers' time zone."""
 
     lang: str = "en"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from monitor.alert.message.document import Line, Span, Style
-from monitor.alert.message.locale import Voice
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
+from monitor.alert.message.document import Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
@@ -27,9 +27,9 @@ _PLACES = (("pod",), ("node", "gpu", "mount"), ("service",), ("image",), ("queue
 WHERE = ("cluster", "node", "gpu", "namespace", "pod", "container", "mount", "service", "image", "queue")
 
 
-def line(label: str, *spans: Span, order: int) -> Line:
+def line(label: str, *spans: Span, order: int) -> TextLine:
     """Return a line that begins with what it is about."""
-    return Line((Span(label, Style.MUTED), *spans), order)
+    return TextLine((Span(label, SpanStyle.MUTED), *spans), order)
 
 
 def mark(notification: Notification) -> str:
@@ -39,15 +39,15 @@ def mark(notification: Notification) -> str:
     return RESOLVED_MARK if notification.resolved else MARKS[notification.severity]
 
 
-def status(notification: Notification, voice: Voice, kind: str = "reason") -> str:
+def status(notification: Notification, voice: Locale, kind: str = "reason") -> str:
     """Return how bad it is and why it is told, in a few words; as `short`, only why."""
     firing = [subject for subject in notification.subjects if subject.phase is not Phase.RESOLVED]
     reason, count = notification.reason.value, len(firing)
     if notification.resolved:
-        reason = Reason.RESOLVED.value
-    elif notification.reason is Reason.RESOLVED:
+        reason = NotificationReason.RESOLVED.value
+    elif notification.reason is NotificationReason.RESOLVED:
         reason = "partly"
-    elif notification.reason is Reason.MORE:
+    elif notification.reason is NotificationReason.MORE:
         count = sum(subject.fresh for subject in firing)
     elif is_notice(notification):
         reason = "notice"
@@ -62,7 +62,7 @@ def is_notice(notification: Notification) -> bool:
     )
 
 
-def what(notification: Notification, voice: Voice) -> str:
+def what(notification: Notification, voice: Locale) -> str:
     """Return what it is about: the rule's name, how many there are, and where if it is one place."""
     rules = list(dict.fromkeys(subject.finding.rule for subject in notification.subjects))
     name = voice.rule(rules[0]) if len(rules) == 1 else voice.say("mixed")
@@ -80,7 +80,7 @@ def common(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return dict(set.intersection(*sets)) if sets else {}
 
 
-def place(labels: Mapping[str, str], voice: Voice) -> str:
+def place(labels: Mapping[str, str], voice: Locale) -> str:
     """Given labels, return the shortest that tells where it is; empty if they do not say."""
     if "gpu" not in labels and "pod" in labels:
         return shorten(pod_name(labels), LONGEST_NAME)
@@ -96,7 +96,7 @@ def pod_name(labels: Mapping[str, str]) -> str:
     return f"{labels['namespace']}/{labels['pod']}" if "namespace" in labels else labels["pod"]
 
 
-def where(subjects: Sequence[Subject], voice: Voice) -> list[Line]:
+def where(subjects: Sequence[NotificationSubject], voice: Locale) -> list[TextLine]:
     """Return the line that names the place: of several subjects, the places that they are spread over."""
     parts = []
     for name in WHERE:
@@ -108,7 +108,7 @@ def where(subjects: Sequence[Subject], voice: Voice) -> list[Line]:
     return [line(voice.say("where"), Span(" · ".join(parts)), order=2)] if parts else []
 
 
-def affected(notification: Notification, voice: Voice) -> list[Line]:
+def affected(notification: Notification, voice: Locale) -> list[TextLine]:
     """Return the line about whom it concerns. Who has something that is wrong now is called by name."""
     users = list(dict.fromkeys((*notification.users, *_owners(notification.subjects))))
     jobs = list(dict.fromkeys(s.finding.labels["job"] for s in notification.subjects if "job" in s.finding.labels))
@@ -122,38 +122,38 @@ def affected(notification: Notification, voice: Voice) -> list[Line]:
     return [line(voice.say("affected"), *spans, order=1)]
 
 
-def names(users: Sequence[str], mentioned: Sequence[str], voice: Voice) -> list[Span]:
+def names(users: Sequence[str], mentioned: Sequence[str], voice: Locale) -> list[Span]:
     """Given users, return their names, of some of them so that they are notified; no more than one screen takes."""
     spans: list[Span] = []
     for user in users[:_MENTIONED]:
-        style = Style.MENTION if user in mentioned else Style.PLAIN
+        style = SpanStyle.MENTION if user in mentioned else SpanStyle.PLAIN
         spans += [Span(voice.say("list")), Span(shorten(user, LONGEST_NAME), style, user)]
     if len(users) > _MENTIONED:
         spans.append(Span(voice.say("others", count=len(users))))
     return spans[1:]
 
 
-def _owners(subjects: Iterable[Subject]) -> list[str]:
+def _owners(subjects: Iterable[NotificationSubject]) -> list[str]:
     return sorted({subject.finding.labels["user"] for subject in subjects if "user" in subject.finding.labels})
 
 
-def symptoms(notification: Notification, voice: Voice, most: int) -> list[Line]:
+def symptoms(notification: Notification, voice: Locale, most: int) -> list[TextLine]:
     """Return lines about what is wrong only because of this: it is not told on its own."""
     lines = []
     for each in notification.symptoms[:most]:
         text = voice.say("symptom", what=voice.rule(each.rule), count=each.count)
         names = [name for name in (place(labels, voice) for labels in each.examples[:3]) if name]
         more = voice.say("symptom-examples", names=voice.say("list").join(names)) if names else ""
-        lines.append(line(voice.say("symptoms"), Span(text, Style.BOLD), Span(more), order=2))
+        lines.append(line(voice.say("symptoms"), Span(text, SpanStyle.BOLD), Span(more), order=2))
     return lines
 
 
-def late(parcel: Parcel, notification: Notification, voice: Voice) -> list[Line]:
+def late(parcel: Batch, notification: Notification, voice: Locale) -> list[TextLine]:
     """Return a line about how late the message is, if it is."""
     seconds = parcel.at - notification.at
-    return [Line((Span(voice.say("late", seconds=seconds), Style.BAD),), 1)] if seconds > LATE else []
+    return [TextLine((Span(voice.say("late", seconds=seconds), SpanStyle.BAD),), 1)] if seconds > LATE else []
 
 
-def link(address: str | None, voice: Voice) -> list[Line]:
+def link(address: str | None, voice: Locale) -> list[TextLine]:
     """Return the line that leads to the page, if there is one."""
-    return [Line((Span(voice.say("link"), Style.LINK, address),), 1)] if address else []
+    return [TextLine((Span(voice.say("link"), SpanStyle.LINK, address),), 1)] if address else []

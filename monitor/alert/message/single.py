@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from monitor.alert.message.commands import with_commands
-from monitor.alert.message.document import Letter, Line, Span, Style
-from monitor.alert.message.locale import Voice
+from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.parts import (
     LONGEST_OF_MANY,
     LONGEST_SENTENCE,
@@ -23,23 +23,23 @@ from monitor.alert.message.parts import (
     what,
     where,
 )
-from monitor.alert.model import Notification, Parcel, Phase, Subject
+from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
 from monitor.base.text import shorten
 
-SCREEN = 14  # lines, the title among them
+MAX_LINES = 14  # lines, the title among them
 _EVIDENCE = 3
 _ADVICE = 2
 _LONGEST_EVIDENCE = 160
 _SAID_ALREADY = frozenset({"card-owner", "shm-pressure.owner"})  # in the line about whom it concerns
 
 
-def one(parcel: Parcel, notification: Notification, voice: Voice) -> Letter:
+def one(parcel: Batch, notification: Notification, voice: Locale) -> AlertMessage:
     """Given one notification, return it as a letter of at most one screen."""
-    sample = [Line((Span(voice.say("sample"), Style.BOLD),), 0)] if notification.sample else []
+    sample = [TextLine((Span(voice.say("sample"), SpanStyle.BOLD),), 0)] if notification.sample else []
     head = [*sample, *_story(parcel, notification, voice)]
     tail = [*late(parcel, notification, voice), *link(_address(notification, voice), voice)]
-    room = SCREEN - 1 - len(head) - len(tail)
-    return Letter(
+    room = MAX_LINES - 1 - len(head) - len(tail)
+    return AlertMessage(
         id=parcel.id,
         title=shorten(f"{mark(notification)} {_title(notification, voice)}", LONGEST_TITLE),
         lines=(*head, *_help(notification, voice, room), *tail),
@@ -50,14 +50,14 @@ def one(parcel: Parcel, notification: Notification, voice: Voice) -> Letter:
     )
 
 
-def _title(notification: Notification, voice: Voice) -> str:
+def _title(notification: Notification, voice: Locale) -> str:
     about = what(notification, voice)
     if notification.sample:
         return voice.say("title-sample", what=about)
     return voice.say("title", status=status(notification, voice), what=about)
 
 
-def _story(parcel: Parcel, notification: Notification, voice: Voice) -> list[Line]:
+def _story(parcel: Batch, notification: Notification, voice: Locale) -> list[TextLine]:
     """Return what happened, where, when, to whom, and what else comes of it."""
     subjects = notification.subjects
     if not subjects:
@@ -72,36 +72,38 @@ def _story(parcel: Parcel, notification: Notification, voice: Voice) -> list[Lin
     ]
 
 
-def _single(subjects: Sequence[Subject], _now: float, voice: Voice) -> list[Line]:
+def _single(subjects: Sequence[NotificationSubject], _now: float, voice: Locale) -> list[TextLine]:
     subject = subjects[0]
     said = Span(shorten(voice.note(subject.finding.headline), LONGEST_SENTENCE))
     if subject.phase is Phase.RESOLVED:
         return [line(voice.say("was"), said, order=0)]
-    held = [Line((Span(voice.say("held"), Style.MUTED),), 1)] if subject.finding.held else []
-    return [Line((said,), 0), *held]
+    held = [TextLine((Span(voice.say("held"), SpanStyle.MUTED),), 1)] if subject.finding.held else []
+    return [TextLine((said,), 0), *held]
 
 
-def _many(subjects: Sequence[Subject], now: float, voice: Voice) -> list[Line]:
+def _many(subjects: Sequence[NotificationSubject], now: float, voice: Locale) -> list[TextLine]:
     """Return the first of many; how many there are is said as well."""
     shown = subjects[:SHOWN]
     rest = len(subjects) > SHOWN
-    count = [Line((Span(voice.say("of-these", count=len(subjects), shown=SHOWN), Style.MUTED),), 1)] if rest else []
+    count = (
+        [TextLine((Span(voice.say("of-these", count=len(subjects), shown=SHOWN), SpanStyle.MUTED),), 1)] if rest else []
+    )
     return [*count, *(of_many(subject, now, voice, order=3 if number else 0) for number, subject in enumerate(shown))]
 
 
-def of_many(subject: Subject, now: float, voice: Voice, order: int) -> Line:
+def of_many(subject: NotificationSubject, now: float, voice: Locale, order: int) -> TextLine:
     """Return the line for one of many subjects."""
     said = Span("• " + shorten(voice.note(subject.finding.headline), LONGEST_OF_MANY))
     if subject.phase is Phase.RESOLVED:
-        return Line((said, Span(voice.say("over", seconds=_lasted(subject, now)), Style.GOOD)), order)
-    return Line((said, Span(voice.say("for", seconds=max(0.0, now - subject.since)), Style.MUTED)), order)
+        return TextLine((said, Span(voice.say("over", seconds=_lasted(subject, now)), SpanStyle.GOOD)), order)
+    return TextLine((said, Span(voice.say("for", seconds=max(0.0, now - subject.since)), SpanStyle.MUTED)), order)
 
 
-def _when(notification: Notification, now: float, voice: Voice) -> Line:
+def _when(notification: Notification, now: float, voice: Locale) -> TextLine:
     subjects = notification.subjects
     began = min(subject.since for subject in subjects)
     flapping = any(subject.flapping for subject in subjects)
-    spans = [Span(voice.say("flapping"), Style.BAD)] if flapping else []
+    spans = [Span(voice.say("flapping"), SpanStyle.BAD)] if flapping else []
     if notification.resolved:
         ended = max(_ended(subject, now) for subject in subjects)
         start, end = voice.period(began, ended)
@@ -112,15 +114,15 @@ def _when(notification: Notification, now: float, voice: Voice) -> Line:
     return line(voice.say("since"), Span(text), *spans, order=1)
 
 
-def _ended(subject: Subject, now: float) -> float:
+def _ended(subject: NotificationSubject, now: float) -> float:
     return now if subject.resolved_at is None else subject.resolved_at
 
 
-def _lasted(subject: Subject, now: float) -> float:
+def _lasted(subject: NotificationSubject, now: float) -> float:
     return max(0.0, _ended(subject, now) - subject.since)
 
 
-def _help(notification: Notification, voice: Voice, room: int) -> list[Line]:
+def _help(notification: Notification, voice: Locale, room: int) -> list[TextLine]:
     """Return the evidence and what to do, for the first subject that is still wrong, in so many lines."""
     finding = next((s.finding for s in notification.subjects if s.phase is not Phase.RESOLVED), None)
     if finding is None:
@@ -133,11 +135,11 @@ def _help(notification: Notification, voice: Voice, room: int) -> list[Line]:
     return [*evidence, *advice]
 
 
-def _advice(sentence: str, voice: Voice) -> Line:
+def _advice(sentence: str, voice: Locale) -> TextLine:
     return line(voice.say("advice"), *with_commands(sentence), order=1)
 
 
-def _address(notification: Notification, voice: Voice) -> str | None:
+def _address(notification: Notification, voice: Locale) -> str | None:
     if is_notice(notification):
         return voice.place("cleanup")
     if len(notification.subjects) == 1:

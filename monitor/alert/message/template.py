@@ -23,11 +23,11 @@ from typing import Any
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.message.document import Letter, Line, Span
+from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.document import AlertMessage, Span, TextLine
 from monitor.alert.message.formats import plain
-from monitor.alert.message.formats.base import ELLIPSIS, NOBODY, Markup, Owners, fit
-from monitor.alert.model import Notification, Parcel, Subject
+from monitor.alert.message.formats.base import ELLIPSIS, NO_OWNERS, Markup, Owners, fit
+from monitor.alert.model import Batch, Notification, NotificationSubject
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def check_template(text: str) -> None:
 
 
 def render_template(
-    text: str, parcel: Parcel, voice: Voice, limit: int, markup: Markup = plain.MARKUP, owners: Owners = NOBODY
+    text: str, parcel: Batch, voice: Locale, limit: int, markup: Markup = plain.MARKUP, owners: Owners = NO_OWNERS
 ) -> str:
     """Given a template, return the message in at most `limit` bytes: whole lines, as many as fit.
 
@@ -86,11 +86,11 @@ def _fit_lines(message: str, limit: int) -> str:
     return "\n".join((*kept, ELLIPSIS)) if kept else ""
 
 
-def _variables(parcel: Parcel, letter: Letter, voice: Voice, markup: Markup) -> dict[str, Any]:
+def _variables(parcel: Batch, letter: AlertMessage, voice: Locale, markup: Markup) -> dict[str, Any]:
     def escape(text: str) -> str:
-        return markup.line(Line((Span(text),)), NOBODY)
+        return markup.line(TextLine((Span(text),)), NO_OWNERS)
 
-    lines = [markup.line(line, NOBODY) for line in letter.lines]
+    lines = [markup.line(line, NO_OWNERS) for line in letter.lines]
     late = parcel.at - min((each.at for each in parcel.notifications), default=parcel.at)
     return {
         "title": escape(letter.title),
@@ -106,7 +106,7 @@ def _variables(parcel: Parcel, letter: Letter, voice: Voice, markup: Markup) -> 
     }
 
 
-def _notification(told: Notification, now: float, voice: Voice, escape: Escape) -> dict[str, Any]:
+def _notification(told: Notification, now: float, voice: Locale, escape: Escape) -> dict[str, Any]:
     return {
         "reason": told.reason.value,
         "severity": told.severity.value,
@@ -121,7 +121,7 @@ def _notification(told: Notification, now: float, voice: Voice, escape: Escape) 
     }
 
 
-def _subject(subject: Subject, now: float, voice: Voice, escape: Escape) -> dict[str, Any]:
+def _subject(subject: NotificationSubject, now: float, voice: Locale, escape: Escape) -> dict[str, Any]:
     finding = subject.finding
     until = now if subject.resolved_at is None else subject.resolved_at
     return {

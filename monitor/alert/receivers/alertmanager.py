@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from monitor.alert.model import Notification, Parcel, Phase, Subject
+from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.configured import ID_HEADER, Configured, bearer, way_of
+from monitor.alert.receivers.configured import ID_HEADER, BaseReceiver, bearer, endpoint_of
 from monitor.alert.receivers.payload import label_set, link, rfc3339, words
 from monitor.base.http import post_json
 
 AT_ONCE = 500  # alerts in one request
 
 
-class Alertmanager(Configured):
+class Alertmanager(BaseReceiver):
     """`resend` wants to be called every `resend_every` seconds with all that fires and is routed here."""
 
     kind = "alertmanager"
@@ -30,7 +30,7 @@ class Alertmanager(Configured):
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        way = way_of(settings)
+        way = endpoint_of(settings)
         self._way = replace(way, url=api_url(way.url, "alerts"))
         self._headers = bearer(settings.token)
         self._firing: dict[str, dict[str, Any]] = {}  # by fingerprint: the alert as it was last sent
@@ -38,7 +38,7 @@ class Alertmanager(Configured):
     def holds(self, notifications: Sequence[Notification]) -> int:
         return max(1, len(notifications))
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         # The last word on an alert counts, when several wait.
         last = {
             subject.fingerprint: (subject, each.sample) for each in parcel.notifications for subject in each.subjects
@@ -47,11 +47,11 @@ class Alertmanager(Configured):
             return "nothing to send: a digest is no alert"
         return self._send(list(last.values()), parcel.at, {ID_HEADER: parcel.id})
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
         """Say of each of these that it still fires. Raise DeliveryError; the next time makes up for it."""
         self._send([(subject, False) for subject in subjects if subject.phase is Phase.FIRING], now, {})
 
-    def _send(self, subjects: Sequence[tuple[Subject, bool]], now: float, headers: dict[str, str]) -> str:
+    def _send(self, subjects: Sequence[tuple[NotificationSubject, bool]], now: float, headers: dict[str, str]) -> str:
         """Send what is to be said of these, each with whether it is a sample, and end what they were before."""
         alerts = {subject.fingerprint: self._alert(subject, now, sample=sample) for subject, sample in subjects}
         ended = [
@@ -71,7 +71,7 @@ class Alertmanager(Configured):
         parts = [alerts[start : start + AT_ONCE] for start in range(0, len(alerts), AT_ONCE)]
         return " ".join(str(post_json(self._way, part, headers | self._headers).status) for part in parts)
 
-    def _alert(self, subject: Subject, now: float, *, sample: bool) -> dict[str, Any]:
+    def _alert(self, subject: NotificationSubject, now: float, *, sample: bool) -> dict[str, Any]:
         ends = now + 5 * self.resend_every
         if subject.phase is Phase.RESOLVED:
             ends = max(subject.resolved_at or now, subject.since)

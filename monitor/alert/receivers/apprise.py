@@ -11,9 +11,9 @@ from typing import Any
 
 from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import Configured, Writer
+from monitor.alert.receivers.configured import BaseReceiver, MessageWriter
 from monitor.base.http import no_requests_logged
 from monitor.base.threads import with_deadline
 
@@ -21,19 +21,19 @@ LIMIT = 4096
 TITLE = 150
 
 
-class Apprise(Configured):
+class Apprise(BaseReceiver):
     """One address as Apprise writes them. It is a secret."""
 
     kind = "apprise"
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._writer = Writer(self, plain.MARKUP)
+        self._writer = MessageWriter(self, plain.MARKUP)
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return self._writer.holds(notifications, LIMIT)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         library = _library()
         if library is None:
             raise DeliveryError("Apprise is not installed: pip install 'gpuwarden[apprise]'", retryable=False)

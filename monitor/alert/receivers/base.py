@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.base.http import RequestError
 
 
@@ -15,7 +15,7 @@ class DeliveryError(RequestError):
 
 
 @dataclass(frozen=True)
-class Pace:
+class RateLimit:
     """How many messages a receiver takes in how many seconds; `gap` is the least time between two. None: no limit."""
 
     count: int | None = None
@@ -24,7 +24,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Owner:
+class OwnerContact:
     """How a user of the cluster is reached: a WeCom user id, a mobile number (WeCom, DingTalk), and so on."""
 
     wecom: str | None = None
@@ -62,13 +62,13 @@ class ReceiverSettings:
     cluster: str | None = None
     timezone: str = "UTC"
     template: str | None = None
-    owners: Mapping[str, Owner] = field(default_factory=dict)
+    owners: Mapping[str, OwnerContact] = field(default_factory=dict)
     mention: tuple[str, ...] = ()  # always, in the receiver's own ids; "all" for everybody
     timeout: float = 10.0
     proxy: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     verify_tls: bool = True
-    pace: Pace | None = None  # None: the kind's own
+    pace: RateLimit | None = None  # None: the kind's own
     mail: MailSettings | None = None
 
 
@@ -82,12 +82,12 @@ class Receiver(Protocol):
     def kind(self) -> str: ...
 
     @property
-    def pace(self) -> Pace: ...
+    def pace(self) -> RateLimit: ...
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         """Return how many of these, from the first, fit into one message as a digest. At least one."""
         ...
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         """Send, and return the receiver's own answer in short, without secrets. Raise RequestError."""
         ...

@@ -8,17 +8,17 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.message.document import Letter, Line
+from monitor.alert.message.document import AlertMessage, TextLine
 from monitor.alert.message.formats.base import Markup, Owners
 from monitor.alert.receivers.base import DeliveryError
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, as_json
 
-ROOM_FOR_THE_REST = 2000  # bytes of a body that are not the text
+ENVELOPE_BYTES = 2000  # bytes of a body that are not the text
 
 
 @dataclass(frozen=True)
-class Codes:
+class BotCodes:
     """The codes of one kind of bot. `fields` hold the code and `words` what it means, the first that is there.
 
     `permanent` are those that no retry cures: a wrong key, a wrong signature, a content that is not taken. Those that
@@ -31,7 +31,7 @@ class Codes:
     permanent: frozenset[int]
     patience: Mapping[int, float]
 
-    def code(self, way: Way, reply: Reply) -> tuple[int, str]:
+    def code(self, way: Endpoint, reply: Reply) -> tuple[int, str]:
         """Return the code of an answer, 0 for success, and the bot's words. Raise DeliveryError: it has none."""
         try:
             body = msgspec.json.decode(reply.body, type=dict[str, Any])
@@ -41,9 +41,9 @@ class Codes:
         if not codes:  # the page of a proxy, or of a network that wants a login first
             raise DeliveryError(f"{way.host} answered {reply.status}, but not as a bot does", retryable=True)
         said = next((str(body[field]) for field in self.words if body.get(field)), "")
-        return next((code for code in codes if code), 0), way.discreet(said)
+        return next((code for code in codes if code), 0), way.redact(said)
 
-    def accepted(self, way: Way, reply: Reply) -> str:
+    def accepted(self, way: Endpoint, reply: Reply) -> str:
         """Return the bot's own answer. Raise DeliveryError if it did not take the message."""
         code, said = self.code(way, reply)
         answer = f"{code} {said}".rstrip()
@@ -54,7 +54,7 @@ class Codes:
 
 
 @dataclass(frozen=True)
-class InJson:
+class JsonSizedMarkup:
     """A format as it is measured where the whole body has a limit: quotes and line breaks take two bytes there."""
 
     markup: Markup
@@ -63,10 +63,10 @@ class InJson:
     def joiner(self) -> str:
         return _in_json(self.markup.joiner)
 
-    def title(self, letter: Letter) -> str:
+    def title(self, letter: AlertMessage) -> str:
         return _in_json(self.markup.title(letter))
 
-    def line(self, line: Line, owners: Owners) -> str:
+    def line(self, line: TextLine, owners: Owners) -> str:
         return _in_json(self.markup.line(line, owners))
 
 
@@ -76,7 +76,7 @@ def _in_json(text: str) -> str:
 
 def fitted(build: Callable[[int], Any], limit: int) -> bytes:
     """Given what makes a body with a text of so many bytes, return the body with the longest text that fits."""
-    room = limit - ROOM_FOR_THE_REST
+    room = limit - ENVELOPE_BYTES
     body = as_json(build(room))
     while len(body) > limit and room > 0:
         room -= max(len(body) - limit, 1)

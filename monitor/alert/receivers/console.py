@@ -6,27 +6,27 @@ import sys
 from collections.abc import Sequence
 
 from monitor.alert.message.formats import plain
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import Configured, Writer
+from monitor.alert.receivers.configured import BaseReceiver, MessageWriter
 from monitor.base.logs import printable
 
 LIMIT = 16_384
 
 
-class Console(Configured):
+class Console(BaseReceiver):
     """Whoever looks at what this process writes."""
 
     kind = "console"
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._writer = Writer(self, plain.MARKUP)
+        self._writer = MessageWriter(self, plain.MARKUP)
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return self._writer.holds(notifications, LIMIT)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         text = self._writer.text(parcel, self._writer.letter(parcel), LIMIT)
         lines = "\n".join(printable(line) for line in text.split("\n"))
         try:

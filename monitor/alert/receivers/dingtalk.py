@@ -11,15 +11,15 @@ from urllib.parse import quote
 
 from monitor.alert.message.formats import dingtalk
 from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import Pace, ReceiverSettings
-from monitor.alert.receivers.bots import ROOM_FOR_THE_REST, Codes, InJson, fitted
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import RateLimit, ReceiverSettings
+from monitor.alert.receivers.bots import ENVELOPE_BYTES, BotCodes, JsonSizedMarkup, fitted
+from monitor.alert.receivers.configured import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
 from monitor.base.http import post
 
 LIMIT = 20_000  # bytes of the whole body
 TITLE = 100  # characters; it is seen in the list of chats only
-CODES = Codes(
+CODES = BotCodes(
     fields=("errcode",),
     words=("errmsg",),
     # Signature, keyword or time not right; too large; token unknown, group dissolved, bot switched off or gone; type or
@@ -31,27 +31,27 @@ CODES = Codes(
 )
 
 
-class DingTalk(Configured):
+class DingTalk(BaseReceiver):
     """A group bot. The token is in its address; `secret` is the key that its requests are signed with."""
 
     kind = "dingtalk"
-    usual_pace = Pace(count=20, window=60.0)
+    usual_pace = RateLimit(count=20, window=60.0)
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        self._always = tuple(each for each in settings.mention if each != EVERYBODY)
+        self._way = endpoint_of(settings)
+        self._always = tuple(each for each in settings.mention if each != MENTION_ALL)
         # Who is not named in the text is not called either.
         called = " ".join(f"@{each}" for each in self._always)
-        self._writer = Writer(self, dingtalk.MARKUP, tail=called)
-        self._measure = Writer(self, InJson(dingtalk.MARKUP), tail=called)
+        self._writer = MessageWriter(self, dingtalk.MARKUP, tail=called)
+        self._measure = MessageWriter(self, JsonSizedMarkup(dingtalk.MARKUP), tail=called)
 
     def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._measure.holds(notifications, LIMIT - ROOM_FOR_THE_REST)
+        return self._measure.holds(notifications, LIMIT - ENVELOPE_BYTES)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         letter = self._writer.letter(parcel)
-        at = {"atMobiles": self._mobiles(letter.mentions), "isAtAll": EVERYBODY in self.settings.mention}
+        at = {"atMobiles": self._mobiles(letter.mentions), "isAtAll": MENTION_ALL in self.settings.mention}
         title = shorten(letter.title, TITLE)
         body = fitted(
             lambda room: {

@@ -13,10 +13,10 @@ from typing import Any
 
 from monitor.alert.message.formats import html, plain
 from monitor.alert.message.formats.base import clean, shorten
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer
-from monitor.base.endpoint import Way
+from monitor.alert.receivers.configured import ID_HEADER, BaseReceiver, MessageWriter
+from monitor.base.endpoint import Endpoint
 from monitor.base.threads import Cancellation, with_deadline
 
 LIMIT = 60_000  # bytes of a text; nobody reads more
@@ -24,7 +24,7 @@ SUBJECT = 150
 PERMANENT = 500  # replies from here on are final
 
 
-class Mail(Configured):
+class Mail(BaseReceiver):
     """A mail server that takes our messages. The owners of what they are about get them, too, if so configured."""
 
     kind = "mail"
@@ -35,14 +35,16 @@ class Mail(Configured):
             raise ValueError(f"receiver {settings.name} has no mail settings")
         self._mail = settings.mail
         secrets = (settings.mail.password,) if settings.mail.password else ()
-        self._way = Way(f"smtp://{settings.mail.host}:{settings.mail.port}", timeout=settings.timeout, secrets=secrets)
-        self._plain = Writer(self, plain.MARKUP)
-        self._html = Writer(self, html.MARKUP)
+        self._way = Endpoint(
+            f"smtp://{settings.mail.host}:{settings.mail.port}", timeout=settings.timeout, secrets=secrets
+        )
+        self._plain = MessageWriter(self, plain.MARKUP)
+        self._html = MessageWriter(self, html.MARKUP)
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return self._html.holds(notifications, LIMIT)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         message, to = self._message(parcel)
         if not to:
             raise DeliveryError("there is nobody to send this mail to", retryable=False)
@@ -54,7 +56,7 @@ class Mail(Configured):
             raise result
         return result
 
-    def _message(self, parcel: Parcel) -> tuple[EmailMessage, list[str]]:
+    def _message(self, parcel: Batch) -> tuple[EmailMessage, list[str]]:
         letter = self._plain.letter(parcel)
         to = list(dict.fromkeys([*self._mail.to, *self._owners(parcel)]))
         message = EmailMessage()
@@ -70,7 +72,7 @@ class Mail(Configured):
             message.add_alternative(self._html.text(parcel, letter, LIMIT), subtype="html")
         return message, to
 
-    def _owners(self, parcel: Parcel) -> list[str]:
+    def _owners(self, parcel: Batch) -> list[str]:
         if not self._mail.to_owners:
             return []
         users = [user for each in parcel.notifications for user in each.users]
@@ -124,10 +126,10 @@ class Mail(Configured):
         """Return that nobody was accepted. As long as one of them may be later, it is tried again."""
         answers = "; ".join(f"{to}: {code} {self._said(said)}" for to, (code, said) in recipients.items())
         final = all(code >= PERMANENT for code, _ in recipients.values())
-        return DeliveryError(f"{self._way.host} takes no mail for {self._way.discreet(answers)}", retryable=not final)
+        return DeliveryError(f"{self._way.host} takes no mail for {self._way.redact(answers)}", retryable=not final)
 
     def _said(self, words: bytes | str) -> str:
-        return self._way.discreet(words.decode("utf-8", "replace") if isinstance(words, bytes) else words)
+        return self._way.redact(words.decode("utf-8", "replace") if isinstance(words, bytes) else words)
 
 
 def _word(text: str) -> str:

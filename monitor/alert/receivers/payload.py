@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from monitor.alert.labels import labels_of
-from monitor.alert.message.locale import Voice
-from monitor.alert.model import Notification, Phase, Subject
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Notification, NotificationSubject, Phase
 
 NEVER = "0001-01-01T00:00:00Z"  # what Alertmanager writes for a time that is not known
 
@@ -18,18 +18,18 @@ def rfc3339(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def link(subject: Subject, voice: Voice) -> str:
+def link(subject: NotificationSubject, voice: Locale) -> str:
     """Return where the page tells all about this; empty where there is no page."""
     return voice.address(fingerprint=subject.fingerprint) or ""
 
 
-def label_set(subject: Subject, voice: Voice) -> dict[str, str]:
+def label_set(subject: NotificationSubject, voice: Locale) -> dict[str, str]:
     """Return the labels of an alert. One that is empty does not exist for Prometheus."""
     given = labels_of(subject.finding, voice.cluster)
     return {name: value for name, value in given.items() if value}
 
 
-def words(subject: Subject, voice: Voice, *, sample: bool) -> dict[str, str]:
+def words(subject: NotificationSubject, voice: Locale, *, sample: bool) -> dict[str, str]:
     """Return the annotations of an alert: what it says in sentences. A test message says so."""
     finding = subject.finding
     said = {
@@ -42,7 +42,7 @@ def words(subject: Subject, voice: Voice, *, sample: bool) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def v4(notification: Notification, voice: Voice, receiver: str) -> dict[str, Any]:
+def v4(notification: Notification, voice: Locale, receiver: str) -> dict[str, Any]:
     """Given a notification, return the body that Alertmanager's webhook would send, version 4."""
     alerts = [_alert(subject, voice, sample=notification.sample) for subject in notification.subjects]
     common = _common([alert["labels"] for alert in alerts])
@@ -61,7 +61,7 @@ def v4(notification: Notification, voice: Voice, receiver: str) -> dict[str, Any
     }
 
 
-def _alert(subject: Subject, voice: Voice, *, sample: bool) -> dict[str, Any]:
+def _alert(subject: NotificationSubject, voice: Locale, *, sample: bool) -> dict[str, Any]:
     over = subject.phase is Phase.RESOLVED
     return {
         "status": "resolved" if over else "firing",

@@ -9,9 +9,9 @@ import msgspec
 
 from monitor.alert.message.formats import slack
 from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit, ReceiverSettings
+from monitor.alert.receivers.configured import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
 from monitor.base.http import Reply, post_json
 from monitor.facts.findings import Severity
 
@@ -21,22 +21,22 @@ COLOURS = {Severity.CRITICAL: "#d32f2f", Severity.WARNING: "#f9a825", Severity.I
 RESOLVED = "#2e7d32"
 
 
-class Slack(Configured):
+class Slack(BaseReceiver):
     """A webhook of one channel. The whole address is a secret."""
 
     kind = "slack"
-    usual_pace = Pace(gap=1.0)
+    usual_pace = RateLimit(gap=1.0)
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        always = ["<!channel>" if each == EVERYBODY else _mention(each) for each in settings.mention]
-        self._writer = Writer(self, slack.MARKUP, tail=" ".join(always))
+        self._way = endpoint_of(settings)
+        always = ["<!channel>" if each == MENTION_ALL else _mention(each) for each in settings.mention]
+        self._writer = MessageWriter(self, slack.MARKUP, tail=" ".join(always))
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return self._writer.holds(notifications, LIMIT)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         letter = self._writer.letter(parcel)
         section = {"type": "mrkdwn", "text": self._writer.text(parcel, letter, LIMIT), "verbatim": True}
         payload = {
@@ -55,7 +55,7 @@ class Slack(Configured):
 
 
 def _mention(slack_id: str) -> str:
-    return slack.MARKUP.mention(Owner(slack=slack_id)) or ""
+    return slack.MARKUP.mention(OwnerContact(slack=slack_id)) or ""
 
 
 def _is_yes(reply: Reply) -> bool:

@@ -13,33 +13,33 @@ from collections.abc import Sequence
 import msgspec
 
 from monitor.alert.message.formats import plain
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer, bearer, way_of
+from monitor.alert.receivers.configured import ID_HEADER, BaseReceiver, MessageWriter, bearer, endpoint_of
 from monitor.alert.receivers.payload import v4
 from monitor.base.http import as_json, post
 
 DIGEST_LIMIT = 16_384
 
 
-class Webhook(Configured):
+class Webhook(BaseReceiver):
     """An address that takes what Alertmanager sends. `secret` signs, `token` is sent as bearer."""
 
     kind = "webhook"
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        self._writer = Writer(self, plain.MARKUP)
+        self._way = endpoint_of(settings)
+        self._writer = MessageWriter(self, plain.MARKUP)
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return max(1, len(notifications))
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         statuses = [self._post(parcel, each) for each in parcel.notifications]
         return " ".join(map(str, statuses))
 
-    def _post(self, parcel: Parcel, notification: Notification) -> int:
+    def _post(self, parcel: Batch, notification: Notification) -> int:
         payload = v4(notification, self.voice, self.name)
         if notification.summary is not None:  # a digest has no alerts, but it has something to say
             alone = msgspec.structs.replace(parcel, notifications=(notification,))

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.alert.message.formats import wecom, wecom_text
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
-from monitor.alert.receivers.bots import Codes
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit, ReceiverSettings
+from monitor.alert.receivers.bots import BotCodes
+from monitor.alert.receivers.configured import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
 from monitor.base.http import post_json
 
 MARKDOWN_LIMIT = 4096
 TEXT_LIMIT = 2048
 # What text may cure: a type, characters, parameters or a length that is not taken; JSON that is not understood.
 CONTENT = frozenset({40008, 40033, 40035, 40058, 45002, 47001})
-CODES = Codes(
+CODES = BotCodes(
     fields=("errcode",),
     words=("errmsg",),
     permanent=CONTENT | {44004, 93000, 93004, 93008},  # empty; wrong key; bot switched off; not in the group
@@ -31,7 +31,7 @@ CODES = Codes(
 
 
 @dataclass(frozen=True)
-class Called:
+class WeComMentions:
     """Who is mentioned in a text."""
 
     ids: tuple[str, ...]
@@ -42,18 +42,20 @@ class Called:
         return bool(self.mobiles) or "@all" in self.ids
 
 
-class WeCom(Configured):
+class WeCom(BaseReceiver):
     """A group bot. The key is in its address."""
 
     kind = "wecom"
-    usual_pace = Pace(count=20, window=60.0)
+    usual_pace = RateLimit(count=20, window=60.0)
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        always = [wecom.MARKUP.mention(Owner(wecom=each)) or "" for each in settings.mention if each != EVERYBODY]
-        self._markdown = Writer(self, wecom.MARKUP, tail="".join(always))
-        self._text = Writer(self, wecom_text.MARKUP)
+        self._way = endpoint_of(settings)
+        always = [
+            wecom.MARKUP.mention(OwnerContact(wecom=each)) or "" for each in settings.mention if each != MENTION_ALL
+        ]
+        self._markdown = MessageWriter(self, wecom.MARKUP, tail="".join(always))
+        self._text = MessageWriter(self, wecom_text.MARKUP)
         self._refused_as_markdown = ""  # the id of a parcel
 
     def holds(self, notifications: Sequence[Notification]) -> int:
@@ -62,7 +64,7 @@ class WeCom(Configured):
             return self._text.holds(notifications, TEXT_LIMIT)
         return self._markdown.holds(notifications, MARKDOWN_LIMIT)
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         letter = self._markdown.letter(parcel)
         called = self._called(letter.mentions)
         as_text = called.only_in_text or parcel.id == self._refused_as_markdown
@@ -78,16 +80,16 @@ class WeCom(Configured):
             raise DeliveryError(f"{self._way.host} answered {code} {said}; next it is sent as text", retryable=True)
         return CODES.accepted(self._way, reply)
 
-    def _called(self, users: Iterable[str]) -> Called:
+    def _called(self, users: Iterable[str]) -> WeComMentions:
         """Given users of the cluster, return how they and those who are always mentioned are called here."""
         owners = [self.settings.owners[user] for user in dict.fromkeys(users) if user in self.settings.owners]
-        always = ["@all" if each == EVERYBODY else each for each in self.settings.mention]
+        always = ["@all" if each == MENTION_ALL else each for each in self.settings.mention]
         ids = [*always, *(owner.wecom for owner in owners if owner.wecom)]
         mobiles = [owner.mobile for owner in owners if owner.mobile and not owner.wecom]
-        return Called(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(mobiles)))
+        return WeComMentions(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(mobiles)))
 
 
-def _text(content: str, called: Called) -> dict[str, Any]:
+def _text(content: str, called: WeComMentions) -> dict[str, Any]:
     text: dict[str, Any] = {"content": content}
     if called.ids:
         text["mentioned_list"] = list(called.ids)

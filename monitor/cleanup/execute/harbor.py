@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, RequestError, get, post_json
 from monitor.cleanup.policy import RegistryPolicy
 
@@ -194,9 +194,9 @@ class Harbor:
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise HarborError(f"{way.host} answered {path} with something else: {error}") from None
 
-    def _way(self, path: str) -> Way:
+    def _way(self, path: str) -> Endpoint:
         policy = self._policy
-        return Way(
+        return Endpoint(
             url=policy.url.rstrip("/") + API + path,
             timeout=self._timeout,
             ca_file=policy.ca_file,

@@ -11,7 +11,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
 from monitor.base.threads import run_parallel
 from monitor.config.prometheus import PrometheusConfig
@@ -41,7 +41,7 @@ def services(visit: Visit) -> ServiceFacts:
     alerts = visit.config.daemon.alerts
     looks: list[tuple[str, Callable[[], Reached]]] = []
     if (silences := alerts.alertmanager) is not None:
-        way = Way(
+        way = Endpoint(
             url=f"{silences.url.get_secret_value().rstrip('/')}/-/ready",
             timeout=CONNECT_SECONDS,
             ca_file=silences.ca_file,
@@ -50,7 +50,7 @@ def services(visit: Visit) -> ServiceFacts:
         looks.append(("Alertmanager", partial(_ready, "Alertmanager", way, silences.read_token())))
     if (heartbeat := alerts.heartbeat) is not None:
         # Only a connection: to ask would be a sign of life.
-        way = Way(url=heartbeat.address)
+        way = Endpoint(url=heartbeat.address)
         looks.append(("heartbeat", partial(_connect, Reached("heartbeat", way.host), way, None)))
     if (store := visit.config.daemon.prometheus) is not None:
         looks.append(("Prometheus", partial(_scraping, store)))
@@ -73,7 +73,7 @@ def _all(looks: list[Callable[[], Reached]] | list[partial[Reached]], names: lis
     )
 
 
-def _ready(name: str, way: Way, token: str | None) -> Reached:
+def _ready(name: str, way: Endpoint, token: str | None) -> Reached:
     from monitor.alert.receivers.configured import bearer
     from monitor.base.http import get
 
@@ -105,9 +105,9 @@ def _receiver(settings: ReceiverSettings) -> Reached:
         return Reached(settings.name, "console")
     if (mail := settings.mail) is not None:
         there = Reached(settings.name, f"{mail.host}:{mail.port}")
-        way = Way(url=f"{'https' if mail.tls == 'tls' else 'http'}://{_bracketed(mail.host)}:{mail.port}")
+        way = Endpoint(url=f"{'https' if mail.tls == 'tls' else 'http'}://{_bracketed(mail.host)}:{mail.port}")
     else:
-        way = Way(url=settings.url)
+        way = Endpoint(url=settings.url)
         there = Reached(settings.name, way.host)
         if urlsplit(settings.url).scheme not in PORTS:  # one of Apprise: the host may be the key
             return Reached(settings.name, "?", unseen=True)
@@ -119,7 +119,7 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _connect(there: Reached, way: Way, proxy: str | None) -> Reached:
+def _connect(there: Reached, way: Endpoint, proxy: str | None) -> Reached:
     """Connect, and shake hands where TLS is spoken. Through a proxy, all that is tried is to connect to that."""
     from monitor.probes.tcp import network_error
 
@@ -137,7 +137,7 @@ def _connect(there: Reached, way: Way, proxy: str | None) -> Reached:
     return there
 
 
-def _context(way: Way) -> ssl.SSLContext:
+def _context(way: Endpoint) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=way.ca_file)
     if not way.verify_tls:
         context.check_hostname = False

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.muted import AlertView
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
@@ -56,7 +56,7 @@ class Problem:
         return said if isinstance(said, str) else sentence(said, lang)
 
 
-def of_alerts(shown: Iterable[Shown]) -> list[Trouble]:
+def of_alerts(shown: Iterable[AlertView]) -> list[Trouble]:
     """Return the alerts that fire."""
     return [
         Trouble(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences, read_silences
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from tests.support import wait_until
 from tests.support.receivers.http_server import LocalServer, says
 
@@ -71,7 +71,7 @@ def test_what_is_no_list_of_silences(answer: bytes) -> None:
 def test_the_last_answer_stays_while_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with LocalServer(says(200, [theirs()])) as server:
-        asking = AlertmanagerSilences(Way(f"{server.base}/prefix/"), token="of-ours")
+        asking = AlertmanagerSilences(Endpoint(f"{server.base}/prefix/"), token="of-ours")
         asking.ask()
         assert (server.asked[0].path, server.asked[0].headers["authorization"]) == (
             "/prefix/api/v2/silences",
@@ -90,7 +90,7 @@ def test_the_last_answer_stays_while_there_is_none(caplog: pytest.LogCaptureFixt
 
 def test_it_asks_again_and_again_until_it_is_stopped() -> None:
     with LocalServer(says(200, [theirs()])) as server:
-        asking = AlertmanagerSilences(Way(server.base), every=0.05)
+        asking = AlertmanagerSilences(Endpoint(server.base), every=0.05)
         asking.start()
         wait_until(lambda: len(server.asked) >= 3, 5, "it has asked three times")
         asking.stop()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
-from monitor.alert.receivers.base import DeliveryError, Pace
+from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.receivers.base import DeliveryError, RateLimit
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
@@ -25,25 +25,25 @@ def finding(node: str = "n1", rule: str = "disk-full", severity: str = "warning"
     return Finding(rule=rule, severity=Severity(severity), **(given | more))
 
 
-def subject(node: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Subject:
+def subject(node: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> NotificationSubject:
     given: dict[str, Any] = {"finding": finding(node), "since": 1.0}
-    return Subject(fingerprint=node, phase=phase, **(given | more))
+    return NotificationSubject(fingerprint=node, phase=phase, **(given | more))
 
 
 def notification(
-    group: str = "g", *subjects: Subject, reason: str = "new", severity: str = "warning", **more: Any
+    group: str = "g", *subjects: NotificationSubject, reason: str = "new", severity: str = "warning", **more: Any
 ) -> Notification:
     given: dict[str, Any] = {"id": f"{group}-{reason}", "receiver": "bot", "at": 1.0}
     return Notification(
         group=group,
-        reason=Reason(reason),
+        reason=NotificationReason(reason),
         severity=Severity(severity),
         subjects=subjects or (subject(),),
         **(given | more),
     )
 
 
-def content(parcel: Parcel) -> dict[str, Any]:
+def content(parcel: Batch) -> dict[str, Any]:
     """Return what the tests look at in a parcel, as JSON."""
     return {
         "id": parcel.id,
@@ -67,7 +67,7 @@ class HttpReceiver:
 
     name: str
     port: int
-    pace: Pace = field(default_factory=Pace)
+    pace: RateLimit = field(default_factory=RateLimit)
     capacity: int = 20
     kind: str = "test"
     extra: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class HttpReceiver:
     def holds(self, notifications: Sequence[Notification]) -> int:
         return min(self.capacity, len(notifications))
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         try:
             status, answer = self._post({**content(parcel), **self.extra})
         except (OSError, http.client.HTTPException) as error:

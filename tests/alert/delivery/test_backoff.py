@@ -3,18 +3,18 @@ from __future__ import annotations
 import pytest
 
 from monitor.alert.delivery.backoff import (
-    LONGEST,
-    LONGEST_ASKED,
-    REPORT_AFTER,
-    Health,
+    MAX_DELAY_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    REPORT_AFTER_SECONDS,
+    ReceiverHealth,
     after_failure,
     after_parking,
     after_success,
-    delay,
-    worth_reporting,
+    is_outage,
+    retry_delay,
 )
 
-FAILING = Health(
+FAILING = ReceiverHealth(
     receiver="bot", failures=4, failing_since=10.0, tried_at=90.0, rest_until=98.0, error="down", ok_at=5.0
 )
 
@@ -27,25 +27,25 @@ FAILING = Health(
         (3, 0.0, None, 4.0),
         (3, 0.5, None, 3.0),
         (9, 0.0, None, 256.0),
-        (10, 0.0, None, LONGEST),
-        (10_000, 0.0, None, LONGEST),
-        (10_000, 1.0, None, LONGEST / 2),
+        (10, 0.0, None, MAX_DELAY_SECONDS),
+        (10_000, 0.0, None, MAX_DELAY_SECONDS),
+        (10_000, 1.0, None, MAX_DELAY_SECONDS / 2),
         (1, 0.0, 30.0, 30.0),
         (1, 0.0, 0.2, 1.0),
-        (10, 0.0, 30.0, LONGEST),
-        (1, 0.0, 1e9, LONGEST_ASKED),
+        (10, 0.0, 30.0, MAX_DELAY_SECONDS),
+        (1, 0.0, 1e9, MAX_RETRY_AFTER_SECONDS),
     ],
 )
 def test_delay(failures: int, jitter: float, after: float | None, expect: float) -> None:
-    assert delay(failures, jitter, after) == expect
+    assert retry_delay(failures, jitter, after) == expect
 
 
 @pytest.mark.parametrize(
     ("since", "now", "expect"),
-    [(None, 1e9, False), (100.0, 100.0 + REPORT_AFTER - 1, False), (100.0, 100.0 + REPORT_AFTER, True)],
+    [(None, 1e9, False), (100.0, 100.0 + REPORT_AFTER_SECONDS - 1, False), (100.0, 100.0 + REPORT_AFTER_SECONDS, True)],
 )
 def test_only_a_receiver_that_fails_for_long_is_reported(since: float | None, now: float, expect: bool) -> None:
-    assert worth_reporting(since, now) is expect
+    assert is_outage(since, now) is expect
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_only_a_receiver_that_fails_for_long_is_reported(since: float | None, no
 )
 def test_resting(now: float, expect: bool) -> None:
     assert FAILING.resting(now) is expect
-    assert not Health(receiver="bot").resting(now)
+    assert not ReceiverHealth(receiver="bot").resting(now)
 
 
 def test_failures_add_up_until_one_succeeds() -> None:
-    health = after_failure(Health(receiver="bot", ok_at=1.0), "no route", 1.0, 100.0)
+    health = after_failure(ReceiverHealth(receiver="bot", ok_at=1.0), "no route", 1.0, 100.0)
     health = after_failure(health, "timeout", 2.0, 101.0)
-    assert health == Health(
+    assert health == ReceiverHealth(
         receiver="bot", failures=2, failing_since=100.0, tried_at=101.0, rest_until=103.0, error="timeout",
         ok_at=1.0,
     )  # fmt: skip

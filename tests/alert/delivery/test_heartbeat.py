@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from monitor.alert.delivery.heartbeat import Heartbeat, alive
-from monitor.base.endpoint import Way
+from monitor.base.endpoint import Endpoint
 from tests.support import wait_until
 from tests.support.fake_agents import FakeAgent, answers
 
@@ -23,7 +23,7 @@ def test_who_has_looked_lately_is_alive(looked_at: float | None, expect: bool) -
 
 @contextlib.contextmanager
 def beating(url: str, looked_at: Callable[[], float | None]) -> Iterator[None]:
-    heartbeat = Heartbeat(Way(url=url, timeout=2.0), 0.1, looked_at)
+    heartbeat = Heartbeat(Endpoint(url=url, timeout=2.0), 0.1, looked_at)
     heartbeat.start()
     try:
         yield

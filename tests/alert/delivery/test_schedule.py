@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.delivery.backoff import Health
-from monitor.alert.delivery.batching import Waiting
-from monitor.alert.delivery.schedule import OpenParcel, Queue, next_turn
+from monitor.alert.delivery.backoff import ReceiverHealth
+from monitor.alert.delivery.batching import QueuedNotification
+from monitor.alert.delivery.schedule import OpenBatch, ReceiverQueue, next_send
 from monitor.alert.model import Notification
-from monitor.alert.receivers.base import Pace
+from monitor.alert.receivers.base import RateLimit
 from tests.alert.delivery.sender_support import notification
 
 NOW = 1000.0
 
 
-def parcel(own: str, **more: Any) -> OpenParcel:
+def parcel(own: str, **more: Any) -> OpenBatch:
     given: dict[str, Any] = {"attempts": 1, "failures": 1, "tried_at": 990.0, "next_at": 995.0}
-    return OpenParcel(
+    return OpenBatch(
         id=own, receiver="bot", notifications=(notification(own),), **(given | more)
     )  # fmt: skip
 
@@ -26,9 +26,9 @@ def one(notifications: Sequence[Notification]) -> int:
     return 1
 
 
-FRESH = (Waiting(7, notification("fresh")),)
-DOWN = Health(receiver="bot", failures=3, failing_since=900.0, tried_at=990.0, rest_until=999.0)
-RESTING = Health(receiver="bot", failures=3, failing_since=900.0, tried_at=990.0, rest_until=1010.0)
+FRESH = (QueuedNotification(7, notification("fresh")),)
+DOWN = ReceiverHealth(receiver="bot", failures=3, failing_since=900.0, tried_at=990.0, rest_until=999.0)
+RESTING = ReceiverHealth(receiver="bot", failures=3, failing_since=900.0, tried_at=990.0, rest_until=1010.0)
 LATER: dict[str, Any] = {"next_at": 1100.0}
 INTERRUPTED: dict[str, Any] = {"attempts": 2, "failures": 1, "next_at": 1100.0}
 
@@ -54,7 +54,7 @@ INTERRUPTED: dict[str, Any] = {"attempts": 2, "failures": 1, "next_at": 1100.0}
             "three that it does not like do not stop the others",
             FRESH,
             tuple(parcel(own, **LATER) for own in "abc"),
-            Health(receiver="bot", ok_at=991.0),
+            ReceiverHealth(receiver="bot", ok_at=991.0),
             (),
             "fresh",
         ),
@@ -65,13 +65,15 @@ INTERRUPTED: dict[str, Any] = {"attempts": 2, "failures": 1, "next_at": 1100.0}
 )
 def test_next_turn(
     name: str,
-    waiting: tuple[Waiting, ...],
-    parcels: tuple[OpenParcel, ...],
-    health: Health | None,
+    waiting: tuple[QueuedNotification, ...],
+    parcels: tuple[OpenBatch, ...],
+    health: ReceiverHealth | None,
     attempts: tuple[float, ...],
     expect: str | float | None,
 ) -> None:
-    queue = Queue(waiting=waiting, open=parcels, attempts=attempts, health=health or Health(receiver="bot"))
-    turn = next_turn(queue, Pace(count=20), one, NOW)
+    queue = ReceiverQueue(
+        waiting=waiting, open=parcels, attempts=attempts, health=health or ReceiverHealth(receiver="bot")
+    )
+    turn = next_send(queue, RateLimit(count=20), one, NOW)
     chosen = turn.again.id if turn.again else "fresh" if turn.fresh else turn.look_at
     assert chosen == expect

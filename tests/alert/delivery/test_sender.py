@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from monitor.alert.delivery import backoff
-from monitor.alert.delivery.backoff import REPORT_AFTER
-from monitor.alert.delivery.sender import SHOW_PARKED, PostOffice, StillFiring
-from monitor.alert.model import Notification, Parcel, Subject
-from monitor.alert.notify import Decision
-from monitor.alert.receivers.base import DeliveryError, Pace, Receiver
-from monitor.alert.store import Store
+from monitor.alert.delivery.backoff import REPORT_AFTER_SECONDS
+from monitor.alert.delivery.sender import REPORT_PARKED_SECONDS, Sender, StillFiring
+from monitor.alert.model import Batch, Notification, NotificationSubject
+from monitor.alert.notify import NotifyDecision
+from monitor.alert.receivers.base import DeliveryError, RateLimit, Receiver
+from monitor.alert.store import AlertStore
 from monitor.facts.findings import Severity
 from tests.alert.delivery.sender_support import HttpReceiver, Inbox, notification, subject
 from tests.support import wait_until
@@ -29,16 +29,16 @@ class Scripted:
 
     kind = "test"
 
-    def __init__(self, does: Callable[[Parcel], object] = lambda _: None, name: str = "bot") -> None:
+    def __init__(self, does: Callable[[Batch], object] = lambda _: None, name: str = "bot") -> None:
         self.name = name
-        self.pace = Pace()
+        self.pace = RateLimit()
         self.does = does
-        self.tried: list[Parcel] = []
+        self.tried: list[Batch] = []
 
     def holds(self, notifications: Sequence[Notification]) -> int:
         return 10
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, parcel: Batch) -> str:
         self.tried.append(parcel)
         self.does(parcel)
         return "ok"
@@ -58,17 +58,17 @@ class Reminded(Scripted):
         self.fails = fails
         self.reminders: list[list[str]] = []
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
         self.reminders.append([each.fingerprint for each in subjects])
         if self.fails:
             raise DeliveryError("down", retryable=True)
 
 
-def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Parcel], None]:
+def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Batch], None]:
     """Return what fails so many times, or only for the parcels about one group."""
     left = [times]
 
-    def does(parcel: Parcel) -> None:
+    def does(parcel: Batch) -> None:
         if only is None or only in [each.group for each in parcel.notifications]:
             left[0] -= 1
             if left[0] >= 0:
@@ -77,26 +77,26 @@ def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> C
     return does
 
 
-def nobody(_: str) -> tuple[Subject, ...]:
+def nobody(_: str) -> tuple[NotificationSubject, ...]:
     return ()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with contextlib.closing(Store(str(tmp_path / "alerts.db"))) as opened:
+def store(tmp_path: Path) -> Iterator[AlertStore]:
+    with contextlib.closing(AlertStore(str(tmp_path / "alerts.db"))) as opened:
         yield opened
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 0.05)
+    monkeypatch.setattr(backoff, "FIRST_DELAY_SECONDS", 0.05)
 
 
 @contextlib.contextmanager
 def posting(
-    store: Store, *receivers: Receiver, now: Callable[[], float] = time.time, firing: StillFiring = nobody
-) -> Iterator[PostOffice]:
-    post = PostOffice(store, receivers, now)
+    store: AlertStore, *receivers: Receiver, now: Callable[[], float] = time.time, firing: StillFiring = nobody
+) -> Iterator[Sender]:
+    post = Sender(store, receivers, now)
     post.start(firing)
     try:
         yield post
@@ -105,17 +105,17 @@ def posting(
         assert not [each.name for each in threading.enumerate() if each.name.startswith("post ")]
 
 
-def put(store: Store, post: PostOffice | None, *notifications: Notification) -> None:
-    store.record({}, Decision(notifications), 1.0)
+def put(store: AlertStore, post: Sender | None, *notifications: Notification) -> None:
+    store.record({}, NotifyDecision(notifications), 1.0)
     if post is not None:
         post.wake({each.receiver for each in notifications})
 
 
-def states(store: Store) -> dict[str, str]:
+def states(store: AlertStore) -> dict[str, str]:
     return {each.group: each.state for each in reversed(store.deliveries(100, 1.0))}
 
 
-def test_what_is_new_is_sent_at_once_and_once(store: Store) -> None:
+def test_what_is_new_is_sent_at_once_and_once(store: AlertStore) -> None:
     bot = Scripted()
     with posting(store, bot) as post:
         for group in "abc":
@@ -127,14 +127,14 @@ def test_what_is_new_is_sent_at_once_and_once(store: Store) -> None:
     assert [parcel.receiver for parcel in bot.tried] == ["bot"] * 3
 
 
-def test_what_waited_while_nobody_was_there_is_sent_at_the_start(store: Store) -> None:
+def test_what_waited_while_nobody_was_there_is_sent_at_the_start(store: AlertStore) -> None:
     put(store, None, notification("a"))
     bot = Scripted()
     with posting(store, bot):
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
 
 
-def test_a_failure_is_tried_again_as_the_same_parcel(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_tried_again_as_the_same_parcel(store: AlertStore, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bot = Scripted(fails(retryable=True, times=3))
     with posting(store, bot) as post:
@@ -149,8 +149,8 @@ def test_a_failure_is_tried_again_as_the_same_parcel(store: Store, caplog: pytes
     assert [each.attempts for each in store.deliveries(1, 1.0)] == [4]
 
 
-def test_what_a_receiver_asks_for_is_waited_for(store: Store) -> None:
-    def asks(parcel: Parcel) -> None:
+def test_what_a_receiver_asks_for_is_waited_for(store: AlertStore) -> None:
+    def asks(parcel: Batch) -> None:
         if len(bot.tried) == 1:
             raise DeliveryError("too fast", retryable=True, after=0.5)
 
@@ -163,11 +163,11 @@ def test_what_a_receiver_asks_for_is_waited_for(store: Store) -> None:
     assert bot.tried[1].at - bot.tried[0].at >= 0.5
 
 
-def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(store: Store) -> None:
+def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(store: AlertStore) -> None:
     down = threading.Event()
     down.set()
 
-    def does(_: Parcel) -> None:
+    def does(_: Batch) -> None:
         if down.is_set():
             raise DeliveryError("down", retryable=True)
 
@@ -184,7 +184,7 @@ def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(stor
     assert last == {f"g{group}": f"29-{group}" for group in range(8)}
 
 
-def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(store: Store) -> None:
+def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=True, only="odd"))
     with posting(store, bot) as post:
         put(store, post, notification("odd"), *(notification(f"g{number}") for number in range(10)))
@@ -193,7 +193,7 @@ def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(st
     assert states(store)["odd"] == "open"
 
 
-def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store: Store) -> None:
+def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=False, times=1))
     with posting(store, bot) as post:
         put(store, post, notification("a", id="1"))
@@ -210,26 +210,26 @@ def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store:
     assert len({parcel.id for parcel in bot.tried}) == 2
 
 
-def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store: Store) -> None:
+def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=False, times=1))
     with posting(store, bot, now=clock.time) as post:
         put(store, post, notification("a"))
         wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
-        clock.advance(10 * SHOW_PARKED)
+        clock.advance(10 * REPORT_PARKED_SECONDS)
         assert [each.cause for each in post.troubles()] == ["parked"]  # nothing shows that it is well again
         put(store, post, notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 5, "it has arrived")
         assert post.troubles() == ()
 
 
-def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(store: Store) -> None:
+def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=True, times=2))
     with posting(store, bot, Scripted(name="well"), now=clock.time) as post:
         put(store, post, notification("a"), notification("x", receiver="well"))
         wait_until(lambda: len(store.outbox.health()) == 2, 5, "both were tried")
-        clock.advance(REPORT_AFTER - 1)
+        clock.advance(REPORT_AFTER_SECONDS - 1)
         assert post.troubles() == ()
         post.wake(["bot"])
         wait_until(lambda: len(bot.tried) == 2, 5, "it was tried again")
@@ -239,7 +239,7 @@ def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(sto
         assert (trouble.severity, trouble.cause) == (Severity.WARNING, "retrying")
         assert trouble.headline.key == "receiver-failing.retrying"
         assert trouble.headline.values["count"] == 1
-        assert trouble.headline.values["seconds"] == pytest.approx(REPORT_AFTER + 1)
+        assert trouble.headline.values["seconds"] == pytest.approx(REPORT_AFTER_SECONDS + 1)
         clock.advance(10)
         post.wake(["bot"])
         wait_until(lambda: states(store)["a"] == "sent", 5, "it has arrived")
@@ -247,9 +247,9 @@ def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(sto
 
 
 def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
-    store: Store, caplog: pytest.LogCaptureFixture
+    store: AlertStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def does(_: Parcel) -> None:
+    def does(_: Batch) -> None:
         if len(bot.tried) == 1:
             raise RuntimeError("https://bot/send?key=SECRET")
 
@@ -261,7 +261,7 @@ def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
     assert "SECRET" not in caplog.text
 
 
-def test_a_slow_receiver_holds_up_nobody_else(store: Store) -> None:
+def test_a_slow_receiver_holds_up_nobody_else(store: AlertStore) -> None:
     release = threading.Event()
     slow, well = Scripted(lambda _: release.wait(5), name="slow"), Scripted()
     with posting(store, slow, well) as post:
@@ -271,9 +271,9 @@ def test_a_slow_receiver_holds_up_nobody_else(store: Store) -> None:
         release.set()
 
 
-def test_a_limit_holds_across_a_restart(store: Store) -> None:
+def test_a_limit_holds_across_a_restart(store: AlertStore) -> None:
     bot = Scripted()
-    bot.pace = Pace(count=4, window=60.0)
+    bot.pace = RateLimit(count=4, window=60.0)
     with posting(store, bot) as post:
         put(store, post, *(notification(f"g{number}", severity="critical") for number in range(4)))
         wait_until(lambda: len(bot.tried) == 4, 5, "four were sent")
@@ -286,7 +286,7 @@ def test_a_limit_holds_across_a_restart(store: Store) -> None:
     assert states(store)["more"] == "waiting"
 
 
-def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: Store) -> None:
+def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: AlertStore) -> None:
     refusals = iter([45009, 45009, 0, 45009])
 
     def answer(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -298,7 +298,7 @@ def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: Store
         assert sorted(group for each in inbox.taken() for group in each.groups) == [f"g{number}" for number in range(5)]
 
 
-def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: Store) -> None:
+def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore) -> None:
     put(store, None, notification("a", receiver="gone"))
     with posting(store, Scripted()) as post:
         assert states(store) == {"a": "parked"}
@@ -306,9 +306,9 @@ def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: Store) -> None:
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_a_receiver_that_forgets_is_told_again_what_fires(store: Store, failing: bool) -> None:
+def test_a_receiver_that_forgets_is_told_again_what_fires(store: AlertStore, failing: bool) -> None:
     bot = Reminded(failing)
-    firing: dict[str, tuple[Subject, ...]] = {"bot": (subject("n1"), subject("n2"))}
+    firing: dict[str, tuple[NotificationSubject, ...]] = {"bot": (subject("n1"), subject("n2"))}
     with posting(store, bot, Scripted(name="other"), firing=lambda name: firing[name]) as post:
         wait_until(lambda: len(bot.reminders) >= 3, 5, "it was reminded")
         firing["bot"] = ()
@@ -319,7 +319,7 @@ def test_a_receiver_that_forgets_is_told_again_what_fires(store: Store, failing:
     assert bot.reminders[0] == ["n1", "n2"]
 
 
-def test_an_error_of_the_file_is_survived(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_file_is_survived(store: AlertStore, monkeypatch: pytest.MonkeyPatch) -> None:
     outbox, bot = store.outbox, Scripted()
     real, failures = outbox.queue, iter([True])
 
@@ -329,19 +329,19 @@ def test_an_error_of_the_file_is_survived(store: Store, monkeypatch: pytest.Monk
         return real(*arguments)
 
     monkeypatch.setattr(outbox, "queue", queue)
-    monkeypatch.setattr("monitor.alert.delivery.sender.AFTER_TROUBLE", 0.05)
+    monkeypatch.setattr("monitor.alert.delivery.sender.ERROR_PAUSE_SECONDS", 0.05)
     put(store, None, notification("a"))
     with posting(store, bot):
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
 
 
-def test_a_receiver_that_cannot_say_what_it_holds_gets_one_at_a_time(store: Store) -> None:
+def test_a_receiver_that_cannot_say_what_it_holds_gets_one_at_a_time(store: AlertStore) -> None:
     class Odd(Scripted):
         def holds(self, notifications: Sequence[Notification]) -> int:
             raise ZeroDivisionError
 
     bot = Odd()
-    bot.pace = Pace(count=8, window=0.4)
+    bot.pace = RateLimit(count=8, window=0.4)
     with posting(store, bot) as post:
         put(store, post, *(notification(f"g{number}") for number in range(20)))
         wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")

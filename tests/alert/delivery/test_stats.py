@@ -10,27 +10,27 @@ from pathlib import Path
 import pytest
 
 from monitor.alert.delivery import backoff
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.delivery.stats import Traffic
-from monitor.alert.store import Store
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.delivery.stats import DeliveryStats
+from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import notification
 from tests.alert.delivery.test_sender import Scripted, fails, posting, put
 from tests.support import wait_until
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with contextlib.closing(Store(str(tmp_path / "alerts.db"))) as opened:
+def store(tmp_path: Path) -> Iterator[AlertStore]:
+    with contextlib.closing(AlertStore(str(tmp_path / "alerts.db"))) as opened:
         yield opened
 
 
-def told(post: PostOffice) -> dict[str, Traffic]:
-    return {each.receiver: each for each in post.traffic()}
+def told(post: Sender) -> dict[str, DeliveryStats]:
+    return {each.receiver: each for each in post.delivery_stats()}
 
 
-def test_each_attempt_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_attempt_counts(store: AlertStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """One receiver takes a message the third time, one never will, and one has nothing to do."""
-    monkeypatch.setattr(backoff, "FIRST", 0.05)
+    monkeypatch.setattr(backoff, "FIRST_DELAY_SECONDS", 0.05)
     bot, dead = Scripted(fails(retryable=True, times=2)), Scripted(fails(retryable=False), name="dead")
     made = time.time() - 60
     with posting(store, bot, dead, Scripted(name="idle")) as post:
@@ -44,12 +44,12 @@ def test_each_attempt_counts(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
     assert found["bot"].failing_since is None
     assert found["dead"].outcomes == {"sent": 0, "failed": 0, "parked": 1}
     assert (found["dead"].waiting, found["dead"].parked, found["dead"].took) == (0, 1, None)
-    assert found["idle"] == Traffic(
+    assert found["idle"] == DeliveryStats(
         receiver="idle", waiting=0, parked=0, outcomes={"sent": 0, "failed": 0, "parked": 0}
     )  # fmt: skip
 
 
-def test_a_receiver_that_fails_says_since_when_and_what_waits(store: Store) -> None:
+def test_a_receiver_that_fails_says_since_when_and_what_waits(store: AlertStore) -> None:
     with posting(store, Scripted(fails(retryable=True))) as post:
         put(store, post, notification("a"))
         wait_until(lambda: told(post)["bot"].failing_since is not None, 5, "it has failed")

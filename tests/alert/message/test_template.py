@@ -11,7 +11,7 @@ from monitor.alert.message.compose import compose
 from monitor.alert.message.formats import wecom
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.template import check_template, render_template
-from monitor.alert.model import Parcel
+from monitor.alert.model import Batch
 from tests.alert.message.documents import CASES, OWNERS, VOICES
 
 ENGLISH = VOICES["en"]
@@ -31,7 +31,7 @@ RENDERS = [
 
 
 @pytest.mark.parametrize(("name", "given_parcel", "template", "expect"), RENDERS, ids=[row[0] for row in RENDERS])
-def test_render(name: str, given_parcel: Parcel, template: str, expect: str) -> None:
+def test_render(name: str, given_parcel: Batch, template: str, expect: str) -> None:
     check_template(template)
     assert render_template(template, given_parcel, ENGLISH, 4096) == expect
 

@@ -13,10 +13,10 @@ import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.labels import labels_of
-from monitor.alert.model import Phase, Reason, Subject
+from monitor.alert.model import NotificationReason, NotificationSubject, Phase
 from monitor.alert.receivers.alertmanager import Alertmanager
-from monitor.alert.silences import silenced
-from monitor.base.endpoint import Way
+from monitor.alert.silences import matching_silence
+from monitor.base.endpoint import Endpoint
 from monitor.facts.findings import Severity
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support import wait_until
@@ -49,11 +49,11 @@ def ours(lab: Lab, **more: Any) -> Alertmanager:
     return cast("Alertmanager", receiver("alertmanager", lab.alertmanager.url, **given))
 
 
-def since_a_minute(mount: str, **more: Any) -> Subject:
+def since_a_minute(mount: str, **more: Any) -> NotificationSubject:
     return subject(finding(mount), **({"since": time.time() - 60} | more))
 
 
-def over(mount: str) -> Subject:
+def over(mount: str) -> NotificationSubject:
     return since_a_minute(mount, phase=Phase.RESOLVED, resolved_at=time.time())
 
 
@@ -89,7 +89,7 @@ def test_what_is_over_is_over_there_too(lab: Lab) -> None:
     to = ours(lab)
     to.deliver(parcel(notification(since_a_minute("/over"))))
     wait_until(lambda: lab.called("/over"), 10, "it has called")
-    to.deliver(parcel(notification(over("/over"), reason=Reason.RESOLVED)))
+    to.deliver(parcel(notification(over("/over"), reason=NotificationReason.RESOLVED)))
     assert lab.firing("/over") == []
     wait_until(lambda: lab.called("/over")[-1][0] == "resolved", 10, "it has called again")
 
@@ -121,12 +121,12 @@ def test_what_becomes_worse_is_one_alert(lab: Lab, again: str) -> None:
     mild, worse = (subject(finding(mount, each), since=since) for each in (Severity.WARNING, Severity.CRITICAL))
     to.deliver(parcel(notification(mild)))
     if again == "delivered":
-        to.deliver(parcel(notification(worse, reason=Reason.WORSE)))
+        to.deliver(parcel(notification(worse, reason=NotificationReason.WORSE)))
     else:
         to.resend([worse], time.time())
     assert [alert["labels"]["severity"] for alert in lab.firing(mount)] == ["critical"]
     to.resend([worse], time.time())
-    to.deliver(parcel(notification(over(mount), reason=Reason.RESOLVED)))
+    to.deliver(parcel(notification(over(mount), reason=NotificationReason.RESOLVED)))
     assert lab.firing(mount) == []
 
 
@@ -166,7 +166,7 @@ def test_what_it_refuses_is_not_tried_again(lab: Lab) -> None:
 
 
 def test_its_silences_are_read_and_respected(lab: Lab) -> None:
-    asking = AlertmanagerSilences(Way(lab.alertmanager.url))
+    asking = AlertmanagerSilences(Endpoint(lab.alertmanager.url))
     asking.ask()
     assert not asking.silences
     now = time.time()
@@ -186,8 +186,8 @@ def test_its_silences_are_read_and_respected(lab: Lab) -> None:
     asking.ask()
     (silence,) = asking.silences
     assert (silence.id, silence.author) == (made["silenceID"], "li")
-    assert silenced(labels_of(finding("/data"), "prod"), asking.silences, time.time()) == silence
-    assert silenced(labels_of(finding("/scratch"), "prod"), asking.silences, time.time()) is None
+    assert matching_silence(labels_of(finding("/data"), "prod"), asking.silences, time.time()) == silence
+    assert matching_silence(labels_of(finding("/scratch"), "prod"), asking.silences, time.time()) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import Pace
+from monitor.alert.receivers.base import RateLimit
 from tests.alert.receivers.batches import parcel, receiver, refusal
 from tests.support.receivers.bots import Bot, DingTalkBot, FeishuBot, WeComBot
 from tests.support.receivers.http_server import Behaviour, says
@@ -97,16 +97,16 @@ def iter_clock(step: float) -> Any:
 @pytest.mark.parametrize(
     ("kind", "pace"),
     [
-        ("wecom", Pace(count=20, window=60.0)),
-        ("dingtalk", Pace(count=20, window=60.0)),
-        ("feishu", Pace(count=100, window=60.0, gap=0.2)),
-        ("slack", Pace(gap=1.0)),
-        ("webhook", Pace()),
-        ("alertmanager", Pace()),
-        ("console", Pace()),
-        ("apprise", Pace()),
+        ("wecom", RateLimit(count=20, window=60.0)),
+        ("dingtalk", RateLimit(count=20, window=60.0)),
+        ("feishu", RateLimit(count=100, window=60.0, gap=0.2)),
+        ("slack", RateLimit(gap=1.0)),
+        ("webhook", RateLimit()),
+        ("alertmanager", RateLimit()),
+        ("console", RateLimit()),
+        ("apprise", RateLimit()),
     ],
 )
-def test_the_pace_of_each_kind(kind: str, pace: Pace) -> None:
+def test_the_pace_of_each_kind(kind: str, pace: RateLimit) -> None:
     assert receiver(kind, "http://127.0.0.1/").pace == pace
-    assert receiver(kind, "http://127.0.0.1/", pace=Pace(count=1)).pace == Pace(count=1)
+    assert receiver(kind, "http://127.0.0.1/", pace=RateLimit(count=1)).pace == RateLimit(count=1)

@@ -4,13 +4,13 @@ import time
 
 import pytest
 
-from monitor.alert.receivers.base import Owner
+from monitor.alert.receivers.base import OwnerContact
 from monitor.alert.receivers.dingtalk import signed
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import DingTalkBot
 
 SECRET = "SECdd4f1a2b3c4d5e6f"
-OWNERS = {"zhang": Owner(mobile="13800001111"), "li": Owner(wecom="lisi")}
+OWNERS = {"zhang": OwnerContact(mobile="13800001111"), "li": OwnerContact(wecom="lisi")}
 
 
 def test_markdown_that_calls_who_is_always_mentioned_and_the_owners() -> None:

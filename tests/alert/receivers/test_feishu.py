@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from monitor.alert.model import Phase, Reason
-from monitor.alert.receivers.base import Owner
+from monitor.alert.model import NotificationReason, Phase
+from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Severity
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import FeishuBot
@@ -16,7 +16,7 @@ SECRET = "feishu-secret-4711"
 
 def test_a_card() -> None:
     with FeishuBot() as bot:
-        to = receiver("feishu", bot.url, owners={"zhang": Owner(feishu="ou_7d8a")}, mention=("ou_oncall", "all"))
+        to = receiver("feishu", bot.url, owners={"zhang": OwnerContact(feishu="ou_7d8a")}, mention=("ou_oncall", "all"))
         to.deliver(parcel(notification(subject(finding(user="zhang")), users=("zhang",))))
     card = bot.taken[0]["card"]
     content = card["elements"][0]["content"]
@@ -36,7 +36,7 @@ def test_a_card() -> None:
     ],
 )
 def test_the_colour_says_how_bad_it_is(severity: Severity, phase: Phase, colour: str) -> None:
-    reason = Reason.RESOLVED if phase is Phase.RESOLVED else Reason.NEW
+    reason = NotificationReason.RESOLVED if phase is Phase.RESOLVED else NotificationReason.NEW
     with FeishuBot() as bot:
         to = receiver("feishu", bot.url)
         to.deliver(parcel(notification(subject(finding(severity=severity), phase), reason=reason)))

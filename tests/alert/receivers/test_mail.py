@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import MailSettings, Owner, Receiver
+from monitor.alert.receivers.base import MailSettings, OwnerContact, Receiver
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support import free_port
 from tests.support.receivers.http_server import make_certificate
 from tests.support.receivers.smtp_server import SmtpServer
 
 LOGIN = {"user": "gpuwarden", "password": "correct horse battery"}
-OWNERS = {"zhang": Owner(mail="zhang@example.com"), "li": Owner(wecom="lisi")}
+OWNERS = {"zhang": OwnerContact(mail="zhang@example.com"), "li": OwnerContact(wecom="lisi")}
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.receivers.base import MailSettings, Receiver, ReceiverSettings
-from monitor.alert.receivers.configured import way_of
+from monitor.alert.receivers.configured import endpoint_of
 from monitor.base.http import RequestError
 from monitor.base.logs import LogfmtFormatter
 from tests.alert.receivers.batches import parcel, receiver
@@ -172,10 +172,10 @@ def test_nor_who_reads_silences(behave: Behaviour, log: io.StringIO) -> None:
         settings = ReceiverSettings(
             name="am", kind="alertmanager", url=server.base.replace("//", f"//zhang:{LOGIN}@"), token=TOKEN
         )
-        asking = AlertmanagerSilences(way_of(settings), TOKEN)
+        asking = AlertmanagerSilences(endpoint_of(settings), TOKEN)
         asking.ask()
         assert asking.trouble
-    assert_discreet(f"{log.getvalue()} {asking.trouble} {asking!r} {settings!r} {way_of(settings)!r}")
+    assert_discreet(f"{log.getvalue()} {asking.trouble} {asking!r} {settings!r} {endpoint_of(settings)!r}")
 
 
 def test_the_grep_finds_what_is_there(log: io.StringIO) -> None:

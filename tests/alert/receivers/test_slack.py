@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.model import Phase, Reason
-from monitor.alert.receivers.base import Owner
+from monitor.alert.model import NotificationReason, Phase
+from monitor.alert.receivers.base import OwnerContact
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import RateLimit, SlackHook
 from tests.support.receivers.http_server import Behaviour, says
@@ -11,7 +11,7 @@ from tests.support.receivers.http_server import Behaviour, says
 
 def test_a_coloured_section() -> None:
     with SlackHook() as hook:
-        to = receiver("slack", hook.url, owners={"zhang": Owner(slack="U024BE7LH")}, mention=("U0ONCALL", "all"))
+        to = receiver("slack", hook.url, owners={"zhang": OwnerContact(slack="U024BE7LH")}, mention=("U0ONCALL", "all"))
         assert to.deliver(parcel(notification(subject(finding(user="zhang")), users=("zhang",)))) == "200 ok"
     attachment = hook.taken[0]["attachments"][0]
     text = attachment["blocks"][0]["text"]
@@ -23,7 +23,7 @@ def test_a_coloured_section() -> None:
 
 def test_green_when_it_is_over() -> None:
     with SlackHook() as hook:
-        over = notification(subject(phase=Phase.RESOLVED), reason=Reason.RESOLVED)
+        over = notification(subject(phase=Phase.RESOLVED), reason=NotificationReason.RESOLVED)
         receiver("slack", hook.url).deliver(parcel(over))
     assert hook.taken[0]["attachments"][0]["color"] == "#2e7d32"
 

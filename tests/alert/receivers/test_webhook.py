@@ -3,8 +3,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 
-from monitor.alert.model import Phase, Reason, Summary
-from monitor.alert.receivers.base import Pace
+from monitor.alert.model import NotificationReason, Phase, Summary
+from monitor.alert.receivers.base import RateLimit
 from monitor.facts.findings import Severity
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.http_server import LocalServer, says
@@ -50,7 +50,7 @@ def test_what_they_say() -> None:
 
 def test_all_over_is_resolved() -> None:
     with LocalServer() as server:
-        over = notification(subject(phase=Phase.RESOLVED), reason=Reason.RESOLVED)
+        over = notification(subject(phase=Phase.RESOLVED), reason=NotificationReason.RESOLVED)
         receiver("webhook", server.base).deliver(parcel(over))
     assert server.asked[0].json["status"] == "resolved"
     assert server.asked[0].json["externalURL"] == ""
@@ -114,4 +114,4 @@ def test_a_failure_in_the_middle_is_a_failure_of_all() -> None:
 
 
 def test_a_pace_of_ones_own() -> None:
-    assert receiver("webhook", pace=Pace(count=5, window=1.0)).pace.count == 5
+    assert receiver("webhook", pace=RateLimit(count=5, window=1.0)).pace.count == 5

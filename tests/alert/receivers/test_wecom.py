@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import Owner
+from monitor.alert.receivers.base import OwnerContact
 from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
 from tests.support.receivers.bots import WeComBot
 
-OWNERS = {"zhang": Owner(wecom="zhangsan"), "li": Owner(mobile="13800001111"), "wang": Owner(mail="w@example.com")}
+OWNERS = {
+    "zhang": OwnerContact(wecom="zhangsan"),
+    "li": OwnerContact(mobile="13800001111"),
+    "wang": OwnerContact(mail="w@example.com"),
+}
 
 
 @pytest.fixture

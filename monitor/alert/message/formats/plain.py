@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from monitor.alert.message.formats.base import Tags
+from monitor.alert.message.formats.base import TagMarkup
 
-MARKUP = Tags(
+MARKUP = TagMarkup(
     escape=lambda text: text,
     heading=lambda _, title: title,
     link=lambda text, url: f"{text}: {url}",

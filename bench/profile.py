@@ -83,8 +83,9 @@ def look(data: Path) -> Work:
     """Return seven looks, each five seconds after the one before, and what becomes of what they find."""
     from bench.detect import BEAT, LOOKS, NOW, read, worlds
     from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance
-    from monitor.alert.notify import AlertState, NotifyPolicy, decide
-    from monitor.alert.routes import Route
+    from monitor.alert.model import AlertState
+    from monitor.alert.notify import decide
+    from monitor.alert.routes import NotifyPolicy, Route
     from monitor.detect.base import Situation
     from monitor.detect.engine import History, detect
     from monitor.detect.rules import RULES
@@ -99,8 +100,8 @@ def look(data: Path) -> Work:
             found = detect(RULES, {}, situation, history)
             history = found.history
             alerts = advance(book.alerts, found.findings, timings, GROUP_BY, situation.now)
-            decision = decide(AlertState(alerts, book.told), policy, situation.now)
-            book = AlertState(alerts, {key: told for key, told in decision.told.items() if told is not None})
+            decision = decide(AlertState(alerts, book.notification_log), policy, situation.now)
+            book = AlertState(alerts, {key: told for key, told in decision.log_changes.items() if told is not None})
 
     return work
 

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from monitor.alert.labels import labels_of
-from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of
+from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of, labels_of
 from monitor.alert.routes import Route, routes_for
 from monitor.cleanup.journal import Entry, ItemState, Run
 from monitor.cleanup.model import Item, Plan

@@ -19,9 +19,9 @@ from monitor.alert.delivery.sender import Sender
 from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.digest import DigestSchedule, digest_notifications, is_due
 from monitor.alert.dispatcher import Dispatcher
-from monitor.alert.notify import NotifyPolicy
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
+from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
 from monitor.alert.store import FILE, AlertStore
 from monitor.base.endpoint import Endpoint
@@ -94,7 +94,7 @@ class Alerting:
             log.warning(NO_RECEIVERS)
         self._started = self._monotonic()
         if self._foreign is not None:
-            self._foreign.ask()  # before anything is told that is silenced there
+            self._foreign.refresh()  # before anything is told that is silenced there
             self._foreign.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
@@ -145,7 +145,7 @@ class Alerting:
         with self._calling:  # two replicas may call at the same moment
             result = process_callback(payload, self._config.called_back(), self._told(), ours, self._now())
             if result.notifications:
-                note = msgspec.json.encode(result.told)
+                note = msgspec.json.encode(result.log)
                 self.dispatcher.send(result.notifications, {CALLED_NOTE: note})
                 self._tell_replicas(note)
         return len(result.notifications)
@@ -177,7 +177,7 @@ class Alerting:
             agents=seen.agents,
             trouble=self.store.trouble,
         )
-        self.dispatcher.found(with_own(findings, sight, now))
+        self.dispatcher.update(with_own(findings, sight, now))
 
     def _keep_watch(self) -> None:
         while not self._stopping.wait(BEAT):

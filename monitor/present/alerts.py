@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from monitor.alert.model import SEVERITY_RANK, Phase, alertname
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, Delivery
 from monitor.base.units import format_duration, utc_timestamp

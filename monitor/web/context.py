@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from monitor.access.audit import Deed
 from monitor.access.principal import Person, Role
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding

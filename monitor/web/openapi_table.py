@@ -33,7 +33,7 @@ from monitor.web.cleanup_api import MOST_RUNS, WantedRelease, WantedRestore, Wan
 from monitor.web.login import Me
 
 # Class -> its name among the components of the published document.
-SCHEMA_NAMES = {"Text": "Note"}
+SCHEMA_NAMES = {"Text": "Note", "NotificationReason": "Reason"}
 
 
 class Refusal(Fact, frozen=True, kw_only=True):

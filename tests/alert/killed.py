@@ -14,8 +14,7 @@ import time
 from monitor.alert.delivery.sender import Sender
 from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.lifecycle import AlertTiming, AlertTimings
-from monitor.alert.notify import NotifyPolicy
-from monitor.alert.routes import Route
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.store import AlertStore
 from monitor.facts.findings import Finding
 from tests.alert.delivery.sender_support import HttpReceiver, finding

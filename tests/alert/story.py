@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Alert, Notification, NotificationLogEntry, Phase, fingerprint_of
-from monitor.alert.notify import AlertState, NotifyDecision, NotifyPolicy, decide
-from monitor.alert.routes import Route
+from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, Phase, fingerprint_of
+from monitor.alert.notify import NotifyDecision, decide
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours
 from monitor.facts.findings import Finding, Severity

@@ -14,10 +14,10 @@ from monitor.alert.delivery.sender import Sender
 from monitor.alert.dispatcher import Dispatcher, changed_alerts
 from monitor.alert.lifecycle import AlertTiming, AlertTimings, advance
 from monitor.alert.matchers import Matcher
-from monitor.alert.model import Alert, Phase, fingerprint_of
-from monitor.alert.notify import AlertState, NotifyDecision, NotifyPolicy
+from monitor.alert.model import Alert, AlertState, Phase, fingerprint_of
+from monitor.alert.notify import NotifyDecision
 from monitor.alert.receivers.base import Receiver
-from monitor.alert.routes import Route
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertStore
 from monitor.base.sqlite import DatabaseError

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.notify import AlertState, decide
+from monitor.alert.model import AlertState
+from monitor.alert.notify import decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Finding, Severity
 from tests.alert.story import CRITICAL, NOON, QUIET, WARNING, Story, finding, night, policy, silence

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.alert.labels import labels_of
 from monitor.alert.matchers import Matcher, matches, parse_matcher
+from monitor.alert.model import labels_of
 from tests.alert.story import CRITICAL, finding
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.model import Alert, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.model import Alert, AlertState, NotificationLogEntry, NotificationReason, Phase
 from monitor.alert.needs_update import needs_update
-from monitor.alert.notify import AlertState, decide
+from monitor.alert.notify import decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Severity
 from tests.alert.story import CRITICAL, INFO, N1, N2, N3, NOON, WARNING, Story, finding, policy, worse

@@ -10,12 +10,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from monitor.alert.labels import labels_of
 from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import matches, parse_matcher
-from monitor.alert.model import Alert, Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of
-from monitor.alert.notify import NotifyPolicy
-from monitor.alert.routes import Route, routes_for
+from monitor.alert.model import (
+    Alert,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    fingerprint_of,
+    labels_of,
+)
+from monitor.alert.routes import NotifyPolicy, Route, routes_for
 from monitor.alert.silences import Silence
 from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.facts.findings import Finding, Severity

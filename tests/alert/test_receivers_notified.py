@@ -5,8 +5,7 @@ from msgspec.structs import replace
 from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import NotificationReason
-from monitor.alert.notify import NotifyPolicy
-from monitor.alert.routes import Route
+from monitor.alert.routes import NotifyPolicy, Route
 from tests.alert.story import N1, N2, NOON, Story, finding, policy, silence, worse
 
 

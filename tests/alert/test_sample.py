@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
 from monitor.alert.sample import sample_batch, sample_finding
 from monitor.i18n import LANGUAGES
 from monitor.i18n.notes import sentence

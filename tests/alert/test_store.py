@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from monitor.alert import store as store_module
 from monitor.alert.matchers import Matcher
-from monitor.alert.model import Alert, NotificationLogEntry, Phase
-from monitor.alert.notify import AlertState, NotifyDecision
+from monitor.alert.model import Alert, AlertState, NotificationLogEntry, Phase
+from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.alert.store import DAY_SECONDS, KEEP_DAYS, KEEP_ROWS, AlertEventKind, AlertStore
 from monitor.facts.findings import Severity

@@ -13,9 +13,8 @@ import pytest
 from monitor.alert.delivery.sender import Sender
 from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.lifecycle import AlertTimings
-from monitor.alert.notify import NotifyPolicy
 from monitor.alert.receivers.base import RateLimit
-from monitor.alert.routes import Route
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import Arrival, HttpReceiver, Inbox, finding
 from tests.support import wait_until

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch, Notification
 from monitor.alert.routes import Route
 from monitor.cleanup.journal import Entry, ItemState

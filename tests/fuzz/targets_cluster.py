@@ -17,7 +17,7 @@ from monitor.access.errors import RefusedError
 from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.compose import Locale
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import check_template, render_template
 from monitor.base.http import Reply
 from monitor.cleanup.execute import harbor as registry_harbor
@@ -146,7 +146,7 @@ def callback(data: bytes) -> None:
     for one in told.notifications:
         text = render_template("", parcel(one), Locale(lang="zh"), 4096)
         assert len(text.encode()) <= 4096
-    msgspec.json.decode(msgspec.json.encode(told.told), type=NotificationLog)
+    msgspec.json.decode(msgspec.json.encode(told.log), type=NotificationLog)
 
 
 def silences(data: bytes) -> None:

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from monitor.agent.metrics import Exposition as AgentExposition
 from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.cleanup.totals import Cleaned
 from monitor.daemon.metrics import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
 from monitor.daemon.metrics.collect import Scraped

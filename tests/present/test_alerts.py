@@ -6,7 +6,7 @@ import pytest
 
 from monitor.alert.matchers import parse_matcher
 from monitor.alert.model import Alert, NotificationReason, Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
 from monitor.alert.store import AlertEvent, AlertEventKind, Delivery
 from monitor.facts.findings import Finding, Severity

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.compose import compose
 from monitor.alert.message.formats import plain, wecom
 from monitor.alert.message.formats.base import fit
+from monitor.alert.message.locale import Locale
 from monitor.alert.model import Batch, Notification
 from monitor.report.buckets import DAY, By
 from monitor.report.mail import NOTE, ReportMail, letters

@@ -14,10 +14,11 @@ import msgspec
 from monitor.alert.dispatcher import next_state
 from monitor.alert.inhibition import inhibition
 from monitor.alert.lifecycle import GROUP_BY, advance
-from monitor.alert.message.compose import Locale, compose
-from monitor.alert.model import Alert, Batch, Notification
-from monitor.alert.notify import AlertState, NotifyPolicy, decide
-from monitor.alert.routes import Route
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Alert, AlertState, Batch, Notification
+from monitor.alert.notify import decide
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.cluster.agents.poller import SLOWEST, _failed
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import nobody_known
@@ -223,7 +224,7 @@ class Product:
         self.record.looks += 1
         self.record.note(alerts, now)
         self._note_causes(alerts, now)
-        self._book = AlertState(alerts, self._book.told)
+        self._book = AlertState(alerts, self._book.notification_log)
         for moment in (now, now + GROUP_WAIT):
             self._tell(moment)
 

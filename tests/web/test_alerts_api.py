@@ -185,7 +185,7 @@ def test_a_silence_is_made_and_ended(asked: Asked, site: str) -> None:
     [
         ({"matchers": [], "duration": "2h"}, "at least one matcher"),
         ({"matchers": ["nod=x"], "duration": "2h"}, "did you mean 'node'?"),
-        ({"matchers": ["node=~["], "duration": "2h"}, "cannot be understood"),
+        ({"matchers": ["node=~["], "duration": "2h"}, "invalid pattern"),
         ({"matchers": ["node=x"], "duration": "long"}, "is not a duration"),
         ({"matchers": ["node=x"], "duration": "0s"}, "needs a duration"),
         ({"matchers": ["node=x"]}, "not what belongs here"),

@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from monitor.access.principal import How, Person, Role
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,

@@ -1,4 +1,4 @@
-"""How long a receiver that did not take a message is left alone, and how it stands with it. Pure."""
+"""Retry delays, and the health of a receiver."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from monitor.facts.base import Fact
 
 FIRST_DELAY_SECONDS = 1.0
 MAX_DELAY_SECONDS = 300.0
-MAX_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for more is tried nevertheless: it may have been a mistake
-REPORT_AFTER_SECONDS = 600.0  # a receiver that fails for so long is itself a finding
+MAX_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for a longer pause may be mistaken
+REPORT_AFTER_SECONDS = 600.0  # failures that last this long are reported as a finding
 
 
 def retry_delay(failures: int, jitter: float, after: float | None = None) -> float:
-    """Given how often in a row it failed (at least once) and a random number in [0, 1), return the seconds to wait.
+    """Seconds to wait after a number of consecutive failures (at least one), with `jitter` in [0, 1).
 
-    They double from one second to five minutes; jitter takes away up to a half, so that many do not come back at once.
-    What the receiver asked for (`after`) is waited for in any case.
+    The delay doubles from one second to five minutes; jitter takes off up to a half, to spread retries. It is never
+    shorter than the `after` that the receiver asked for.
     """
     doubled = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(failures - 1, 32))
     return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, MAX_RETRY_AFTER_SECONDS))
 
 
 def is_outage(failing_since: float | None, now: float) -> bool:
-    """Return whether a receiver fails for so long that somebody has to be told."""
+    """Whether a receiver has been failing for long enough to be reported."""
     return failing_since is not None and now - failing_since >= REPORT_AFTER_SECONDS
 
 
 class ReceiverHealth(Fact, frozen=True, kw_only=True):
-    """How it goes with a receiver. `failures` are those in a row, `parked` what it refused for good since it took one.
+    """Health of a receiver: consecutive `failures`, and batches `parked` since the last success.
 
-    `error` is how it failed last. Until `rest_until` the receiver is left alone.
+    `error` is the last failure. No attempts are made until `rest_until`.
     """
 
     receiver: str
@@ -44,19 +44,19 @@ class ReceiverHealth(Fact, frozen=True, kw_only=True):
     parked_at: float | None = None
 
     def resting(self, now: float) -> bool:
-        """Return whether it is left alone. A clock that was set back makes nobody wait for its old time."""
+        """Whether attempts are suspended; a clock that was set back ends the pause."""
         if self.rest_until is None or self.tried_at is None:
             return False
         return self.tried_at <= now < self.rest_until
 
 
 def after_success(before: ReceiverHealth, now: float) -> ReceiverHealth:
-    """Return how it stands with a receiver that has just taken a parcel."""
+    """Health after a successful delivery."""
     return ReceiverHealth(receiver=before.receiver, ok_at=now, error=before.error, parked_at=before.parked_at)
 
 
 def after_failure(before: ReceiverHealth, error: str, rest: float, now: float) -> ReceiverHealth:
-    """Return how it stands with a receiver that has just failed, and is left alone for `rest` seconds."""
+    """Health after a failed delivery, with a pause of `rest` seconds."""
     since = before.failing_since
     return replace(
         before,
@@ -69,7 +69,7 @@ def after_failure(before: ReceiverHealth, error: str, rest: float, now: float) -
 
 
 def after_parking(before: ReceiverHealth, error: str, now: float) -> ReceiverHealth:
-    """Return how it stands with a receiver that has just refused a parcel for good: it answers, so go on at once."""
+    """Health after a permanent refusal: the receiver answers, so there is no pause."""
     return ReceiverHealth(
         receiver=before.receiver,
         error=error,

@@ -1,4 +1,4 @@
-"""A message before it has a format: lines made of spans. Formats turn it into markup and make it fit."""
+"""A message before formatting: lines made of spans. Formats turn it into markup and make it fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from monitor.facts.findings import Severity
 
 
 class SpanStyle(StrEnum):
-    """What a span is, for the format to show as it can."""
+    """Meaning of a span, which each format renders as it can."""
 
     PLAIN = "plain"
     BOLD = "bold"
@@ -23,7 +23,7 @@ class SpanStyle(StrEnum):
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a line. `target` is a link's address, or the user name of who is mentioned."""
+    """A piece of a line; `target` is the URL of a link, or the user name of a mention."""
 
     text: str
     style: SpanStyle = SpanStyle.PLAIN
@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True)
 class TextLine:
-    """A line. When a message is too long, the lines of the highest `order` go first, the last of them first."""
+    """A line. If a message is too long, lines with the highest `order` are dropped first, starting with the last."""
 
     spans: tuple[Span, ...]
     order: int = 0
@@ -40,9 +40,9 @@ class TextLine:
 
 @dataclass(frozen=True)
 class AlertMessage:
-    """A whole message. `id` is the parcel's; `resolved` tells the colour apart from `severity`.
+    """A whole message; `id` is that of the batch. `resolved` takes precedence over `severity` for the colour.
 
-    `mentions` are the users whose jobs this is about, `lang` the language that it is written in.
+    `mentions` are the owners of the affected jobs.
     """
 
     id: str

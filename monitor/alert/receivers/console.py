@@ -1,4 +1,4 @@
-"""The terminal, or the log of a container: messages as plain text on stdout."""
+"""Standard output: a terminal, or the log of a container."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from monitor.alert.message.formats import plain
 from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import BaseReceiver, MessageWriter
+from monitor.alert.receivers.common import BaseReceiver, MessageWriter
 from monitor.base.logs import printable
 
-LIMIT = 16_384
+MAX_TEXT_BYTES = 16_384
 
 
 class Console(BaseReceiver):
-    """Whoever looks at what this process writes."""
+    """Standard output of this process."""
 
     kind = "console"
 
@@ -23,15 +23,15 @@ class Console(BaseReceiver):
         super().__init__(settings)
         self._writer = MessageWriter(self, plain.MARKUP)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.holds(notifications, LIMIT)
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        return self._writer.capacity(notifications, MAX_TEXT_BYTES)
 
-    def deliver(self, parcel: Batch) -> str:
-        text = self._writer.text(parcel, self._writer.letter(parcel), LIMIT)
+    def deliver(self, batch: Batch) -> str:
+        text = self._writer.text(batch, self._writer.message(batch), MAX_TEXT_BYTES)
         lines = "\n".join(printable(line) for line in text.split("\n"))
         try:
             sys.stdout.write(f"{lines}\n\n")
             sys.stdout.flush()
-        except (OSError, ValueError) as error:  # nobody reads it any more, or it is closed
-            raise DeliveryError(f"stdout cannot be written: {type(error).__name__}", retryable=True) from None
+        except (OSError, ValueError) as error:  # broken pipe, or closed
+            raise DeliveryError(f"cannot write to stdout: {type(error).__name__}", retryable=True) from None
         return "written"

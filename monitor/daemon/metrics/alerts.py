@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 
 from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.base.metrics import Table
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import Severity

@@ -74,7 +74,7 @@ def _all(looks: list[Callable[[], Reached]] | list[partial[Reached]], names: lis
 
 
 def _ready(name: str, way: Endpoint, token: str | None) -> Reached:
-    from monitor.alert.receivers.configured import bearer
+    from monitor.alert.receivers.common import bearer
     from monitor.base.http import get
 
     try:

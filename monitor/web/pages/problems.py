@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
 from monitor.i18n.notes import sentence

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.message.compose import Locale
+from monitor.alert.message.locale import Locale
 from monitor.alert.model import (
     Batch,
     Notification,

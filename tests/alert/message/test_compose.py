@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.compose import compose
 from monitor.alert.message.document import AlertMessage, SpanStyle
 from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import fit
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.single import MAX_LINES
 from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, Symptoms
 from monitor.facts.findings import Finding, Severity

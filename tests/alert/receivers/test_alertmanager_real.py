@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
-from monitor.alert.labels import labels_of
-from monitor.alert.model import NotificationReason, NotificationSubject, Phase
+from monitor.alert.model import NotificationReason, NotificationSubject, Phase, labels_of
 from monitor.alert.receivers.alertmanager import Alertmanager
 from monitor.alert.silences import matching_silence
 from monitor.base.endpoint import Endpoint

@@ -15,7 +15,7 @@ import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.receivers.base import MailSettings, Receiver, ReceiverSettings
-from monitor.alert.receivers.configured import endpoint_of
+from monitor.alert.receivers.common import endpoint_of
 from monitor.base.http import RequestError
 from monitor.base.logs import LogfmtFormatter
 from tests.alert.receivers.batches import parcel, receiver

@@ -4,7 +4,7 @@ from typing import Any
 
 from monitor.alert.delivery.stats import DeliveryCounters, DeliveryStats
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import AlertView
+from monitor.alert.mute import AlertView
 from monitor.daemon.metrics.alerts import STATES, families, post_families
 from tests.alert.delivery.sender_support import finding, notification
 from tests.daemon.metrics.support import lines

@@ -1,4 +1,4 @@
-"""Markdown as the bots of DingTalk show it. A mention counts only where the mobile number is named apart as well."""
+"""Markdown of DingTalk bots. A mention has an effect only if the request lists the mobile number as well."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ MARKUP = TagMarkup(
         SpanStyle.BAD: ("**", "**"),
         SpanStyle.CODE: ("`", "`"),
     },
-    joiner="  \n  ",  # a bare line feed is not shown as one
+    joiner="  \n  ",  # a bare line feed is not rendered
 )

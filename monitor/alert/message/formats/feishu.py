@@ -1,4 +1,4 @@
-"""Markdown inside a card of Feishu or Lark. The title is in the card's header and not repeated here."""
+"""Markdown in a card of Feishu or Lark. The title is in the header of the card."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from monitor.alert.message.formats.base import TagMarkup
 from monitor.alert.message.formats.markdown import is_id, link
 from monitor.alert.receivers.base import OwnerContact
 
-# Numeric entities are the way to escape that its documentation names; `code` shows them as they are, so there is none.
+# The documented way to escape is numeric entities; `code` shows them verbatim, so it is not used.
 _SPECIAL = re.compile(r"[&<>*~_`\[\]()#!\\|$:]")
 
 
 def _escape(text: str) -> str:
-    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", text)
+    return _SPECIAL.sub(lambda match: f"&#{ord(match[0])};", text)
 
 
 def _mention(owner: OwnerContact) -> str | None:
@@ -26,7 +26,7 @@ def _mention(owner: OwnerContact) -> str | None:
 
 MARKUP = TagMarkup(
     escape=_escape,
-    heading=lambda _letter, _title: "",
+    heading=lambda _message, _title: "",
     link=link,
     mention=_mention,
     around={

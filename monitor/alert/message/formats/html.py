@@ -1,4 +1,4 @@
-"""HTML, for mail."""
+"""HTML for mail."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _COLOURS = {Severity.CRITICAL: "#c62828", Severity.WARNING: "#e65100", Severity.
 _GOOD = "#2e7d32"
 
 
-def _heading(letter: AlertMessage, title: str) -> str:
-    colour = _GOOD if letter.resolved else _COLOURS[letter.severity]
+def _heading(message: AlertMessage, title: str) -> str:
+    colour = _GOOD if message.resolved else _COLOURS[message.severity]
     return f'<b style="color:{colour}">{title}</b>'
 
 

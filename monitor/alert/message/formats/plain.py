@@ -1,4 +1,4 @@
-"""Text without any markup: the terminal, the text part of a mail, everything else."""
+"""Plain text: terminal, text part of a mail, and everything without a format of its own."""
 
 from __future__ import annotations
 

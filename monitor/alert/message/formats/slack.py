@@ -1,4 +1,4 @@
-"""Slack's mrkdwn. Send it as `verbatim`: then nothing but what is in angle brackets is a link or a mention."""
+"""Slack's mrkdwn. With `verbatim`, only angle brackets make links and mentions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from monitor.alert.message.formats.base import TagMarkup
 from monitor.alert.message.formats.markdown import is_id
 from monitor.alert.receivers.base import OwnerContact
 
-_LOOK_ALIKES = str.maketrans({"*": "∗", "`": "'", "~": "∼"})  # noqa: RUF001  # they look alike on purpose
+_LOOK_ALIKES = str.maketrans({"*": "∗", "`": "'", "~": "∼"})  # noqa: RUF001  # look-alikes
 
 
 def _escape(text: str) -> str:

@@ -1,8 +1,14 @@
-"""Markdown as the group bots of WeCom show it: three colours, mentions by user id, 4096 bytes."""
+"""Markdown and plain text of WeCom group bots.
+
+Markdown has three colours and mentions by user id. Text has links in angle brackets; mentions are in the request.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from monitor.alert.message.document import AlertMessage, SpanStyle
+from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import TagMarkup
 from monitor.alert.message.formats.markdown import escape, escape_code, is_id, link
 from monitor.alert.receivers.base import OwnerContact
@@ -11,8 +17,8 @@ from monitor.facts.findings import Severity
 _COLOURS = {Severity.CRITICAL: "warning", Severity.WARNING: "warning", Severity.INFO: "comment"}
 
 
-def _heading(letter: AlertMessage, title: str) -> str:
-    colour = "info" if letter.resolved else _COLOURS[letter.severity]
+def _heading(message: AlertMessage, title: str) -> str:
+    colour = "info" if message.resolved else _COLOURS[message.severity]
     return f'**<font color="{colour}">{title}</font>**'
 
 
@@ -34,3 +40,4 @@ MARKUP = TagMarkup(
         SpanStyle.BAD: ('<font color="warning">', "</font>"),
     },
 )
+TEXT_MARKUP = replace(plain.MARKUP, escape=lambda text: text.replace("<", "＜"))  # noqa: RUF001  # a look-alike

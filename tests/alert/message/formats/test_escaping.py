@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.alert.message.compose import Locale, compose
+from monitor.alert.message.compose import compose
 from monitor.alert.message.document import Span, SpanStyle, TextLine
 from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom, wecom_text
 from monitor.alert.message.formats.base import Markup, TagMarkup, fit
+from monitor.alert.message.locale import Locale
 from monitor.alert.model import NotificationReason, Symptoms
 from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Finding, Severity

@@ -57,7 +57,7 @@ def inhibition(alerts: Mapping[str, Alert], linger: float, now: float) -> Inhibi
 def _inhibits(cause: Alert, linger: float, now: float) -> bool:
     """Whether a cause holds back its symptoms.
 
-    A pending cause whose finding is held does not: it may never fire, and then neither it nor its symptoms would be sent.
+    A pending cause whose finding is held does not: if it never fires, neither it nor its symptoms would be sent.
     """
     if cause.phase is Phase.PENDING:
         return not cause.finding.held

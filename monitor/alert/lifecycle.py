@@ -89,7 +89,7 @@ def _present(before: Alert | None, fingerprint: str, finding: Finding, timing: A
 
 
 def _fire_if_due(alert: Alert, timing: AlertTiming, group_by: tuple[str, ...], now: float) -> Alert:
-    """Alert in phase firing if it has been pending for long enough; a held finding is no evidence for that."""
+    """Alert in phase firing if it has been pending for long enough; held findings do not make an alert fire."""
     due = alert.phase is Phase.PENDING and not alert.finding.held and now - alert.first_seen_at >= timing.wait
     if not due:
         return alert

@@ -43,7 +43,7 @@ class AlertView(Fact, frozen=True, kw_only=True):
 
 
 class MuteContext:
-    """Muting and routing of all alerts at one moment. Each alert is evaluated once, whatever its number of receivers."""
+    """Muting and routing of all alerts at one moment; each alert is evaluated once."""
 
     def __init__(self, alerts: Mapping[str, Alert], policy: NotifyPolicy, now: float) -> None:
         self._policy = policy

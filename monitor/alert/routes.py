@@ -36,8 +36,8 @@ class Route:
 class NotifyPolicy:
     """Routes, silences and maintenance windows.
 
-    A resolved cause inhibits its symptoms for another `linger` seconds. A resolved alert is kept for `remember` seconds,
-    so that its return is recognised.
+    A resolved cause inhibits its symptoms for another `linger` seconds. A resolved alert is kept for `remember`
+    seconds, so that its return is recognised.
     """
 
     routes: tuple[Route, ...]

@@ -1,4 +1,4 @@
-"""The process that test_kill kills: a store, a desk and a post, fed with what a script says is wrong at this moment.
+"""The process that test_kill kills: a store, a dispatcher and a sender, fed with what a script says is wrong at this moment.
 
 It is forked from a process that has imported everything, which waits on its standard input for how to live: the number
 of the life, and the seconds of processor time after which the kernel kills it (0: never).
@@ -53,12 +53,12 @@ def live(path: str, port: int, began: float, length: float, life: int) -> None:
     receivers = [HttpReceiver(name, port, extra={"life": life}) for name in RECEIVERS]
     policy = NotifyPolicy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
     store = AlertStore(path)
-    post = Sender(store, receivers)
+    sender = Sender(store, receivers)
     patient = AlertTiming(keep=0.05, flap_count=1000)
-    desk = Dispatcher(store, post, lambda: policy, AlertTimings(default=patient))
-    desk.start()
+    dispatcher = Dispatcher(store, sender, lambda: policy, AlertTimings(default=patient))
+    dispatcher.start()
     while True:
-        desk.found(world(time.time() - began, length))
+        dispatcher.update(world(time.time() - began, length))
         time.sleep(0.01)
 
 

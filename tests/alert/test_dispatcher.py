@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from monitor.alert import dispatcher as desk_module
+from monitor.alert import dispatcher as dispatcher_module
 from monitor.alert.delivery.sender import Sender
 from monitor.alert.dispatcher import Dispatcher, changed_alerts
 from monitor.alert.lifecycle import AlertTiming, AlertTimings, advance
@@ -31,7 +31,7 @@ ROUTE = Route(receivers=("bot",), group_wait=0.0, group_interval=0.0)
 QUICK = AlertTimings(default=AlertTiming(keep=0.0))
 
 
-class NotingStore(AlertStore):
+class RecordingStore(AlertStore):
     """A store that counts what it is given to write, and fails when told."""
 
     def __init__(self, path: Path) -> None:
@@ -48,8 +48,8 @@ class NotingStore(AlertStore):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[NotingStore]:
-    with contextlib.closing(NotingStore(tmp_path / "alerts.db")) as opened:
+def store(tmp_path: Path) -> Iterator[RecordingStore]:
+    with contextlib.closing(RecordingStore(tmp_path / "alerts.db")) as opened:
         yield opened
 
 
@@ -62,12 +62,12 @@ def working(
     **more: Any,
 ) -> Iterator[Dispatcher]:
     policy_of = policy if callable(policy) else lambda: policy
-    desk = Dispatcher(store, Sender(store, receivers), policy_of, timings, **more)
-    desk.start()
+    dispatcher = Dispatcher(store, Sender(store, receivers), policy_of, timings, **more)
+    dispatcher.start()
     try:
-        yield desk
+        yield dispatcher
     finally:
-        desk.stop()
+        dispatcher.stop()
         assert "alerts" not in [each.name for each in threading.enumerate()]
 
 
@@ -75,14 +75,14 @@ def told(bot: Scripted) -> list[tuple[str, list[str]]]:
     """Return why and about which nodes a receiver was sent something."""
     return [
         (each.reason.value, [one.finding.labels["node"] for one in each.subjects])
-        for parcel in list(bot.tried)
-        for each in parcel.notifications
+        for batch in list(bot.tried)
+        for each in batch.notifications
     ]
 
 
 def rules(bot: Scripted) -> set[str]:
     return {
-        one.finding.rule for parcel in list(bot.tried) for each in parcel.notifications for one in each.subjects
+        one.finding.rule for batch in list(bot.tried) for each in batch.notifications for one in each.subjects
     }  # fmt: skip
 
 
@@ -91,55 +91,55 @@ def silence(ends_at: float) -> Silence:
     return Silence(id="s1", matchers=matchers, starts_at=0.0, ends_at=ends_at, author="li", comment="moving it")
 
 
-def test_what_is_found_is_told_and_what_is_over_too(store: NotingStore) -> None:
+def test_what_is_found_is_told_and_what_is_over_too(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot) as desk:
-        desk.found([finding("n1")])
+    with working(store, bot) as dispatcher:
+        dispatcher.update([finding("n1")])
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
-        desk.found([])
+        dispatcher.update([])
         wait_until(lambda: told(bot)[1:] == [("resolved", ["n1"])], 5, "that it is over is told")
 
 
-def test_it_is_told_within_a_moment(store: NotingStore) -> None:
+def test_it_is_told_within_a_moment(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot) as desk:
-        desk.found([])
+    with working(store, bot) as dispatcher:
+        dispatcher.update([])
         began = time.monotonic()
-        desk.found([finding("n1")])
+        dispatcher.update([finding("n1")])
         wait_until(lambda: bool(bot.tried), 5, "it is told")
     assert time.monotonic() - began < 1.0
 
 
 def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
     path, first, second = tmp_path / "alerts.db", Scripted(), Scripted()
-    with contextlib.closing(NotingStore(path)) as store, working(store, first) as desk:
-        desk.found([finding("n1")])
+    with contextlib.closing(RecordingStore(path)) as store, working(store, first) as dispatcher:
+        dispatcher.update([finding("n1")])
         wait_until(lambda: bool(first.tried), 5, "it is told")
-    with contextlib.closing(NotingStore(path)) as store, working(store, second) as desk:
-        desk.found([finding("n1")])
+    with contextlib.closing(RecordingStore(path)) as store, working(store, second) as dispatcher:
+        dispatcher.update([finding("n1")])
         assert not threading.Event().wait(0.4)
         assert second.tried == []
-        desk.found([])
+        dispatcher.update([])
         wait_until(lambda: told(second) == [("resolved", ["n1"])], 5, "that it is over is told")
 
 
-def test_nothing_is_told_before_the_first_look(store: NotingStore) -> None:
+def test_nothing_is_told_before_the_first_look(store: RecordingStore) -> None:
     """What fired before a restart may be over: a reminder would be a guess."""
     alerts = advance({}, [finding("n1")], QUICK, ("alertname",), 1.0)
     store.record(alerts, NotifyDecision(), 1.0)
     bot = Scripted()
-    with working(store, bot) as desk:
+    with working(store, bot) as dispatcher:
         assert not threading.Event().wait(0.6)
         assert bot.tried == []
-        desk.found([finding("n1")])
+        dispatcher.update([finding("n1")])
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
 
 
-def test_time_passes_without_a_look(store: NotingStore) -> None:
+def test_time_passes_without_a_look(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot, timings=AlertTimings(default=AlertTiming(wait=0.3))) as desk:
-        desk.found([finding("n1")])
-        assert desk.state.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
+    with working(store, bot, timings=AlertTimings(default=AlertTiming(wait=0.3))) as dispatcher:
+        dispatcher.update([finding("n1")])
+        assert dispatcher.state.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
 
 
@@ -149,44 +149,44 @@ def test_time_passes_without_a_look(store: NotingStore) -> None:
     ids=["does not fire", "is not over"],
 )
 def test_without_looks_nothing_changes(
-    store: NotingStore,
+    store: RecordingStore,
     monkeypatch: pytest.MonkeyPatch,
     first: list[Finding],
     then: list[Finding] | None,
     phase: Phase,
 ) -> None:
-    monkeypatch.setattr(desk_module, "FRESH_SECONDS", 0.1)
+    monkeypatch.setattr(dispatcher_module, "FRESH_SECONDS", 0.1)
     timing = AlertTiming(wait=0.3) if then is None else AlertTiming(keep=0.3)
-    with working(store, Scripted(), timings=AlertTimings(default=timing)) as desk:
-        desk.found(first)
+    with working(store, Scripted(), timings=AlertTimings(default=timing)) as dispatcher:
+        dispatcher.update(first)
         if then is not None:
-            desk.found(then)
+            dispatcher.update(then)
         assert not threading.Event().wait(0.8)
-        assert [each.phase for each in desk.state.alerts.values()] == [phase]
+        assert [each.phase for each in dispatcher.state.alerts.values()] == [phase]
 
 
-def test_it_is_written_only_when_something_has_changed(store: NotingStore) -> None:
-    with working(store, Scripted()) as desk:
+def test_it_is_written_only_when_something_has_changed(store: RecordingStore) -> None:
+    with working(store, Scripted()) as dispatcher:
         for figure in range(5):
-            desk.found([finding("n1", evidence=(Text(key="x", values={"used": figure}),))])
+            dispatcher.update([finding("n1", evidence=(Text(key="x", values={"used": figure}),))])
         assert not threading.Event().wait(0.6)  # nor by the clock
         assert len(store.records) == 1
-        desk.found([finding("n1", severity="critical")])
+        dispatcher.update([finding("n1", severity="critical")])
         assert len(store.records) == 2
-        assert [each.alert.finding.evidence for each in desk.snapshot()] == [()]
+        assert [each.alert.finding.evidence for each in dispatcher.snapshot()] == [()]
 
 
-def test_what_could_not_be_written_is_told_when_it_can_be(store: NotingStore) -> None:
+def test_what_could_not_be_written_is_told_when_it_can_be(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot) as desk:
+    with working(store, bot) as dispatcher:
         store.failures = 2
-        desk.found([finding("n1")])
-        assert desk.state.alerts == {}
+        dispatcher.update([finding("n1")])
+        assert dispatcher.state.alerts == {}
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
     assert store.failures == 0
 
 
-def test_an_odd_moment_is_survived(store: NotingStore, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_odd_moment_is_survived(store: RecordingStore, caplog: pytest.LogCaptureFixture) -> None:
     policies = iter([ZeroDivisionError])
     bot = Scripted()
 
@@ -195,31 +195,31 @@ def test_an_odd_moment_is_survived(store: NotingStore, caplog: pytest.LogCapture
             raise error
         return NotifyPolicy(routes=(ROUTE,))
 
-    with working(store, bot, policy=policy_of) as desk:
-        desk.found([finding("n1")])
+    with working(store, bot, policy=policy_of) as dispatcher:
+        dispatcher.update([finding("n1")])
         wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_that_a_receiver_refuses_is_told_to_another(store: NotingStore) -> None:
+def test_that_a_receiver_refuses_is_told_to_another(store: RecordingStore) -> None:
     bot, other = Scripted(fails(retryable=False)), Scripted(name="other")
     both = Route(receivers=("bot", "other"), group_wait=0.0)
-    with working(store, bot, other, policy=NotifyPolicy(routes=(both,))) as desk:
-        desk.found([finding("n1")])
+    with working(store, bot, other, policy=NotifyPolicy(routes=(both,))) as dispatcher:
+        dispatcher.update([finding("n1")])
         wait_until(lambda: "receiver-failing" in rules(other), 5, "it is told")
         assert rules(bot) == {"disk-full"}
 
 
-def test_the_book_tells_who_was_told_and_why_others_were_not(store: NotingStore) -> None:
+def test_the_book_tells_who_was_told_and_why_others_were_not(store: RecordingStore) -> None:
     cause = finding("n1")
     symptom = finding("n3", rule="image-pull", explained_by=cause.key)
-    with working(store, Scripted(), policy=NotifyPolicy(routes=(ROUTE,), silences=(silence(9e9),))) as desk:
-        desk.found([cause, finding("n2"), symptom])
-        shown = {each.alert.finding.labels["node"]: each for each in desk.snapshot()}
-        fires = [each.finding.labels["node"] for each in desk.still_firing("bot")]
-        assert desk.still_firing("other") == ()
-        desk.found([])
-        assert desk.still_firing("bot") == ()
+    with working(store, Scripted(), policy=NotifyPolicy(routes=(ROUTE,), silences=(silence(9e9),))) as dispatcher:
+        dispatcher.update([cause, finding("n2"), symptom])
+        shown = {each.alert.finding.labels["node"]: each for each in dispatcher.snapshot()}
+        fires = [each.finding.labels["node"] for each in dispatcher.still_firing("bot")]
+        assert dispatcher.still_firing("other") == ()
+        dispatcher.update([])
+        assert dispatcher.still_firing("bot") == ()
     assert {node: (each.silenced_by, each.explained_by, each.told) for node, each in shown.items()} == {
         "n1": (None, None, ("bot",)),
         "n2": ("s1", None, ()),
@@ -228,15 +228,15 @@ def test_the_book_tells_who_was_told_and_why_others_were_not(store: NotingStore)
     assert fires == ["n1"]
 
 
-def test_other_messages_go_the_same_way(store: NotingStore) -> None:
+def test_other_messages_go_the_same_way(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot) as desk:
-        desk.send([notification("digest")], {"digest": b"now"})
+    with working(store, bot) as dispatcher:
+        dispatcher.send([notification("digest")], {"digest": b"now"})
         wait_until(lambda: bot.groups == [["digest"]], 5, "it is sent")
     assert store.note("digest") == b"now"
 
 
-def test_what_is_old_is_forgotten_by_and_by(store: NotingStore) -> None:
+def test_what_is_old_is_forgotten_by_and_by(store: RecordingStore) -> None:
     store.add_silence(silence(9.0))
     with working(store, Scripted()):
         wait_until(lambda: store.silences(0.0) == (), 5, "it is forgotten")
@@ -255,5 +255,5 @@ def test_changes() -> None:
     assert changed_alerts(after, after) == {}
 
 
-def test_the_book_is_empty_at_first(store: NotingStore) -> None:
+def test_the_book_is_empty_at_first(store: RecordingStore) -> None:
     assert Dispatcher(store, Sender(store, []), lambda: NotifyPolicy(routes=()), QUICK).state == AlertState()

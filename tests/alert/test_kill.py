@@ -145,7 +145,7 @@ def only_what_was_in_flight_is_repeated(arrivals: list[Arrival]) -> int:
             assert earlier.body["life"] < later.body["life"]
             assert earlier.body["notifications"] == later.body["notifications"]
     told = [each["id"] for same in by_id.values() for each in same[0].body["notifications"]]
-    assert len(told) == len(set(told)), "one notification in two parcels"
+    assert len(told) == len(set(told)), "one notification in two batches"
     return len(arrivals) - len(by_id)
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance, group_of
 from monitor.alert.model import Alert, Phase, fingerprint_of
 from monitor.facts.findings import Finding
-from tests.alert.story import CRITICAL, NOON, WARNING, finding
+from tests.alert.scenario import CRITICAL, NOON, WARNING, finding
 
 FIRING, PENDING, RESOLVED = Phase.FIRING, Phase.PENDING, Phase.RESOLVED
 FOUND = finding()
@@ -30,7 +30,7 @@ class Life:
 
 
 @pytest.mark.parametrize(
-    ("timing", "story"),
+    ("timing", "scenario"),
     [
         pytest.param(AlertTiming(), [(0, True, FIRING)], id="fires at once without a wait"),
         pytest.param(AlertTiming(wait=10), [(0, True, PENDING), (9, True, PENDING), (10, True, FIRING)], id="waits"),
@@ -64,9 +64,11 @@ class Life:
         ),
     ],
 )
-def test_pending_firing_resolved(timing: AlertTiming, story: list[tuple[float, bool, Phase | None]]) -> None:
+def test_pending_firing_resolved(timing: AlertTiming, scenario: list[tuple[float, bool, Phase | None]]) -> None:
     life = Life(timing)
-    assert [life.at(second, *([FOUND] if found else [])) for second, found, _ in story] == [each[2] for each in story]
+    assert [life.at(second, *([FOUND] if found else [])) for second, found, _ in scenario] == [
+        each[2] for each in scenario
+    ]
 
 
 def test_each_rule_has_its_own_patience() -> None:

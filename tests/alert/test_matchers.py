@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.alert.matchers import Matcher, matches, parse_matcher
 from monitor.alert.model import labels_of
-from tests.alert.story import CRITICAL, finding
+from tests.alert.scenario import CRITICAL, finding
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from monitor.alert.routes import NotifyPolicy, Route, routes_for
 from monitor.alert.silences import Silence
 from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.facts.findings import Finding, Severity
-from tests.alert.story import CRITICAL, NOON, Story, finding
+from tests.alert.scenario import CRITICAL, NOON, Scenario, finding
 
 WAIT, INTERVAL = 2.0, 30.0
 SUBJECTS = ("n0", "n1", "n2")
@@ -48,7 +48,7 @@ class AlertsOverTime(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.there: dict[str, Finding] = {}
-        self.story = Story(NotifyPolicy(routes=TABLES[0], windows=(WINDOW,)), TIMINGS)
+        self.scenario = Scenario(NotifyPolicy(routes=TABLES[0], windows=(WINDOW,)), TIMINGS)
         self.heard: set[tuple[str, str]] = set()
         self.ids: set[str] = set()
         self.owed: dict[tuple[str, str], float] = {}
@@ -56,7 +56,7 @@ class AlertsOverTime(RuleBasedStateMachine):
 
     @initialize(now=st.integers(min_value=0, max_value=47))
     def begin(self, now: int) -> None:
-        self.story.now = NOON + now * 1800.0
+        self.scenario.now = NOON + now * 1800.0
 
     # What happens.
 
@@ -110,23 +110,23 @@ class AlertsOverTime(RuleBasedStateMachine):
 
     @rule(node=st.sampled_from(SUBJECTS), length=st.sampled_from((60.0, 7200.0)))
     def is_silenced(self, node: str, length: float) -> None:
-        now, by_node = self.story.now, (parse_matcher(f"node={node}"),)
+        now, by_node = self.scenario.now, (parse_matcher(f"node={node}"),)
         new = Silence(id="s", matchers=by_node, starts_at=now, ends_at=now + length, author="li", comment="")
-        self._configure(changed(self.story.policy, silences=(*self.story.policy.silences, new)))
+        self._configure(changed(self.scenario.policy, silences=(*self.scenario.policy.silences, new)))
 
     @rule()
     def silences_end(self) -> None:
-        self._configure(changed(self.story.policy, silences=()))
+        self._configure(changed(self.scenario.policy, silences=()))
 
     @rule(table=st.sampled_from(TABLES))
     def is_reconfigured(self, table: tuple[Route, ...]) -> None:
-        self._configure(changed(self.story.policy, routes=table))
+        self._configure(changed(self.scenario.policy, routes=table))
         receivers = {receiver for route in table for receiver in route.receivers}
         self.heard = {(receiver, own) for receiver, own in self.heard if receiver in receivers}
 
     @rule()
     def restarts(self) -> None:
-        self.story.restart()
+        self.scenario.restart()
 
     @rule(seconds=st.sampled_from((0.0, 0.5, 2.0, 5.0, 20.0, 30.0, 600.0, 3600.0)))
     def time_passes(self, seconds: float) -> None:
@@ -140,27 +140,27 @@ class AlertsOverTime(RuleBasedStateMachine):
     # What must hold.
 
     def _configure(self, policy: NotifyPolicy) -> None:
-        self.story.policy = policy
+        self.scenario.policy = policy
         self._look()
 
     def _look(self, after: float = 0.0) -> None:
         self.sound = False
         # No two looks are at the same moment, as with any clock.
-        for told in self.story.look(*self.there.values(), after=after + 0.001):
+        for told in self.scenario.evaluate(*self.there.values(), after=after + 0.001):
             assert told.id not in self.ids
             self.ids.add(told.id)
             assert told.subjects
             for subject in told.subjects:
                 self._may_be_told(subject)
                 self._hear(told, subject)
-        for own, alert in self.story.alerts.items():
+        for own, alert in self.scenario.alerts.items():
             assert alert.phase is not (Phase.RESOLVED if own in self.there else Phase.PENDING)
         self._owe()
         self.sound = True
 
     def _may_be_told(self, subject: NotificationSubject) -> None:
         labels = labels_of(subject.finding, None)
-        active = (each for each in self.story.policy.silences if each.active(self.story.now))
+        active = (each for each in self.scenario.policy.silences if each.active(self.scenario.now))
         assert not any(matches(each.matchers, labels) for each in active), "told in spite of a silence"
         if subject.fresh and subject.phase is Phase.FIRING:
             assert subject.fingerprint in self.there, "told though it is gone"
@@ -181,14 +181,14 @@ class AlertsOverTime(RuleBasedStateMachine):
 
     def _owe(self) -> None:
         """Note who should hear of what, and that nobody waits for longer than the route says."""
-        owed = {key for alert in self.story.alerts.values() for key in self._should_hear(alert)}
-        now = self.story.now
+        owed = {key for alert in self.scenario.alerts.values() for key in self._should_hear(alert)}
+        now = self.scenario.now
         self.owed = {key: self.owed.get(key, now) for key in owed - self.heard}
         late = [key for key, since in self.owed.items() if now - since >= max(WAIT, INTERVAL)]
         assert not late, "not told in time"
 
     def _should_hear(self, alert: Alert) -> set[tuple[str, str]]:
-        found, policy, now = self.there.get(alert.fingerprint), self.story.policy, self.story.now
+        found, policy, now = self.there.get(alert.fingerprint), self.scenario.policy, self.scenario.now
         if found is None or alert.phase is not Phase.FIRING or alert.finding.explained_by is not None:
             return set()
         labels = labels_of(found, None)
@@ -205,21 +205,21 @@ class AlertsOverTime(RuleBasedStateMachine):
 
     @invariant()
     def what_is_remembered_is_what_was_heard(self) -> None:
-        told = {(receiver, own) for (receiver, _), each in self.story.told.items() for own in each.firing}
+        told = {(receiver, own) for (receiver, _), each in self.scenario.log.items() for own in each.firing}
         assert told == self.heard
-        assert {own for _, own in told} <= self.story.alerts.keys()
+        assert {own for _, own in told} <= self.scenario.alerts.keys()
 
     def teardown(self) -> None:
         """When nothing is there any more and everything may be said, everybody hears that everything is over."""
         if not self.sound:
             return
         self.there.clear()
-        self.story.policy = changed(self.story.policy, silences=())
+        self.scenario.policy = changed(self.scenario.policy, silences=())
         for _ in range(40):
             self._look(after=2700.0)
         assert not self.heard
-        assert not self.story.told
-        assert not self.story.alerts
+        assert not self.scenario.log
+        assert not self.scenario.alerts
 
 
 AlertsOverTime.TestCase.settings = settings(

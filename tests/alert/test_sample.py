@@ -23,9 +23,9 @@ def test_of_every_rule_there_is_a_sample_in_whole_sentences(rule: str) -> None:
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "test message"), ("zh", "测试")])
 def test_a_sample_says_that_it_is_one(lang: str, word: str) -> None:
-    letter = compose(sample_batch("wecom", "disk-full", "images", NOW), Locale(lang=lang))
-    text = "".join(span.text for line in letter.lines for span in line.spans)
-    assert word in letter.title + text
+    message = compose(sample_batch("wecom", "disk-full", "images", NOW), Locale(lang=lang))
+    text = "".join(span.text for line in message.lines for span in line.spans)
+    assert word in message.title + text
 
 
 def test_what_has_no_words_has_no_sample() -> None:

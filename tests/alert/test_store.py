@@ -47,18 +47,18 @@ def store(path: Path) -> Iterator[AlertStore]:
 def test_the_book_is_the_same_after_a_restart(path: Path) -> None:
     with closing(AlertStore(str(path))) as store:
         assert store.load() == AlertState()
-        store.record({"n1": alert(), "n2": alert("n2")}, NotifyDecision(told={("bot", "g"): TOLD}), 5.0)
+        store.record({"n1": alert(), "n2": alert("n2")}, NotifyDecision(log_changes={("bot", "g"): TOLD}), 5.0)
         store.record({"n2": alert("n2", Phase.RESOLVED)}, NOTHING, 6.0)
     with closing(AlertStore(str(path))) as store:
         assert store.load() == AlertState(
-            alerts={"n1": alert(), "n2": alert("n2", Phase.RESOLVED)}, told={("bot", "g"): TOLD}
+            alerts={"n1": alert(), "n2": alert("n2", Phase.RESOLVED)}, notification_log={("bot", "g"): TOLD}
         )
         assert store.trouble is None
 
 
 def test_what_is_gone_or_forgotten_is_not_there_any_more(store: AlertStore) -> None:
-    store.record({own: alert(own) for own in ("n1", "n2", "n3")}, NotifyDecision(told={("bot", "g"): TOLD}), 5.0)
-    store.record({"n1": None}, NotifyDecision(told={("bot", "g"): None}, forgotten=("n2",)), 6.0)
+    store.record({own: alert(own) for own in ("n1", "n2", "n3")}, NotifyDecision(log_changes={("bot", "g"): TOLD}), 5.0)
+    store.record({"n1": None}, NotifyDecision(log_changes={("bot", "g"): None}, forgotten=("n2",)), 6.0)
     assert store.load() == AlertState(alerts={"n3": alert("n3")})
 
 
@@ -77,8 +77,10 @@ def test_history_says_what_fired_and_what_was_over(store: AlertStore) -> None:
         store.record({"n1": alert(phase=phase)}, NOTHING, float(at))
     events = [(event.at, event.what, event.alert.phase) for event in store.history(0.0)]
     assert events == [
-        (6.0, AlertEventKind.FIRED, Phase.FIRING), (3.0, AlertEventKind.RESOLVED, Phase.RESOLVED), (1.0, AlertEventKind.FIRED, Phase.FIRING),
-    ]  # fmt: skip
+        (6.0, AlertEventKind.FIRED, Phase.FIRING),
+        (3.0, AlertEventKind.RESOLVED, Phase.RESOLVED),
+        (1.0, AlertEventKind.FIRED, Phase.FIRING),
+    ]
     assert [event.at for event in store.history(2.0)] == [6.0, 3.0]
     assert [event.at for event in store.history(0.0, limit=1)] == [6.0]
 
@@ -87,7 +89,7 @@ def test_deliveries_say_where_every_message_is(store: AlertStore) -> None:
     outbox = store.outbox
     names = ("waits", "arrives", "together", "fails", "refused")
     store.record({}, NotifyDecision(tuple(notification(name, at=5.0) for name in names)), 5.0)
-    place = {each.notification.group: each.place for each in outbox.queue("bot", 60.0, 6.0).waiting}
+    place = {each.notification.group: each.sequence for each in outbox.queue("bot", 60.0, 6.0).waiting}
     outbox.sent(outbox.claim("bot", [place["arrives"], place["together"]], 6.0), "ok", 15.0)
     outbox.failed(outbox.claim("bot", [place["fails"]], 16.0), "down", 10.0, 10.0, 17.0)
     outbox.parked(outbox.claim("bot", [place["refused"]], 18.0), "bad key", 19.0)
@@ -133,7 +135,7 @@ def test_what_is_old_is_forgotten_and_what_waits_never(store: AlertStore) -> Non
     for at, own in ((long_ago, "old"), (now, "young")):
         store.record({own: alert(own)}, NotifyDecision((notification(f"{own} sent"), notification(f"{own} waits"))), at)
         sent = next(each for each in outbox.queue("bot", 60.0, at).waiting if each.notification.group == f"{own} sent")
-        outbox.sent(outbox.claim("bot", [sent.place], at), "ok", at)
+        outbox.sent(outbox.claim("bot", [sent.sequence], at), "ok", at)
         store.add_silence(silence(own, ends_at=at + 1.0))
     store.prune(now)
     assert [event.alert.fingerprint for event in store.history(0.0)] == ["young"]
@@ -146,7 +148,7 @@ def test_of_very_much_only_the_latest_is_kept(store: AlertStore, monkeypatch: py
     monkeypatch.setattr(store_module, "KEEP_ROWS", 3)
     for number in range(8):
         store.record({f"n{number}": alert(f"n{number}")}, NotifyDecision((notification(f"g{number}"),)), float(number))
-    waiting = {each.notification.group: each.place for each in store.outbox.queue("bot", 60.0, 9.0).waiting}
+    waiting = {each.notification.group: each.sequence for each in store.outbox.queue("bot", 60.0, 9.0).waiting}
     for group in ("g1", "g2", "g5", "g6"):
         store.outbox.sent(store.outbox.claim("bot", [waiting[group]], 9.0), "ok", 9.0)
     store.prune(10.0)
@@ -159,20 +161,20 @@ def test_pruning_an_outbox_that_is_full_holds_up_nobody(store: AlertStore, path:
     with closing(sqlite3.connect(path)) as file, file:
         numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
         file.execute(
-            f"INSERT INTO outbox (receiver, topic, body, parcel, position) {numbers} "
+            f"INSERT INTO outbox (receiver, topic, body, batch, position) {numbers} "
             "SELECT 'bot', 'g', '{}', 'p' || n, 0 FROM numbers",
             (many,),
         )
         file.execute(
-            "INSERT INTO parcels (id, receiver, state, attempts, failures, tried_at, next_at, done_at) "
+            "INSERT INTO batches (id, receiver, state, attempts, failures, tried_at, next_at, done_at) "
             f"{numbers} SELECT 'p' || n, 'bot', 'sent', 1, 0, 9, 9, 9 FROM numbers",
             (many,),
         )
     began = time.monotonic()
     store.prune(10.0)
-    assert time.monotonic() - began < 5.0  # each row by each parcel takes minutes
+    assert time.monotonic() - began < 5.0  # each row by each batch takes minutes
     with closing(sqlite3.connect(path)) as file:
-        left = [file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("outbox", "parcels")]
+        left = [file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("outbox", "batches")]
     assert left == [KEEP_ROWS, KEEP_ROWS]
 
 
@@ -183,10 +185,10 @@ def test_a_full_disk_loses_no_alert(tmp_path: Path) -> None:
             store.record({"n1": alert()}, NotifyDecision((notification("g"),), {("bot", "g"): TOLD}), 5.0)
             assert "cannot be written" in (store.trouble or "")
             (waiting,) = store.outbox.queue("bot", 60.0, 6.0).waiting
-            store.outbox.sent(store.outbox.claim("bot", [waiting.place], 6.0), "ok", 7.0)
+            store.outbox.sent(store.outbox.claim("bot", [waiting.sequence], 6.0), "ok", 7.0)
             (tmp_path / "disk" / "full").unlink()
         with closing(AlertStore(str(tmp_path / "disk" / "alerts.db"))) as store:
-            assert store.load() == AlertState(alerts={"n1": alert()}, told={("bot", "g"): TOLD})
+            assert store.load() == AlertState(alerts={"n1": alert()}, notification_log={("bot", "g"): TOLD})
             assert [each.state for each in store.deliveries(10, 8.0)] == ["sent"]
 
 

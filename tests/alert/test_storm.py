@@ -56,22 +56,26 @@ def test_a_storm_of_500_alerts(tmp_path: Path, when: Callable[[int, random.Rando
     critical = {f"n{number}" for number in chance.sample(range(ALERTS), criticals)}
     bot = LimitedBot()
     with Inbox(bot).served() as inbox:
-        receiver = HttpReceiver("bot", inbox.port, pace=RateLimit(count=A_MINUTE, window=MINUTE), capacity=HOLDS)
+        receiver = HttpReceiver(
+            "bot", inbox.port, pace=RateLimit(count=A_MINUTE, window=MINUTE), max_notifications=HOLDS
+        )
         policy = NotifyPolicy(routes=(Route(receivers=("bot",), group_wait=0.0),))
         store = AlertStore(str(tmp_path / "alerts.db"))
-        desk = Dispatcher(store, Sender(store, [receiver]), lambda: policy, AlertTimings(), ("alertname", "node"))
-        desk.start()
+        dispatcher = Dispatcher(store, Sender(store, [receiver]), lambda: policy, AlertTimings(), ("alertname", "node"))
+        dispatcher.start()
         try:
             began, passed = time.time(), -1.0
             while passed < script[-1][0]:
                 passed = time.time() - began
                 there = [f"n{number}" for at, number in script if at <= passed]
-                desk.found(finding(node, severity="critical" if node in critical else "warning") for node in there)
+                dispatcher.update(
+                    finding(node, severity="critical" if node in critical else "warning") for node in there
+                )
                 time.sleep(0.05)
             wait_until(lambda: len(told(inbox)) == ALERTS, 4 * MINUTE, "all are told")
             took = time.time() - began
         finally:
-            desk.stop()
+            dispatcher.stop()
             store.close()
     assert took < 5 * MINUTE
     assert [each.errcode for each in inbox.arrivals if each.errcode] == []

@@ -46,7 +46,7 @@ from monitor.kube.decode import stream
 from monitor.kube.decode.pod import Keep
 from monitor.kube.decode.values import epoch, quantity
 from monitor.web.forms import parse_form
-from tests.alert.receivers.batches import parcel
+from tests.alert.receivers.batches import batch
 from tests.cluster.builders import NOW, agent, card, device, node, pod
 from tests.support.snapshots import POD
 
@@ -144,7 +144,7 @@ def callback(data: bytes) -> None:
         return
     told = process_callback(payload, ("ops",), NotificationLog(), OwnAlerts(), NOW)
     for one in told.notifications:
-        text = render_template("", parcel(one), Locale(lang="zh"), 4096)
+        text = render_template("", batch(one), Locale(lang="zh"), 4096)
         assert len(text.encode()) <= 4096
     msgspec.json.decode(msgspec.json.encode(told.log), type=NotificationLog)
 
@@ -172,7 +172,7 @@ def template(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         check_template(text)
-        assert render_template(text, parcel(), Locale(lang="en"), 2048)
+        assert render_template(text, batch(), Locale(lang="en"), 2048)
 
 
 def configuration(data: bytes) -> None:

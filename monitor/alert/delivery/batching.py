@@ -1,7 +1,7 @@
 """Batching under a rate limit: what to send next to a receiver, one notification, several merged, or nothing yet.
 
-Nothing is dropped. While the budget lasts, every notification is sent at once and on its own. What exceeds the budget is
-merged into digests, critical notifications last; a quarter of the budget is reserved for them.
+Nothing is dropped. While the budget lasts, every notification is sent at once and on its own. What exceeds it is merged
+into digests, critical notifications last; a quarter of the budget is reserved for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scheduling for one receiver: an interrupted batch, a failed one, or a new one.
 
-While a receiver is down only a few batches are opened, because notifications outside a batch can still be merged. A batch
-that a receiver keeps refusing must not block the others.
+While a receiver is down only a few batches are opened, because notifications outside a batch can still be merged. One
+batch that a receiver keeps refusing must not block the others.
 """
 
 from __future__ import annotations

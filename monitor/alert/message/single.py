@@ -58,7 +58,7 @@ def _title(notification: Notification, locale: Locale) -> str:
 
 
 def _story(batch: Batch, notification: Notification, locale: Locale) -> list[TextLine]:
-    """Lines about what happened, where, when, to whom, and its symptoms."""
+    """Lines about what happened, where and when, the affected users, and the symptoms."""
     subjects = notification.subjects
     if not subjects:
         return []

@@ -1,10 +1,10 @@
 """Alertmanager's API, which groups, routes and repeats alerts itself.
 
-Alertmanager resolves an alert that is not sent again. Firing alerts are therefore resent periodically, with an end a few
-intervals ahead: if this program dies, its alerts resolve there within minutes.
+Alertmanager resolves an alert that is not sent again. Firing alerts are therefore resent periodically, with an end a
+few intervals ahead: if this program dies, its alerts resolve there within minutes.
 
-Alertmanager identifies an alert by all labels, including the severity: one that gets worse is a new alert there, and the
-previous one has to be ended.
+Alertmanager identifies an alert by all labels, including the severity: one that gets worse is a new alert there, and
+the previous one has to be ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, bearer, endpoint_of
-from monitor.alert.receivers.payload import alert_link, annotations, label_set, rfc3339
+from monitor.alert.receivers.payload import alert_annotations, alert_link, label_set, rfc3339
 from monitor.base.http import post_json
 
 MAX_ALERTS_PER_REQUEST = 500
@@ -81,7 +81,7 @@ class Alertmanager(BaseReceiver):
             ends = max(subject.resolved_at or now, subject.since)
         alert: dict[str, Any] = {
             "labels": label_set(subject, self.locale),
-            "annotations": annotations(subject, self.locale, sample=sample),
+            "annotations": alert_annotations(subject, self.locale, sample=sample),
             "startsAt": rfc3339(min(subject.since, ends)),
             "endsAt": rfc3339(ends),
         }

@@ -1,6 +1,6 @@
 """Other services through the optional library Apprise, which knows a hundred of them by its own URL schemes.
 
-Apprise reports only success or failure, so services with a receiver of their own do not use it: the reason would be lost.
+Apprise reports only success or failure, so services with a receiver of their own do not use it: reasons would be lost.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ ENVELOPE_BYTES = 2000  # of a body, around the text
 class BotCodes:
     """Result codes of a kind of bot; `fields` may hold the code and `texts` its description.
 
-    `permanent` codes are not retried: wrong key, wrong signature, refused content. Undocumented codes are retried, which
+    `permanent` codes are not retried: wrong key, wrong signature, refused content. Undocumented codes are retried: that
     loses nothing and is reported. `retry_after` is the pause in seconds after a rate limit code.
     """
 

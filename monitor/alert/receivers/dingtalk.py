@@ -22,8 +22,8 @@ MAX_TITLE_CHARS = 100  # shown in the list of chats only
 CODES = BotCodes(
     fields=("errcode",),
     texts=("errmsg",),
-    # Wrong signature, keyword or time; too large; unknown token, dissolved group, bot disabled or removed; wrong type or
-    # parameter; forbidden words, links or pictures.
+    # Wrong signature, keyword or time; too large; unknown token, dissolved group, bot disabled or removed; wrong type
+    # or parameter; forbidden words, links or pictures.
     permanent=frozenset({310000, 460101, 300001, 300005, 400013, 400101, 400102, 400105, 400106})
     | {40035, 43004, 430101, 430102, 430103, 430104},
     # DingTalk blocks for ten minutes; an attempt per minute notices the end and does not extend the block.

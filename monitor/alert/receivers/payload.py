@@ -29,7 +29,7 @@ def label_set(subject: NotificationSubject, locale: Locale) -> dict[str, str]:
     return {name: value for name, value in labels.items() if value}
 
 
-def annotations(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dict[str, str]:
+def alert_annotations(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dict[str, str]:
     """Annotations of an alert; a test message is marked as such."""
     finding = subject.finding
     texts = {
@@ -66,7 +66,7 @@ def _alert(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dic
     return {
         "status": "resolved" if resolved else "firing",
         "labels": label_set(subject, locale),
-        "annotations": annotations(subject, locale, sample=sample),
+        "annotations": alert_annotations(subject, locale, sample=sample),
         "startsAt": rfc3339(subject.since),
         "endsAt": rfc3339(subject.resolved_at) if resolved and subject.resolved_at is not None else NEVER,
         "generatorURL": alert_link(subject, locale),

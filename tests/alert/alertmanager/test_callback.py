@@ -54,17 +54,17 @@ def body(*alerts: dict[str, Any], **more: Any) -> bytes:
 class Callee:
     """Receives calls, one after the other, as the daemon does; what was told is kept as JSON in between."""
 
-    def __init__(self, *receivers: str, ours: OwnAlerts | None = None) -> None:
+    def __init__(self, *receivers: str, own: OwnAlerts | None = None) -> None:
         self._receivers = receivers or ("wecom",)
-        self._ours = ours or OwnAlerts(rules=RULES)
-        self._told = b"{}"
+        self._own = own or OwnAlerts(rules=RULES)
+        self._log = b"{}"
         self.now = NOW
 
     def call(self, *alerts: dict[str, Any], later: float = 1.0) -> CallbackResult:
         self.now += later
-        before = msgspec.json.decode(self._told, type=NotificationLog)
-        result = process_callback(read_payload(body(*alerts)), self._receivers, before, self._ours, self.now)
-        self._told = msgspec.json.encode(result.told)
+        before = msgspec.json.decode(self._log, type=NotificationLog)
+        result = process_callback(read_payload(body(*alerts)), self._receivers, before, self._own, self.now)
+        self._log = msgspec.json.encode(result.log)
         return result
 
     def reasons(self, *alerts: dict[str, Any], later: float = 1.0) -> list[NotificationReason]:
@@ -73,7 +73,7 @@ class Callee:
 
 Step = tuple[list[dict[str, Any]], float, list[NotificationReason]]
 a, b = alert("a"), alert("b")
-STORIES: list[tuple[str, list[Step]]] = [
+SCENARIOS: list[tuple[str, list[Step]]] = [
     (
         "new, then over",
         [([a], 1, [NotificationReason.NEW]), ([alert("a", "resolved")], 60, [NotificationReason.RESOLVED])],
@@ -119,10 +119,12 @@ STORIES: list[tuple[str, list[Step]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "story"), STORIES, ids=[row[0] for row in STORIES])
-def test_what_is_told_of_what_is_called(name: str, story: list[Step]) -> None:
+@pytest.mark.parametrize(("name", "scenario"), SCENARIOS, ids=[row[0] for row in SCENARIOS])
+def test_what_is_told_of_what_is_called(name: str, scenario: list[Step]) -> None:
     callee = Callee()
-    assert [callee.reasons(*alerts, later=later) for alerts, later, _ in story] == [expect for _, _, expect in story]
+    assert [callee.reasons(*alerts, later=later) for alerts, later, _ in scenario] == [
+        expect for _, _, expect in scenario
+    ]
 
 
 def test_what_a_notification_holds() -> None:
@@ -168,10 +170,10 @@ def test_our_own_alerts_are_told_in_our_own_words() -> None:
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
     )  # fmt: skip
     labels = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cluster": "lab", "cause": "images", "instance": ""}
-    callee = Callee(ours=OwnAlerts({known.fingerprint: known}, RULES, "lab"))
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, RULES, "lab"))
     (told,) = callee.call(alert("a", severity="critical", labels=labels)).notifications
     assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, own)]
-    callee._ours = OwnAlerts({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
+    callee._own = OwnAlerts({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
     (over,) = callee.call(alert("a", "resolved", labels=labels)).notifications
     assert (over.reason, over.subjects[0].fingerprint) == (NotificationReason.RESOLVED, known.fingerprint)
 
@@ -189,7 +191,7 @@ def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> N
     known = Alert(
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
     )  # fmt: skip
-    callee = Callee(ours=OwnAlerts({known.fingerprint: known}, RULES))
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, RULES))
 
     def disk(status: str, severity: str) -> dict[str, Any]:
         return alert("", status, severity, labels=where | {"severity": severity}, fingerprint=f"am-{severity}")

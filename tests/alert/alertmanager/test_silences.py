@@ -71,28 +71,28 @@ def test_what_is_no_list_of_silences(answer: bytes) -> None:
 def test_the_last_answer_stays_while_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     with LocalServer(says(200, [theirs()])) as server:
-        asking = AlertmanagerSilences(Endpoint(f"{server.base}/prefix/"), token="of-ours")
-        asking.ask()
+        silences = AlertmanagerSilences(Endpoint(f"{server.base}/prefix/"), token="of-ours")
+        silences.refresh()
         assert (server.asked[0].path, server.asked[0].headers["authorization"]) == (
             "/prefix/api/v2/silences",
             "Bearer of-ours",
         )
         for behave in (says(500), says(500), says(200, b"<html>")):
             server.behave = behave
-            asking.ask()
-            assert len(asking.silences) == 1
-            assert asking.trouble
+            silences.refresh()
+            assert len(silences.silences) == 1
+            assert silences.error
         server.behave = says(200, [])
-        asking.ask()
-    assert (asking.silences, asking.trouble) == ((), None)
+        silences.refresh()
+    assert (silences.silences, silences.error) == ((), None)
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING", "INFO"], "each trouble once"
 
 
 def test_it_asks_again_and_again_until_it_is_stopped() -> None:
     with LocalServer(says(200, [theirs()])) as server:
-        asking = AlertmanagerSilences(Endpoint(server.base), every=0.05)
-        asking.start()
+        silences = AlertmanagerSilences(Endpoint(server.base), interval=0.05)
+        silences.start()
         wait_until(lambda: len(server.asked) >= 3, 5, "it has asked three times")
-        asking.stop()
+        silences.stop()
         wait_until(lambda: "alertmanager-silences" not in {t.name for t in threading.enumerate()}, 5, "it has ended")
-    assert len(asking.silences) == 1
+    assert len(silences.silences) == 1

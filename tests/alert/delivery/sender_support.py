@@ -43,10 +43,10 @@ def notification(
     )
 
 
-def content(parcel: Batch) -> dict[str, Any]:
-    """Return what the tests look at in a parcel, as JSON."""
+def content(batch: Batch) -> dict[str, Any]:
+    """Return what the tests look at in a batch, as JSON."""
     return {
-        "id": parcel.id,
+        "id": batch.id,
         "notifications": [
             {
                 "id": each.id,
@@ -56,7 +56,7 @@ def content(parcel: Batch) -> dict[str, Any]:
                 "severity": each.severity,
                 "subjects": [[one.finding.labels.get("node"), one.phase] for one in each.subjects],
             }
-            for each in parcel.notifications
+            for each in batch.notifications
         ],
     }
 
@@ -68,16 +68,16 @@ class HttpReceiver:
     name: str
     port: int
     pace: RateLimit = field(default_factory=RateLimit)
-    capacity: int = 20
+    max_notifications: int = 20
     kind: str = "test"
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return min(self.capacity, len(notifications))
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        return min(self.max_notifications, len(notifications))
 
-    def deliver(self, parcel: Batch) -> str:
+    def deliver(self, batch: Batch) -> str:
         try:
-            status, answer = self._post({**content(parcel), **self.extra})
+            status, answer = self._post({**content(batch), **self.extra})
         except (OSError, http.client.HTTPException) as error:
             raise DeliveryError(f"no answer: {type(error).__name__}", retryable=True) from error
         if answer.get("errcode"):

@@ -36,14 +36,14 @@ def ten_in_one(notifications: Sequence[Notification]) -> int:
 def planned(severities: Sequence[str], attempts: Sequence[float], pace: RateLimit) -> tuple[list[int], float | None]:
     """Return the places of what goes together now, and when to look again."""
     plan = plan_batch(waiting(*severities), attempts, pace, ten_in_one, NOW)
-    return [each.place for each in plan.together], plan.look_at
+    return [each.sequence for each in plan.batch], plan.check_at
 
 
 W, C, I = "warning", "critical", "info"  # noqa: E741  # a table of severities
 
 
 @pytest.mark.parametrize(
-    ("name", "severities", "attempts", "pace", "together", "look_at"),
+    ("name", "severities", "attempts", "pace", "together", "check_at"),
     [
         ("nothing waits", [], [], WECOM, [], None),
         ("room: one by one", [W, W, W], [], WECOM, [0], None),
@@ -83,14 +83,14 @@ def test_next_parcel(
     attempts: list[float],
     pace: RateLimit,
     together: list[int],
-    look_at: float | None,
+    check_at: float | None,
 ) -> None:
-    assert planned(severities, attempts, pace) == (together, look_at)
+    assert planned(severities, attempts, pace) == (together, check_at)
 
 
 def test_a_receiver_that_says_it_holds_nothing_gets_one() -> None:
     plan = plan_batch(waiting(*["warning"] * 100), [], WECOM, lambda _: 0, NOW)
-    assert [each.place for each in plan.together] == [0]
+    assert [each.sequence for each in plan.batch] == [0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -117,18 +117,18 @@ def test_whatever_comes_the_limit_is_kept_and_nothing_is_left(
     while left:
         there = [left[place] for at, _, place in script if at <= now and place in left]
         plan = plan_batch(there, ended, pace, lambda each: min(capacity, len(each)), now)
-        if plan.together:
-            worst = min(each.notification.severity for each in plan.together)  # "critical" < "info" < "warning"
+        if plan.batch:
+            worst = min(each.notification.severity for each in plan.batch)  # "critical" < "info" < "warning"
             assert worst == "critical" or not any(each.critical for each in there)
             begun.append(now)
             now += latency
             ended.append(now)
-            for each in plan.together:
-                del left[each.place]
+            for each in plan.batch:
+                del left[each.sequence]
         else:
             coming = min((at for at, _, _ in script if at > now), default=math.inf)
-            soonest = min(coming, plan.look_at if plan.look_at is not None else math.inf)
-            assert soonest > now or plan.look_at is not None
+            soonest = min(coming, plan.check_at if plan.check_at is not None else math.inf)
+            assert soonest > now or plan.check_at is not None
             now = max(soonest, now + 0.01)
         assert now < 90 + 60.0 * (len(arrivals) / count + 3)
     for number, at in enumerate(begun[count:]):

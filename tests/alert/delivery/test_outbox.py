@@ -46,7 +46,7 @@ def groups(queue: ReceiverQueue) -> list[str]:
 
 
 def places(queue: ReceiverQueue) -> list[int]:
-    return [each.place for each in queue.waiting]
+    return [each.sequence for each in queue.waiting]
 
 
 def test_what_waits_is_in_the_order_in_which_it_came(store: AlertStore, outbox: Outbox) -> None:
@@ -75,14 +75,14 @@ def test_a_summary_stands_for_itself(store: AlertStore, outbox: Outbox) -> None:
 def test_a_parcel_keeps_its_id_and_content_and_holds_back_its_groups(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"), notification("b"), notification("c"))
     first, second, _ = places(queue(outbox))
-    parcel = outbox.claim("bot", [second, first], 10.0)
-    assert [each.group for each in parcel.notifications] == ["b", "a"]
+    batch = outbox.claim("bot", [second, first], 10.0)
+    assert [each.group for each in batch.notifications] == ["b", "a"]
     put(store, notification("a", reason="resolved"))
     now = queue(outbox)
     assert groups(now) == ["c"]
-    assert now.open == (parcel,)
+    assert now.open == (batch,)
     assert now.attempts == (10.0,)
-    outbox.sent(parcel, "ok", 11.0)
+    outbox.sent(batch, "ok", 11.0)
     assert groups(queue(outbox, 11.0)) == ["c", "a"]
     assert queue(outbox, 11.0).open == ()
 
@@ -90,19 +90,19 @@ def test_a_parcel_keeps_its_id_and_content_and_holds_back_its_groups(store: Aler
 def test_what_was_claimed_is_the_same_for_the_next_process(path: Path) -> None:
     with closing(AlertStore(str(path))) as store:
         put(store, notification("a"), notification("b"))
-        parcel = store.outbox.claim("bot", places(queue(store.outbox)), 10.0)
+        batch = store.outbox.claim("bot", places(queue(store.outbox)), 10.0)
     with closing(AlertStore(str(path))) as store:
         store.outbox.begin(["bot"], 20.0)
         after = queue(store.outbox, 20.0)
-    assert after.open == (parcel,)
+    assert after.open == (batch,)
     assert after.open[0].interrupted
     assert after.attempts == (20.0,)  # it may have arrived until then
 
 
 def test_a_failure_is_waited_for_and_counted(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"))
-    parcel = outbox.claim("bot", places(queue(outbox)), 10.0)
-    outbox.failed(parcel, "down", 4.0, 2.0, 12.0)
+    batch = outbox.claim("bot", places(queue(outbox)), 10.0)
+    outbox.failed(batch, "down", 4.0, 2.0, 12.0)
     (again,) = queue(outbox, 12.0).open
     assert (again.attempts, again.failures, again.tried_at, again.next_at) == (1, 1, 12.0, 16.0)
     outbox.retry(again, 16.0)
@@ -130,8 +130,8 @@ def test_after_an_outage_what_failed_is_tried_at_once(
 
 def test_what_is_refused_for_good_is_kept_and_not_tried_again(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"))
-    parcel = outbox.claim("bot", places(queue(outbox)), 10.0)
-    outbox.parked(parcel, "bad key", 11.0)
+    batch = outbox.claim("bot", places(queue(outbox)), 10.0)
+    outbox.parked(batch, "bad key", 11.0)
     put(store, notification("a", reason="repeat"))
     after = queue(outbox, 12.0)
     assert (groups(after), after.open, after.health.parked) == (["a"], (), 1)
@@ -160,8 +160,8 @@ def test_a_clock_that_was_set_back_does_not_hold_up_a_receiver_until_its_old_tim
 def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a", receiver="gone"), notification("b", receiver="gone"), notification("c"))
     waiting = outbox.queue("gone", WINDOW, 10.0).waiting
-    parcel = outbox.claim("gone", [waiting[0].place], 10.0)
-    outbox.failed(parcel, "down", 1.0, 1.0, 11.0)
+    batch = outbox.claim("gone", [waiting[0].sequence], 10.0)
+    outbox.failed(batch, "down", 1.0, 1.0, 11.0)
     outbox.begin(["bot"], 20.0)
     found = {each.group: (each.state, each.word) for each in store.deliveries(10, 20.0)}
     why = "this receiver is not configured any more"

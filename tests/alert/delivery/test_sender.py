@@ -35,17 +35,17 @@ class Scripted:
         self.does = does
         self.tried: list[Batch] = []
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
+    def capacity(self, notifications: Sequence[Notification]) -> int:
         return 10
 
-    def deliver(self, parcel: Batch) -> str:
-        self.tried.append(parcel)
-        self.does(parcel)
+    def deliver(self, batch: Batch) -> str:
+        self.tried.append(batch)
+        self.does(batch)
         return "ok"
 
     @property
     def groups(self) -> list[list[str]]:
-        return [[each.group for each in parcel.notifications] for parcel in list(self.tried)]
+        return [[each.group for each in batch.notifications] for batch in list(self.tried)]
 
 
 class Reminded(Scripted):
@@ -65,11 +65,11 @@ class Reminded(Scripted):
 
 
 def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Batch], None]:
-    """Return what fails so many times, or only for the parcels about one group."""
+    """Return what fails so many times, or only for the batches about one group."""
     left = [times]
 
-    def does(parcel: Batch) -> None:
-        if only is None or only in [each.group for each in parcel.notifications]:
+    def does(batch: Batch) -> None:
+        if only is None or only in [each.group for each in batch.notifications]:
             left[0] -= 1
             if left[0] >= 0:
                 raise DeliveryError("not today", retryable=retryable)
@@ -93,22 +93,22 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.contextmanager
-def posting(
+def sending(
     store: AlertStore, *receivers: Receiver, now: Callable[[], float] = time.time, firing: StillFiring = nobody
 ) -> Iterator[Sender]:
-    post = Sender(store, receivers, now)
-    post.start(firing)
+    sender = Sender(store, receivers, now)
+    sender.start(firing)
     try:
-        yield post
+        yield sender
     finally:
-        post.stop()
-        assert not [each.name for each in threading.enumerate() if each.name.startswith("post ")]
+        sender.stop()
+        assert not [each.name for each in threading.enumerate() if each.name.startswith("sender-")]
 
 
-def put(store: AlertStore, post: Sender | None, *notifications: Notification) -> None:
+def put(store: AlertStore, sender: Sender | None, *notifications: Notification) -> None:
     store.record({}, NotifyDecision(notifications), 1.0)
-    if post is not None:
-        post.wake({each.receiver for each in notifications})
+    if sender is not None:
+        sender.wake({each.receiver for each in notifications})
 
 
 def states(store: AlertStore) -> dict[str, str]:
@@ -117,31 +117,31 @@ def states(store: AlertStore) -> dict[str, str]:
 
 def test_what_is_new_is_sent_at_once_and_once(store: AlertStore) -> None:
     bot = Scripted()
-    with posting(store, bot) as post:
+    with sending(store, bot) as sender:
         for group in "abc":
             began = time.monotonic()
-            put(store, post, notification(group))
+            put(store, sender, notification(group))
             wait_until(lambda: states(store).get(group) == "sent", 5, "it has arrived")  # noqa: B023  # called within the round
             assert time.monotonic() - began < 1.0
     assert bot.groups == [["a"], ["b"], ["c"]]
-    assert [parcel.receiver for parcel in bot.tried] == ["bot"] * 3
+    assert [batch.receiver for batch in bot.tried] == ["bot"] * 3
 
 
 def test_what_waited_while_nobody_was_there_is_sent_at_the_start(store: AlertStore) -> None:
     put(store, None, notification("a"))
     bot = Scripted()
-    with posting(store, bot):
+    with sending(store, bot):
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
 
 
 def test_a_failure_is_tried_again_as_the_same_parcel(store: AlertStore, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bot = Scripted(fails(retryable=True, times=3))
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
-    assert len({parcel.id for parcel in bot.tried}) == 1
-    assert all(parcel.notifications == bot.tried[0].notifications for parcel in bot.tried)
+    assert len({batch.id for batch in bot.tried}) == 1
+    assert all(batch.notifications == bot.tried[0].notifications for batch in bot.tried)
     waits = [later.at - earlier.at for earlier, later in itertools.pairwise(bot.tried)]
     assert waits[0] >= 0.025
     assert waits[2] >= 0.1
@@ -150,15 +150,15 @@ def test_a_failure_is_tried_again_as_the_same_parcel(store: AlertStore, caplog: 
 
 
 def test_what_a_receiver_asks_for_is_waited_for(store: AlertStore) -> None:
-    def asks(parcel: Batch) -> None:
+    def asks(batch: Batch) -> None:
         if len(bot.tried) == 1:
             raise DeliveryError("too fast", retryable=True, after=0.5)
 
     bot = Scripted(asks)
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
         wait_until(lambda: len(bot.tried) == 1, 5, "it was tried")
-        put(store, post, notification("b"))
+        put(store, sender, notification("b"))
         wait_until(lambda: set(states(store).values()) == {"sent"}, 5, "both have arrived")
     assert bot.tried[1].at - bot.tried[0].at >= 0.5
 
@@ -172,22 +172,22 @@ def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(stor
             raise DeliveryError("down", retryable=True)
 
     bot = Scripted(does)
-    with posting(store, bot) as post:
+    with sending(store, bot) as sender:
         for number in range(30):
-            put(store, post, *(notification(f"g{group}", id=f"{number}-{group}") for group in range(8)))
-        wait_until(lambda: len({parcel.id for parcel in bot.tried}) >= 3, 5, "it was tried")
+            put(store, sender, *(notification(f"g{group}", id=f"{number}-{group}") for group in range(8)))
+        wait_until(lambda: len({batch.id for batch in bot.tried}) >= 3, 5, "it was tried")
         down.clear()
         wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
-    arrived = {parcel.id: parcel for parcel in bot.tried}
+    arrived = {batch.id: batch for batch in bot.tried}
     assert len(arrived) <= 8 + 3  # three were tried meanwhile, and had news afterwards
-    last = {each.group: each.id for parcel in arrived.values() for each in parcel.notifications}
+    last = {each.group: each.id for batch in arrived.values() for each in batch.notifications}
     assert last == {f"g{group}": f"29-{group}" for group in range(8)}
 
 
 def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=True, only="odd"))
-    with posting(store, bot) as post:
-        put(store, post, notification("odd"), *(notification(f"g{number}") for number in range(10)))
+    with sending(store, bot) as sender:
+        put(store, sender, notification("odd"), *(notification(f"g{number}") for number in range(10)))
         wait_until(lambda: list(states(store).values()).count("sent") == 10, 5, "the others have arrived")
         wait_until(lambda: bot.groups.count(["odd"]) >= 4, 5, "it is tried again")
     assert states(store)["odd"] == "open"
@@ -195,55 +195,55 @@ def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(st
 
 def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=False, times=1))
-    with posting(store, bot) as post:
-        put(store, post, notification("a", id="1"))
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a", id="1"))
         wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
-        (trouble,) = post.troubles()
+        (trouble,) = sender.receiver_findings()
         assert (trouble.severity, trouble.cause) == (Severity.CRITICAL, "parked")
         assert trouble.labels == {"service": "receiver/bot"}
         assert trouble.headline.key == "receiver-failing.parked"
         assert trouble.headline.values["error"] == "not today"
         assert {"receiver", "kind", "error", "count", "seconds"} == trouble.headline.values.keys()
-        put(store, post, notification("a", id="2"))
+        put(store, sender, notification("a", id="2"))
         wait_until(lambda: len(bot.tried) == 2, 5, "the next is tried")
         wait_until(lambda: store.outbox.health()[0].ok_at is not None, 5, "it has arrived")
-    assert len({parcel.id for parcel in bot.tried}) == 2
+    assert len({batch.id for batch in bot.tried}) == 2
 
 
 def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=False, times=1))
-    with posting(store, bot, now=clock.time) as post:
-        put(store, post, notification("a"))
+    with sending(store, bot, now=clock.time) as sender:
+        put(store, sender, notification("a"))
         wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
         clock.advance(10 * REPORT_PARKED_SECONDS)
-        assert [each.cause for each in post.troubles()] == ["parked"]  # nothing shows that it is well again
-        put(store, post, notification("b"))
+        assert [each.cause for each in sender.receiver_findings()] == ["parked"]  # nothing shows that it is well again
+        put(store, sender, notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 5, "it has arrived")
-        assert post.troubles() == ()
+        assert sender.receiver_findings() == ()
 
 
 def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=True, times=2))
-    with posting(store, bot, Scripted(name="well"), now=clock.time) as post:
-        put(store, post, notification("a"), notification("x", receiver="well"))
+    with sending(store, bot, Scripted(name="well"), now=clock.time) as sender:
+        put(store, sender, notification("a"), notification("x", receiver="well"))
         wait_until(lambda: len(store.outbox.health()) == 2, 5, "both were tried")
         clock.advance(REPORT_AFTER_SECONDS - 1)
-        assert post.troubles() == ()
-        post.wake(["bot"])
+        assert sender.receiver_findings() == ()
+        sender.wake(["bot"])
         wait_until(lambda: len(bot.tried) == 2, 5, "it was tried again")
         clock.advance(2)
         wait_until(lambda: store.outbox.health()[0].failures == 2, 5, "it has failed again")
-        (trouble,) = post.troubles()
+        (trouble,) = sender.receiver_findings()
         assert (trouble.severity, trouble.cause) == (Severity.WARNING, "retrying")
         assert trouble.headline.key == "receiver-failing.retrying"
         assert trouble.headline.values["count"] == 1
         assert trouble.headline.values["seconds"] == pytest.approx(REPORT_AFTER_SECONDS + 1)
         clock.advance(10)
-        post.wake(["bot"])
+        sender.wake(["bot"])
         wait_until(lambda: states(store)["a"] == "sent", 5, "it has arrived")
-        assert post.troubles() == ()
+        assert sender.receiver_findings() == ()
 
 
 def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
@@ -254,8 +254,8 @@ def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
             raise RuntimeError("https://bot/send?key=SECRET")
 
     bot = Scripted(does)
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
     assert "unexpected RuntimeError" in caplog.text
     assert "SECRET" not in caplog.text
@@ -264,8 +264,8 @@ def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
 def test_a_slow_receiver_holds_up_nobody_else(store: AlertStore) -> None:
     release = threading.Event()
     slow, well = Scripted(lambda _: release.wait(5), name="slow"), Scripted()
-    with posting(store, slow, well) as post:
-        put(store, post, notification("a", receiver="slow"), notification("b"))
+    with sending(store, slow, well) as sender:
+        put(store, sender, notification("a", receiver="slow"), notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 5, "the other has arrived")
         assert states(store)["a"] == "open"
         release.set()
@@ -274,13 +274,13 @@ def test_a_slow_receiver_holds_up_nobody_else(store: AlertStore) -> None:
 def test_a_limit_holds_across_a_restart(store: AlertStore) -> None:
     bot = Scripted()
     bot.pace = RateLimit(count=4, window=60.0)
-    with posting(store, bot) as post:
-        put(store, post, *(notification(f"g{number}", severity="critical") for number in range(4)))
+    with sending(store, bot) as sender:
+        put(store, sender, *(notification(f"g{number}", severity="critical") for number in range(4)))
         wait_until(lambda: len(bot.tried) == 4, 5, "four were sent")
     again = Scripted()
     again.pace = bot.pace
-    with posting(store, again) as post:
-        put(store, post, notification("more", severity="critical"))
+    with sending(store, again) as sender:
+        put(store, sender, notification("more", severity="critical"))
         assert not threading.Event().wait(0.3)
     assert again.tried == []
     assert states(store)["more"] == "waiting"
@@ -292,28 +292,28 @@ def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: Alert
     def answer(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"errcode": next(refusals, 0), "errmsg": "api freq out of limit", "after": 0.1}
 
-    with Inbox(answer).served() as inbox, posting(store, HttpReceiver("bot", inbox.port)) as post:
-        put(store, post, *(notification(f"g{number}") for number in range(5)))
+    with Inbox(answer).served() as inbox, sending(store, HttpReceiver("bot", inbox.port)) as sender:
+        put(store, sender, *(notification(f"g{number}") for number in range(5)))
         wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
         assert sorted(group for each in inbox.taken() for group in each.groups) == [f"g{number}" for number in range(5)]
 
 
 def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore) -> None:
     put(store, None, notification("a", receiver="gone"))
-    with posting(store, Scripted()) as post:
+    with sending(store, Scripted()) as sender:
         assert states(store) == {"a": "parked"}
-        assert post.troubles() == ()
+        assert sender.receiver_findings() == ()
 
 
 @pytest.mark.parametrize("failing", [False, True])
 def test_a_receiver_that_forgets_is_told_again_what_fires(store: AlertStore, failing: bool) -> None:
     bot = Reminded(failing)
     firing: dict[str, tuple[NotificationSubject, ...]] = {"bot": (subject("n1"), subject("n2"))}
-    with posting(store, bot, Scripted(name="other"), firing=lambda name: firing[name]) as post:
+    with sending(store, bot, Scripted(name="other"), firing=lambda name: firing[name]) as sender:
         wait_until(lambda: len(bot.reminders) >= 3, 5, "it was reminded")
         firing["bot"] = ()
         seen = len(bot.reminders)
-        put(store, post, notification("a"))
+        put(store, sender, notification("a"))
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "messages go as ever")
         assert len(bot.reminders) <= seen + 1
     assert bot.reminders[0] == ["n1", "n2"]
@@ -331,18 +331,18 @@ def test_an_error_of_the_file_is_survived(store: AlertStore, monkeypatch: pytest
     monkeypatch.setattr(outbox, "queue", queue)
     monkeypatch.setattr("monitor.alert.delivery.sender.ERROR_PAUSE_SECONDS", 0.05)
     put(store, None, notification("a"))
-    with posting(store, bot):
+    with sending(store, bot):
         wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
 
 
 def test_a_receiver_that_cannot_say_what_it_holds_gets_one_at_a_time(store: AlertStore) -> None:
     class Odd(Scripted):
-        def holds(self, notifications: Sequence[Notification]) -> int:
+        def capacity(self, notifications: Sequence[Notification]) -> int:
             raise ZeroDivisionError
 
     bot = Odd()
     bot.pace = RateLimit(count=8, window=0.4)
-    with posting(store, bot) as post:
-        put(store, post, *(notification(f"g{number}") for number in range(20)))
+    with sending(store, bot) as sender:
+        put(store, sender, *(notification(f"g{number}") for number in range(20)))
         wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
     assert all(len(each) == 1 for each in bot.groups)

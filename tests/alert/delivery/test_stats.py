@@ -1,4 +1,4 @@
-"""What the post counts while it sends."""
+"""What the sender counts while it sends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from monitor.alert.delivery.sender import Sender
 from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import notification
-from tests.alert.delivery.test_sender import Scripted, fails, posting, put
+from tests.alert.delivery.test_sender import Scripted, fails, put, sending
 from tests.support import wait_until
 
 
@@ -24,8 +24,8 @@ def store(tmp_path: Path) -> Iterator[AlertStore]:
         yield opened
 
 
-def told(post: Sender) -> dict[str, DeliveryStats]:
-    return {each.receiver: each for each in post.delivery_stats()}
+def told(sender: Sender) -> dict[str, DeliveryStats]:
+    return {each.receiver: each for each in sender.delivery_stats()}
 
 
 def test_each_attempt_counts(store: AlertStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,11 +33,11 @@ def test_each_attempt_counts(store: AlertStore, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(backoff, "FIRST_DELAY_SECONDS", 0.05)
     bot, dead = Scripted(fails(retryable=True, times=2)), Scripted(fails(retryable=False), name="dead")
     made = time.time() - 60
-    with posting(store, bot, dead, Scripted(name="idle")) as post:
-        put(store, post, notification("a", at=made), notification("b", at=made, receiver="dead"))
-        wait_until(lambda: told(post)["bot"].outcomes["sent"] and told(post)["dead"].parked, 10, "all was tried")
-        wait_until(lambda: told(post)["bot"].waiting == 0, 5, "that is written down")
-        found = told(post)
+    with sending(store, bot, dead, Scripted(name="idle")) as sender:
+        put(store, sender, notification("a", at=made), notification("b", at=made, receiver="dead"))
+        wait_until(lambda: told(sender)["bot"].outcomes["sent"] and told(sender)["dead"].parked, 10, "all was tried")
+        wait_until(lambda: told(sender)["bot"].waiting == 0, 5, "that is written down")
+        found = told(sender)
     assert found["bot"].outcomes == {"sent": 1, "failed": 2, "parked": 0}
     assert found["bot"].took is not None
     assert 60 <= found["bot"].took < 90
@@ -50,9 +50,9 @@ def test_each_attempt_counts(store: AlertStore, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_receiver_that_fails_says_since_when_and_what_waits(store: AlertStore) -> None:
-    with posting(store, Scripted(fails(retryable=True))) as post:
-        put(store, post, notification("a"))
-        wait_until(lambda: told(post)["bot"].failing_since is not None, 5, "it has failed")
-        found = told(post)["bot"]
+    with sending(store, Scripted(fails(retryable=True))) as sender:
+        put(store, sender, notification("a"))
+        wait_until(lambda: told(sender)["bot"].failing_since is not None, 5, "it has failed")
+        found = told(sender)["bot"]
     assert (found.waiting, found.parked) == (1, 0)
     assert time.time() - 30 < (found.failing_since or 0.0) <= time.time()

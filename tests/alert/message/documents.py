@@ -30,7 +30,7 @@ OWNERS = {
     "zhang": OwnerContact(wecom="zhangsan", mobile="13800000000", feishu="ou_7d8a", slack="U024BE7LH"),
     "li": OwnerContact(wecom="lisi"),
 }
-VOICES = {
+LOCALES = {
     "en": Locale(lang="en", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
     "zh": Locale(lang="zh", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
 }
@@ -64,7 +64,7 @@ def notification(reason: NotificationReason, *subjects: NotificationSubject, **m
     return Notification(reason=reason, subjects=subjects, **(given | more))
 
 
-def parcel(*notifications: Notification, at: float = NOW) -> Batch:
+def batch(*notifications: Notification, at: float = NOW) -> Batch:
     return Batch(id="p1", receiver="ops", notifications=notifications, at=at)
 
 
@@ -170,24 +170,24 @@ def _digest(count: int) -> tuple[Notification, ...]:
 
 EXPLAINS = (Symptoms(rule="image-pull", count=12, examples=WAITING),)
 CASES: dict[str, Batch] = {
-    "disk_full": parcel(notification(NotificationReason.NEW, subject(DISK), symptoms=(Symptoms(rule="pod-start-failed", count=2, examples=WAITING[:2]),))),
-    "disk_worse": parcel(notification(NotificationReason.WORSE, subject(DISK))),
-    "registry_by_cause": parcel(notification(NotificationReason.NEW, subject(REGISTRY), symptoms=EXPLAINS)),
-    "zombie": parcel(notification(NotificationReason.NEW, subject(ZOMBIE))),
-    "zombie_repeat_flapping": parcel(notification(NotificationReason.REPEAT, subject(ZOMBIE, flapping=True))),
-    "hundred_pods": parcel(notification(NotificationReason.NEW, *(msgspec.structs.replace(each, fresh=True) for each in PULLS))),
-    "more_pods": parcel(notification(NotificationReason.MORE, *PULLS[:4])),
-    "partly_resolved": parcel(notification(NotificationReason.RESOLVED, over(failed_pull(1), 300.0), *PULLS[3:5])),
-    "resolved": parcel(notification(NotificationReason.RESOLVED, over(DISK))),
-    "resolved_many": parcel(notification(NotificationReason.RESOLVED, *(over(failed_pull(number), 60.0 * number) for number in range(1, 9)))),
-    "late": parcel(notification(NotificationReason.NEW, subject(NODE, since=NOW - 980), at=NOW - 780)),
-    "held": parcel(notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, held=True)))),
-    "digest": parcel(*_digest(30), at=NOW + 150),
-    "digest_few": parcel(*_digest(5)[:3]),
-    "summary": parcel(notification(NotificationReason.NEW, subject(NODE), subject(ZOMBIE), severity=Severity.INFO, summary=DAY)),
-    "summary_calm": parcel(notification(NotificationReason.NEW, severity=Severity.INFO, summary=Summary(since=NOW - 86400, until=NOW))),
-    "sample": parcel(notification(NotificationReason.NEW, subject(DISK), sample=True)),
-    "receiver_failing": parcel(notification(NotificationReason.NEW, subject(RECEIVER))),
-    "monitor_blind": parcel(notification(NotificationReason.NEW, subject(BLIND))),
-    "hostile": parcel(notification(NotificationReason.NEW, subject(HOSTILE))),
+    "disk_full": batch(notification(NotificationReason.NEW, subject(DISK), symptoms=(Symptoms(rule="pod-start-failed", count=2, examples=WAITING[:2]),))),
+    "disk_worse": batch(notification(NotificationReason.WORSE, subject(DISK))),
+    "registry_by_cause": batch(notification(NotificationReason.NEW, subject(REGISTRY), symptoms=EXPLAINS)),
+    "zombie": batch(notification(NotificationReason.NEW, subject(ZOMBIE))),
+    "zombie_repeat_flapping": batch(notification(NotificationReason.REPEAT, subject(ZOMBIE, flapping=True))),
+    "hundred_pods": batch(notification(NotificationReason.NEW, *(msgspec.structs.replace(each, fresh=True) for each in PULLS))),
+    "more_pods": batch(notification(NotificationReason.MORE, *PULLS[:4])),
+    "partly_resolved": batch(notification(NotificationReason.RESOLVED, over(failed_pull(1), 300.0), *PULLS[3:5])),
+    "resolved": batch(notification(NotificationReason.RESOLVED, over(DISK))),
+    "resolved_many": batch(notification(NotificationReason.RESOLVED, *(over(failed_pull(number), 60.0 * number) for number in range(1, 9)))),
+    "late": batch(notification(NotificationReason.NEW, subject(NODE, since=NOW - 980), at=NOW - 780)),
+    "held": batch(notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, held=True)))),
+    "digest": batch(*_digest(30), at=NOW + 150),
+    "digest_few": batch(*_digest(5)[:3]),
+    "summary": batch(notification(NotificationReason.NEW, subject(NODE), subject(ZOMBIE), severity=Severity.INFO, summary=DAY)),
+    "summary_calm": batch(notification(NotificationReason.NEW, severity=Severity.INFO, summary=Summary(since=NOW - 86400, until=NOW))),
+    "sample": batch(notification(NotificationReason.NEW, subject(DISK), sample=True)),
+    "receiver_failing": batch(notification(NotificationReason.NEW, subject(RECEIVER))),
+    "monitor_blind": batch(notification(NotificationReason.NEW, subject(BLIND))),
+    "hostile": batch(notification(NotificationReason.NEW, subject(HOSTILE))),
 }  # fmt: skip

@@ -18,17 +18,17 @@ from monitor.alert.message.single import MAX_LINES
 from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, Symptoms
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from tests.alert.message.documents import DISK, NODE, NOW, PULLS, VOICES, ZOMBIE, notification, over, parcel, subject
+from tests.alert.message.documents import DISK, LOCALES, NODE, NOW, PULLS, ZOMBIE, batch, notification, over, subject
 
-ENGLISH = VOICES["en"]
-
-
-def told(given: Notification, voice: Locale = ENGLISH, at: float = NOW) -> str:
-    return fit(compose(parcel(given, at=at), voice), plain.MARKUP, 100_000)
+ENGLISH = LOCALES["en"]
 
 
-def spans(letter: AlertMessage, style: SpanStyle) -> list[str]:
-    return [span.text for line in letter.lines for span in line.spans if span.style is style]
+def told(given: Notification, locale: Locale = ENGLISH, at: float = NOW) -> str:
+    return fit(compose(batch(given, at=at), locale), plain.MARKUP, 100_000)
+
+
+def spans(message: AlertMessage, style: SpanStyle) -> list[str]:
+    return [span.text for line in message.lines for span in line.spans if span.style is style]
 
 
 SAYS: list[tuple[str, Notification, str]] = [
@@ -70,20 +70,20 @@ def test_says_when_it_is_late(seconds: float, expect: bool) -> None:
 
 
 def told_together(*given_ones: Notification) -> str:
-    return fit(compose(parcel(*given_ones), ENGLISH), plain.MARKUP, 100_000)
+    return fit(compose(batch(*given_ones), ENGLISH), plain.MARKUP, 100_000)
 
 
 def test_what_is_over_asks_nobody_to_do_anything() -> None:
-    letter = compose(parcel(notification(NotificationReason.RESOLVED, over(ZOMBIE))), ENGLISH)
-    assert letter.resolved
-    assert (letter.mentions, spans(letter, SpanStyle.MENTION), spans(letter, SpanStyle.CODE)) == ((), [], [])
+    message = compose(batch(notification(NotificationReason.RESOLVED, over(ZOMBIE))), ENGLISH)
+    assert message.resolved
+    assert (message.mentions, spans(message, SpanStyle.MENTION), spans(message, SpanStyle.CODE)) == ((), [], [])
     assert "Affected: zhang" in told(notification(NotificationReason.RESOLVED, over(ZOMBIE)))
 
 
 def test_commands_are_code_and_owners_are_mentioned() -> None:
-    letter = compose(parcel(notification(NotificationReason.NEW, subject(ZOMBIE))), ENGLISH)
-    assert spans(letter, SpanStyle.CODE) == ["ps -o pid,stat,wchan:32,cmd -p 48213", "kill -9 48213"]
-    assert (letter.mentions, spans(letter, SpanStyle.MENTION)) == (("zhang",), ["zhang"])
+    message = compose(batch(notification(NotificationReason.NEW, subject(ZOMBIE))), ENGLISH)
+    assert spans(message, SpanStyle.CODE) == ["ps -o pid,stat,wchan:32,cmd -p 48213", "kill -9 48213"]
+    assert (message.mentions, spans(message, SpanStyle.MENTION)) == (("zhang",), ["zhang"])
 
 
 ADDRESSES = [
@@ -95,8 +95,8 @@ ADDRESSES = [
 @pytest.mark.parametrize(("subjects", "expect"), ADDRESSES)
 def test_leads_to_the_page(subjects: tuple[NotificationSubject, ...], expect: str) -> None:
     given_one = notification(NotificationReason.NEW, *subjects, group='ImagePull/"a&b"')
-    letter = compose(parcel(given_one), ENGLISH)
-    assert [span.target for line in letter.lines for span in line.spans if span.style is SpanStyle.LINK] == [expect]
+    message = compose(batch(given_one), ENGLISH)
+    assert [span.target for line in message.lines for span in line.spans if span.style is SpanStyle.LINK] == [expect]
     assert "http" not in told(given_one, replace(ENGLISH, page=None))
 
 
@@ -105,9 +105,9 @@ def test_many_owners_take_one_line() -> None:
     many = notification(
         NotificationReason.NEW, *(subject(msgspec.structs.replace(DISK, labels=each)) for each in labels)
     )
-    letter = compose(parcel(many), ENGLISH)
-    assert len(letter.mentions) == 30
-    assert len(spans(letter, SpanStyle.MENTION)) == 10
+    message = compose(batch(many), ENGLISH)
+    assert len(message.mentions) == 30
+    assert len(spans(message, SpanStyle.MENTION)) == 10
     assert "user09 ... (30 in all)" in told(many)
 
 
@@ -121,22 +121,22 @@ def test_a_digest_has_a_line_each_and_calls_everybody_once() -> None:
         notification(NotificationReason.RESOLVED, over(NODE)),
         notification(NotificationReason.NEW, subject(DISK)),
     ]
-    letter = compose(parcel(*given_ones), ENGLISH)
-    lines = ["".join(span.text for span in line.spans) for line in letter.lines]
+    message = compose(batch(*given_ones), ENGLISH)
+    lines = ["".join(span.text for span in line.spans) for line in message.lines]
     assert lines[0].startswith("🔴")
     assert lines[10].startswith("✅")
     assert lines[11] == "Affected: li, wang, zhang"
-    assert letter.severity is Severity.CRITICAL
-    assert not letter.resolved
+    assert message.severity is Severity.CRITICAL
+    assert not message.resolved
 
 
 def test_a_digest_of_what_is_over_is_good_news() -> None:
-    assert compose(parcel(*[notification(NotificationReason.RESOLVED, over(NODE))] * 2), ENGLISH).resolved
+    assert compose(batch(*[notification(NotificationReason.RESOLVED, over(NODE))] * 2), ENGLISH).resolved
 
 
 def test_nothing_to_tell_is_still_a_letter() -> None:
-    assert compose(parcel(), ENGLISH).title.startswith("📋")
-    assert compose(parcel(notification(NotificationReason.NEW)), ENGLISH).title
+    assert compose(batch(), ENGLISH).title.startswith("📋")
+    assert compose(batch(notification(NotificationReason.NEW)), ENGLISH).title
 
 
 TEXT = st.text(max_size=300)
@@ -184,7 +184,7 @@ def test_anything_fits_on_a_screen(
     lang: str,
 ) -> None:
     more: dict[str, Any] = {"symptoms": tuple(symptoms), "sample": sample, "at": 0.0}
-    letter = compose(parcel(notification(reason, *subjects, **more), at=at), VOICES[lang])
-    assert 1 + len(letter.lines) <= MAX_LINES
-    assert len(letter.title) <= 120
-    assert all(len(span.text) < 1200 for line in letter.lines for span in line.spans)
+    message = compose(batch(notification(reason, *subjects, **more), at=at), LOCALES[lang])
+    assert 1 + len(message.lines) <= MAX_LINES
+    assert len(message.title) <= 120
+    assert all(len(span.text) < 1200 for line in message.lines for span in line.spans)

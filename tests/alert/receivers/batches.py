@@ -1,4 +1,4 @@
-"""Parcels as the desk sends them, and receivers on loopback."""
+"""Parcels as the dispatcher sends them, and receivers on loopback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def notification(*subjects: NotificationSubject, users: tuple[str, ...] = (), **
     return Notification(id="n1", receiver="r", group="DiskFull|cause=images", subjects=subjects, users=users, **values)
 
 
-def parcel(*notifications: Notification, at: float | None = None, id: str = "parcel-1") -> Batch:  # noqa: A002  # as the field is called
+def batch(*notifications: Notification, at: float | None = None, id: str = "batch-1") -> Batch:  # noqa: A002  # as the field is called
     return Batch(
         id=id, receiver="r", notifications=notifications or (notification(),), at=time.time() if at is None else at
     )
@@ -61,7 +61,7 @@ def receiver(kind: str, url: str = "", **more: Any) -> Receiver:
 def refusal(to: Receiver, what: Batch | None = None) -> RequestError:
     """Deliver, and return why that failed."""
     try:
-        answer = to.deliver(what or parcel())
+        answer = to.deliver(what or batch())
     except RequestError as error:
         return error
     raise AssertionError(f"it was delivered: {answer}")

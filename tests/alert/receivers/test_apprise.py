@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.alert.receivers.batches import parcel, receiver, refusal
+from tests.alert.receivers.batches import batch, receiver, refusal
 from tests.support import free_port, need
 from tests.support.receivers.http_server import LocalServer, is_silent, says
 
@@ -25,7 +25,7 @@ def address(port: int) -> str:
 @pytest.mark.usefixtures("_apprise")
 def test_the_real_library_delivers() -> None:
     with LocalServer() as server:
-        assert receiver("apprise", address(server.port)).deliver(parcel()) == "delivered"
+        assert receiver("apprise", address(server.port)).deliver(batch()) == "delivered"
     assert "/data" in server.asked[0].json["message"]
     assert server.asked[0].json["title"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from monitor.alert.receivers.base import RateLimit
-from tests.alert.receivers.batches import parcel, receiver, refusal
+from tests.alert.receivers.batches import batch, receiver, refusal
 from tests.support.receivers.bots import Bot, DingTalkBot, FeishuBot, WeComBot
 from tests.support.receivers.http_server import Behaviour, says
 
@@ -44,9 +44,9 @@ def test_every_code_of_the_tables(kind: str, code: int, retryable: bool) -> None
 
 def test_taken(bot: tuple[str, Any]) -> None:
     kind, server = bot
-    assert receiver(kind, server.url).deliver(parcel()) in ("0 ok", "0 success")
+    assert receiver(kind, server.url).deliver(batch()) in ("0 ok", "0 success")
     assert len(server.taken) == 1
-    assert server.asked[0].headers["x-gpuwarden-id"] == "parcel-1"
+    assert server.asked[0].headers["x-gpuwarden-id"] == "batch-1"
 
 
 NO_BOT: list[Behaviour] = [
@@ -82,7 +82,7 @@ def test_too_many_in_a_minute(bot: tuple[str, Any]) -> None:
     assert to.pace.count is not None
     server.clock = iter_clock(0.25)
     for _ in range(to.pace.count):
-        to.deliver(parcel())
+        to.deliver(batch())
     error = refusal(to)
     assert error.retryable
     assert error.after == (60.0 if kind == "dingtalk" else None)

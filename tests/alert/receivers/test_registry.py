@@ -20,7 +20,7 @@ def test_a_receiver_says_what_it_is(kind: str) -> None:
     mail = MailSettings(host="127.0.0.1", port=25, sender="warden@example.com")
     built = receivers.build(ReceiverSettings(name="ops", kind=kind, url="https://127.0.0.1/", mail=mail))
     assert (built.name, built.kind) == ("ops", kind)
-    assert built.holds([]) == 1
+    assert built.capacity([]) == 1
 
 
 def test_a_kind_that_does_not_exist() -> None:

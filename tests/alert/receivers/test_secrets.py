@@ -18,7 +18,7 @@ from monitor.alert.receivers.base import MailSettings, Receiver, ReceiverSetting
 from monitor.alert.receivers.common import endpoint_of
 from monitor.base.http import RequestError
 from monitor.base.logs import LogfmtFormatter
-from tests.alert.receivers.batches import parcel, receiver
+from tests.alert.receivers.batches import batch, receiver
 from tests.support import free_port
 from tests.support.receivers.http_server import (
     Behaviour,
@@ -117,7 +117,7 @@ def assert_discreet(text: str) -> None:
 def test_no_receiver_tells_a_secret(kind: str, behave: Behaviour, log: io.StringIO) -> None:
     with LocalServer(behave) as server:
         to = planted(kind, server.base)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
         assert server.asked, "it was really asked"
     assert_discreet(log.getvalue())
 
@@ -131,7 +131,7 @@ def test_nor_when_nobody_is_there_or_the_proxy_is_not(kind: str, log: io.StringI
         planted(kind, "nonsense://hooks.invalid"),
         planted(kind, "http://[::1"),
     ):
-        assert_discreet(everything(to, lambda to=to: to.deliver(parcel())))  # type: ignore[misc]  # of defaults mypy infers nothing
+        assert_discreet(everything(to, lambda to=to: to.deliver(batch())))  # type: ignore[misc]  # of defaults mypy infers nothing
     assert_discreet(log.getvalue())
 
 
@@ -141,7 +141,7 @@ def test_nor_that_of_a_proxy(scheme: str, behave: Behaviour, log: io.StringIO, m
     monkeypatch.setattr(Handler, "do_CONNECT", Handler.do_POST, raising=False)
     with LocalServer(behave) as proxy:
         to = planted("webhook", f"{scheme}://hooks.invalid", proxy=f"http://warden:{PASSWORD}@127.0.0.1:{proxy.port}")
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
         assert proxy.asked
     assert_discreet(log.getvalue())
 
@@ -149,7 +149,7 @@ def test_nor_that_of_a_proxy(scheme: str, behave: Behaviour, log: io.StringIO, m
 def test_nor_when_tls_is_wrong(tmp_path: Path, log: io.StringIO) -> None:
     with LocalServer(certificate=make_certificate(tmp_path)) as server:
         to = planted("wecom", server.base)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
     assert_discreet(log.getvalue())
 
 
@@ -162,7 +162,7 @@ def test_nor_that_of_mail(reply: str, log: io.StringIO) -> None:
             user="warden", password=PASSWORD,
         )  # fmt: skip
         to = receiver("mail", mail=settings)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
     assert_discreet(f"{log.getvalue()} {settings}")
 
 
@@ -172,10 +172,10 @@ def test_nor_who_reads_silences(behave: Behaviour, log: io.StringIO) -> None:
         settings = ReceiverSettings(
             name="am", kind="alertmanager", url=server.base.replace("//", f"//zhang:{LOGIN}@"), token=TOKEN
         )
-        asking = AlertmanagerSilences(endpoint_of(settings), TOKEN)
-        asking.ask()
-        assert asking.trouble
-    assert_discreet(f"{log.getvalue()} {asking.trouble} {asking!r} {settings!r} {endpoint_of(settings)!r}")
+        silences = AlertmanagerSilences(endpoint_of(settings), TOKEN)
+        silences.refresh()
+        assert silences.error
+    assert_discreet(f"{log.getvalue()} {silences.error} {silences!r} {settings!r} {endpoint_of(settings)!r}")
 
 
 def test_the_grep_finds_what_is_there(log: io.StringIO) -> None:

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from monitor.alert.message.compose import compose
 from monitor.alert.message.document import Span, SpanStyle, TextLine
-from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom, wecom_text
+from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom
 from monitor.alert.message.formats.base import Markup, TagMarkup, fit
 from monitor.alert.message.locale import Locale
 from monitor.alert.model import NotificationReason, Symptoms
 from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from tests.alert.message.documents import EVIL, NOW, VOICES, notification, over, parcel, subject
+from tests.alert.message.documents import EVIL, LOCALES, NOW, batch, notification, over, subject
 
 MARKUPS: dict[str, TagMarkup] = {
-    "wecom": wecom.MARKUP, "wecom_text": wecom_text.MARKUP, "dingtalk": dingtalk.MARKUP, "feishu": feishu.MARKUP,
+    "wecom": wecom.MARKUP, "wecom_text": wecom.TEXT_MARKUP, "dingtalk": dingtalk.MARKUP, "feishu": feishu.MARKUP,
     "slack": slack.MARKUP, "html": html.MARKUP, "plain": plain.MARKUP,
 }  # fmt: skip
 PIECES = (
@@ -74,13 +74,13 @@ def written(name: str, text: str, lang: str = "en") -> str:
         advice=(Text(key="gpu-zombie.allocation.advice", values={"pod": text, "namespace": text}),),
     )
     symptoms = (Symptoms(rule=text, count=1, examples=({"pod": text},)),)
-    voice = Locale(lang=lang, page=VOICES["en"].page, cluster=text)
-    letter = compose(
-        parcel(notification(NotificationReason.NEW, subject(found, fingerprint="f"), symptoms=symptoms)), voice
+    locale = Locale(lang=lang, page=LOCALES["en"].page, cluster=text)
+    message = compose(
+        batch(notification(NotificationReason.NEW, subject(found, fingerprint="f"), symptoms=symptoms)), locale
     )
-    together = compose(parcel(*[notification(NotificationReason.MORE, subject(found), over(found))] * 2), voice)
+    together = compose(batch(*[notification(NotificationReason.MORE, subject(found), over(found))] * 2), locale)
     markup = MARKUPS[name]
-    return fit(letter, markup, 100_000, OWNERS) + markup.joiner + fit(together, markup, 100_000, OWNERS)
+    return fit(message, markup, 100_000, OWNERS) + markup.joiner + fit(together, markup, 100_000, OWNERS)
 
 
 @pytest.mark.parametrize("name", MARKUPS)
@@ -156,11 +156,11 @@ TITLES = [
 
 @pytest.mark.parametrize(("name", "resolved", "expect"), TITLES)
 def test_titles(name: str, resolved: bool, expect: str) -> None:
-    letter = compose(parcel(notification(NotificationReason.NEW, subject(_finding())), at=NOW), VOICES["en"])
+    message = compose(batch(notification(NotificationReason.NEW, subject(_finding())), at=NOW), LOCALES["en"])
     markup: Markup = MARKUPS[name]
-    given_title = type(letter)(id="", title="t", lines=(), severity=Severity.CRITICAL, resolved=resolved)
+    given_title = type(message)(id="", title="t", lines=(), severity=Severity.CRITICAL, resolved=resolved)
     assert markup.title(given_title) == expect
-    assert letter.title.startswith("🔴")
+    assert message.title.startswith("🔴")
 
 
 def _finding() -> Finding:

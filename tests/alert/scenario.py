@@ -45,7 +45,7 @@ def finding(
     )
 
 
-class Story:
+class Scenario:
     """Looks again and again. `wecom` is told everything at once, unless another policy is given."""
 
     def __init__(
@@ -60,25 +60,25 @@ class Story:
         self.group_by = group_by
         self.now = now
         self.alerts: dict[str, Alert] = {}
-        self.told: dict[tuple[str, str], NotificationLogEntry] = {}
+        self.log: dict[tuple[str, str], NotificationLogEntry] = {}
         self.decision = NotifyDecision()
 
-    def look(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
+    def evaluate(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
         """Let time pass, find these, and return what is told."""
         self.now += after
         self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
-        self.decision = decide(AlertState(self.alerts, self.told), self.policy, self.now)
-        for key, told in self.decision.told.items():
-            self.told.pop(key, None)
+        self.decision = decide(AlertState(self.alerts, self.log), self.policy, self.now)
+        for key, told in self.decision.log_changes.items():
+            self.log.pop(key, None)
             if told is not None:
-                self.told[key] = told
+                self.log[key] = told
         for fingerprint in self.decision.forgotten:
             del self.alerts[fingerprint]
         return self.decision.notifications
 
-    def says(self, *findings: Finding, after: float = 0.0) -> list[str]:
+    def notifies(self, *findings: Finding, after: float = 0.0) -> list[str]:
         """Look, and return what is told in short: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - over)."""
-        return [short(each) for each in self.look(*findings, after=after)]
+        return [short(each) for each in self.evaluate(*findings, after=after)]
 
     def phase(self, found: Finding) -> Phase | None:
         alert = self.alerts.get(fingerprint_of(found))
@@ -87,8 +87,8 @@ class Story:
     def restart(self) -> None:
         """Keep only what survives a restart."""
         self.alerts = msgspec.json.decode(msgspec.json.encode(self.alerts), type=dict[str, Alert])
-        told = msgspec.json.decode(msgspec.json.encode(list(self.told.values())), type=list[NotificationLogEntry])
-        self.told = {(each.receiver, each.group): each for each in told}
+        told = msgspec.json.decode(msgspec.json.encode(list(self.log.values())), type=list[NotificationLogEntry])
+        self.log = {(each.receiver, each.group): each for each in told}
 
 
 def short(notification: Notification) -> str:

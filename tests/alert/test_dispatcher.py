@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -95,32 +94,31 @@ def test_what_is_found_is_told_and_what_is_over_too(store: RecordingStore) -> No
     bot = Scripted()
     with working(store, bot) as dispatcher:
         dispatcher.update([finding("n1")])
-        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
         dispatcher.update([])
-        wait_until(lambda: told(bot)[1:] == [("resolved", ["n1"])], 5, "that it is over is told")
+        wait_until(lambda: told(bot)[1:] == [("resolved", ["n1"])], 30, "that it is over is told")
 
 
-def test_it_is_told_within_a_moment(store: RecordingStore) -> None:
+def test_it_is_told_within_a_moment(store: RecordingStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher_module, "TICK_SECONDS", 3600.0)  # an update does not wait for the clock
     bot = Scripted()
     with working(store, bot) as dispatcher:
         dispatcher.update([])
-        began = time.monotonic()
         dispatcher.update([finding("n1")])
-        wait_until(lambda: bool(bot.tried), 5, "it is told")
-    assert time.monotonic() - began < 1.0
+        wait_until(lambda: bool(bot.tried), 30, "it is sent")
 
 
 def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
     path, first, second = tmp_path / "alerts.db", Scripted(), Scripted()
     with contextlib.closing(RecordingStore(path)) as store, working(store, first) as dispatcher:
         dispatcher.update([finding("n1")])
-        wait_until(lambda: bool(first.tried), 5, "it is told")
+        wait_until(lambda: bool(first.tried), 30, "it is told")
     with contextlib.closing(RecordingStore(path)) as store, working(store, second) as dispatcher:
         dispatcher.update([finding("n1")])
         assert not threading.Event().wait(0.4)
         assert second.tried == []
         dispatcher.update([])
-        wait_until(lambda: told(second) == [("resolved", ["n1"])], 5, "that it is over is told")
+        wait_until(lambda: told(second) == [("resolved", ["n1"])], 30, "that it is over is told")
 
 
 def test_nothing_is_told_before_the_first_look(store: RecordingStore) -> None:
@@ -132,15 +130,15 @@ def test_nothing_is_told_before_the_first_look(store: RecordingStore) -> None:
         assert not threading.Event().wait(0.6)
         assert bot.tried == []
         dispatcher.update([finding("n1")])
-        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
 
 
 def test_time_passes_without_a_look(store: RecordingStore) -> None:
     bot = Scripted()
-    with working(store, bot, timings=AlertTimings(default=AlertTiming(wait=0.3))) as dispatcher:
+    with working(store, bot, timings=AlertTimings(default=AlertTiming(wait=1.5))) as dispatcher:
         dispatcher.update([finding("n1")])
         assert dispatcher.state.alerts[fingerprint_of(finding("n1"))].phase is Phase.PENDING
-        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_what_could_not_be_written_is_told_when_it_can_be(store: RecordingStore)
         store.failures = 2
         dispatcher.update([finding("n1")])
         assert dispatcher.state.alerts == {}
-        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
     assert store.failures == 0
 
 
@@ -197,7 +195,7 @@ def test_an_odd_moment_is_survived(store: RecordingStore, caplog: pytest.LogCapt
 
     with working(store, bot, policy=policy_of) as dispatcher:
         dispatcher.update([finding("n1")])
-        wait_until(lambda: told(bot) == [("new", ["n1"])], 5, "it is told")
+        wait_until(lambda: told(bot) == [("new", ["n1"])], 30, "it is told")
     assert "ZeroDivisionError" in caplog.text
 
 
@@ -206,7 +204,7 @@ def test_that_a_receiver_refuses_is_told_to_another(store: RecordingStore) -> No
     both = Route(receivers=("bot", "other"), group_wait=0.0)
     with working(store, bot, other, policy=NotifyPolicy(routes=(both,))) as dispatcher:
         dispatcher.update([finding("n1")])
-        wait_until(lambda: "receiver-failing" in rules(other), 5, "it is told")
+        wait_until(lambda: "receiver-failing" in rules(other), 30, "it is told")
         assert rules(bot) == {"disk-full"}
 
 
@@ -232,14 +230,14 @@ def test_other_messages_go_the_same_way(store: RecordingStore) -> None:
     bot = Scripted()
     with working(store, bot) as dispatcher:
         dispatcher.send([notification("digest")], {"digest": b"now"})
-        wait_until(lambda: bot.groups == [["digest"]], 5, "it is sent")
+        wait_until(lambda: bot.groups == [["digest"]], 30, "it is sent")
     assert store.note("digest") == b"now"
 
 
 def test_what_is_old_is_forgotten_by_and_by(store: RecordingStore) -> None:
     store.add_silence(silence(9.0))
     with working(store, Scripted()):
-        wait_until(lambda: store.silences(0.0) == (), 5, "it is forgotten")
+        wait_until(lambda: store.silences(0.0) == (), 30, "it is forgotten")
 
 
 def test_changes() -> None:

@@ -29,7 +29,7 @@ def test_a_sample_says_that_it_is_one(lang: str, word: str) -> None:
 
 
 def test_what_has_no_words_has_no_sample() -> None:
-    with pytest.raises(ValueError, match="no words for nothing"):
+    with pytest.raises(ValueError, match="no text for nothing"):
         sample_finding("nothing", "at-all", NOW)
 
 

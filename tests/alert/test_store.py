@@ -161,20 +161,20 @@ def test_pruning_an_outbox_that_is_full_holds_up_nobody(store: AlertStore, path:
     with closing(sqlite3.connect(path)) as file, file:
         numbers = "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ?)"
         file.execute(
-            f"INSERT INTO outbox (receiver, topic, body, batch, position) {numbers} "
+            f"INSERT INTO outbox (receiver, topic, body, parcel, position) {numbers} "
             "SELECT 'bot', 'g', '{}', 'p' || n, 0 FROM numbers",
             (many,),
         )
         file.execute(
-            "INSERT INTO batches (id, receiver, state, attempts, failures, tried_at, next_at, done_at) "
+            "INSERT INTO parcels (id, receiver, state, attempts, failures, tried_at, next_at, done_at) "
             f"{numbers} SELECT 'p' || n, 'bot', 'sent', 1, 0, 9, 9, 9 FROM numbers",
             (many,),
         )
-    began = time.monotonic()
+    started = time.monotonic()
     store.prune(10.0)
-    assert time.monotonic() - began < 5.0  # each row by each batch takes minutes
+    assert time.monotonic() - started < 60.0  # comparing each row with each batch takes many minutes
     with closing(sqlite3.connect(path)) as file:
-        left = [file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("outbox", "batches")]
+        left = [file.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in ("outbox", "parcels")]
     assert left == [KEEP_ROWS, KEEP_ROWS]
 
 
@@ -199,4 +199,4 @@ def test_what_another_version_wrote_is_left_out(path: Path, caplog: pytest.LogCa
         other.execute("UPDATE alerts SET body = '{}' WHERE fingerprint = 'n1'")
     with closing(AlertStore(str(path))) as store:
         assert set(store.load().alerts) == {"n2"}
-    assert "cannot be understood" in caplog.text
+    assert "cannot be decoded" in caplog.text

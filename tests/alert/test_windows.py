@@ -138,9 +138,9 @@ def test_quiet_hours_end_at_eight_when_the_clocks_change(night: str, hours: int)
 @pytest.mark.parametrize(
     ("start", "end", "timezone", "says"),
     [
-        ("22", "08:00", "UTC", "'22' is no time of day"),
-        ("22:00", "24:00", "UTC", "'24:00' is no time of day"),
-        ("22:00", "08:60", "UTC", "is no time of day"),
+        ("22", "08:00", "UTC", "'22' is not a time of day"),
+        ("22:00", "24:00", "UTC", "'24:00' is not a time of day"),
+        ("22:00", "08:60", "UTC", "is not a time of day"),
         ("22:00", "22:00", "UTC", "have no length"),
         ("22:00", "08:00", "Beijing", "is no time zone"),
     ],

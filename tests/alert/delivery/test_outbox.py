@@ -164,7 +164,7 @@ def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore, out
     outbox.failed(batch, "down", 1.0, 1.0, 11.0)
     outbox.begin(["bot"], 20.0)
     found = {each.group: (each.state, each.word) for each in store.deliveries(10, 20.0)}
-    why = "this receiver is not configured any more"
+    why = "this receiver is no longer configured"
     assert found == {"a": ("parked", why), "b": ("parked", why), "c": ("waiting", None)}
     assert [each.receiver for each in outbox.health()] == []
 

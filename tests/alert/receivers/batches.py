@@ -54,7 +54,7 @@ def batch(*notifications: Notification, at: float | None = None, id: str = "batc
 
 
 def receiver(kind: str, url: str = "", **more: Any) -> Receiver:
-    given: dict[str, Any] = {"name": "ops", "kind": kind, "url": url, "timeout": 5.0}
+    given: dict[str, Any] = {"name": "ops", "kind": kind, "url": url, "timeout": 30.0}
     return build(ReceiverSettings(**(given | more)))
 
 

@@ -67,9 +67,9 @@ def test_it_receives_and_calls_its_webhook(lab: Lab) -> None:
     assert alert["labels"]["alertname"] == "DiskFull"
     assert alert["annotations"]["summary"].startswith("Disk /a of gpu1 is 97% full")
     assert alert["generatorURL"].startswith("https://warden.example/alerts/")
-    assert -65 < seconds_from_now(alert["startsAt"]) < -55
-    assert 280 < seconds_from_now(alert["endsAt"]) < 305
-    wait_until(lambda: lab.called("/a"), 10, "it has called")
+    assert -120 < seconds_from_now(alert["startsAt"]) < -55
+    assert 200 < seconds_from_now(alert["endsAt"]) < 305
+    wait_until(lambda: lab.called("/a"), 30, "it has called")
     assert lab.called("/a")[0][0] == "firing"
 
 
@@ -79,7 +79,7 @@ def test_what_is_sent_again_is_the_same_alert(lab: Lab) -> None:
         to.deliver(batch(notification(since_a_minute("/twice", since=1_700_000_000.0))))
     to.resend([since_a_minute("/twice", since=1_700_000_000.0)], time.time())
     assert len(lab.firing("/twice")) == 1
-    wait_until(lambda: lab.called("/twice"), 10, "it has called")
+    wait_until(lambda: lab.called("/twice"), 30, "it has called")
     time.sleep(1.5)  # more than its group interval: it could call again
     assert [status for status, _ in lab.called("/twice")] == ["firing"]
 
@@ -87,10 +87,10 @@ def test_what_is_sent_again_is_the_same_alert(lab: Lab) -> None:
 def test_what_is_over_is_over_there_too(lab: Lab) -> None:
     to = ours(lab)
     to.deliver(batch(notification(since_a_minute("/over"))))
-    wait_until(lambda: lab.called("/over"), 10, "it has called")
+    wait_until(lambda: lab.called("/over"), 30, "it has called")
     to.deliver(batch(notification(over("/over"), reason=NotificationReason.RESOLVED)))
     assert lab.firing("/over") == []
-    wait_until(lambda: lab.called("/over")[-1][0] == "resolved", 10, "it has called again")
+    wait_until(lambda: lab.called("/over")[-1][0] == "resolved", 30, "it has called again")
 
 
 def test_the_last_word_counts_when_several_are_merged(lab: Lab) -> None:
@@ -100,7 +100,7 @@ def test_the_last_word_counts_when_several_are_merged(lab: Lab) -> None:
 
 def test_it_keeps_what_is_sent_again_and_ends_what_is_not(lab: Lab) -> None:
     to = ours(lab)
-    to.resend_every = 0.3  # so that 5 of them are over soon
+    to.resend_every = 1.0  # so that five intervals pass soon
     kept, left = since_a_minute("/kept"), since_a_minute("/left")
     to.deliver(batch(notification(kept, left)))
     assert (len(lab.firing("/kept")), len(lab.firing("/left"))) == (1, 1)
@@ -109,7 +109,7 @@ def test_it_keeps_what_is_sent_again_and_ends_what_is_not(lab: Lab) -> None:
         to.resend([kept], time.time())
         return not lab.firing("/left")
 
-    wait_until(resent, 10, "what is not sent again is over")
+    wait_until(resent, 30, "what is not sent again is over")
     assert len(lab.firing("/kept")) == 1
 
 
@@ -156,7 +156,7 @@ def test_an_alert_without_length(lab: Lab) -> None:
 
 def test_a_digest_is_no_alert(lab: Lab) -> None:
     digest = msgspec.structs.replace(notification(severity=Severity.INFO), subjects=())
-    assert ours(lab).deliver(batch(digest)) == "nothing to send: a digest is no alert"
+    assert ours(lab).deliver(batch(digest)) == "nothing to send: a digest has no alerts"
 
 
 def test_what_it_refuses_is_not_tried_again(lab: Lab) -> None:

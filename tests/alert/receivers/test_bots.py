@@ -66,7 +66,7 @@ def test_an_answer_that_is_not_the_bots_is_no_success(bot: tuple[str, Any], beha
     kind, server = bot
     server.behave = behave
     error = refusal(receiver(kind, server.url))
-    assert (error.retryable, "but not as a bot does" in str(error)) == (True, True)
+    assert (error.retryable, "but not like a bot" in str(error)) == (True, True)
 
 
 def test_a_wrong_key_is_told_by_each_in_its_own_way(bot: tuple[str, Any]) -> None:

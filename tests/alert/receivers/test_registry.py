@@ -24,7 +24,7 @@ def test_a_receiver_says_what_it_is(kind: str) -> None:
 
 
 def test_a_kind_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="there is no receiver of kind 'pigeon': one of wecom, dingtalk"):
+    with pytest.raises(ValueError, match="unknown kind of receiver 'pigeon'; one of wecom, dingtalk"):
         receivers.build(ReceiverSettings(name="ops", kind="pigeon"))
 
 

@@ -103,7 +103,7 @@ def planted(kind: str, base: str, **more: Any) -> Receiver:
     if kind == "apprise":
         url = url.replace("http", "json", 1)
     # The first time, Apprise loads all its plug-ins.
-    return receiver(kind, url, secret=SECRET, token=TOKEN, timeout=2.0 if kind == "apprise" else 0.4, **more)
+    return receiver(kind, url, secret=SECRET, token=TOKEN, timeout=5.0 if kind == "apprise" else 1.5, **more)
 
 
 def assert_discreet(text: str) -> None:

@@ -35,8 +35,8 @@ ANSWERS: list[tuple[Behaviour, bool, str]] = [
     (says(404, b"no_service"), False, "404 Not Found: no_service"),
     (says(410, b"channel_is_archived"), False, "410 Gone: channel_is_archived"),
     (says(500, b"rollup_error"), True, "500 Internal Server Error: rollup_error"),
-    (says(200, b"<html>Please log in</html>"), True, "answered 200, but not as Slack does"),
-    (says(200, {"success": False}), True, "answered 200, but not as Slack does"),
+    (says(200, b"<html>Please log in</html>"), True, "answered 200, but not like Slack"),
+    (says(200, {"success": False}), True, "answered 200, but not like Slack"),
 ]
 
 

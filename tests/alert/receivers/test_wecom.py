@@ -82,7 +82,7 @@ def test_what_is_refused_as_markdown_goes_as_text_at_the_next_attempt(bot: WeCom
     to = receiver("wecom", bot.url, owners=OWNERS)
     bot.force = code
     error = refusal(to, about("zhang"))
-    assert (error.retryable, "next it is sent as text" in str(error)) == (True, True)
+    assert (error.retryable, "the next attempt sends text" in str(error)) == (True, True)
     assert len(bot.asked) == 1
     bot.force = None
     to.deliver(about("zhang"))

@@ -1,4 +1,4 @@
-"""Alerts over time, as the daemon has them: findings in, notifications out, everything else remembered in between."""
+"""Scenarios of alerts over time: findings in, notifications out."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def finding(
 
 
 class Scenario:
-    """Looks again and again. `wecom` is told everything at once, unless another policy is given."""
+    """A sequence of evaluations. By default everything is sent to `wecom` immediately."""
 
     def __init__(
         self,
@@ -64,20 +64,20 @@ class Scenario:
         self.decision = NotifyDecision()
 
     def evaluate(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
-        """Let time pass, find these, and return what is told."""
+        """Notifications of an evaluation `after` seconds later."""
         self.now += after
         self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
         self.decision = decide(AlertState(self.alerts, self.log), self.policy, self.now)
-        for key, told in self.decision.log_changes.items():
+        for key, entry in self.decision.log_changes.items():
             self.log.pop(key, None)
-            if told is not None:
-                self.log[key] = told
+            if entry is not None:
+                self.log[key] = entry
         for fingerprint in self.decision.forgotten:
             del self.alerts[fingerprint]
         return self.decision.notifications
 
     def notifies(self, *findings: Finding, after: float = 0.0) -> list[str]:
-        """Look, and return what is told in short: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - over)."""
+        """Notifications in short form: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - resolved)."""
         return [short(each) for each in self.evaluate(*findings, after=after)]
 
     def phase(self, found: Finding) -> Phase | None:
@@ -87,8 +87,8 @@ class Scenario:
     def restart(self) -> None:
         """Keep only what survives a restart."""
         self.alerts = msgspec.json.decode(msgspec.json.encode(self.alerts), type=dict[str, Alert])
-        told = msgspec.json.decode(msgspec.json.encode(list(self.log.values())), type=list[NotificationLogEntry])
-        self.log = {(each.receiver, each.group): each for each in told}
+        entries = msgspec.json.decode(msgspec.json.encode(list(self.log.values())), type=list[NotificationLogEntry])
+        self.log = {(each.receiver, each.group): each for each in entries}
 
 
 def short(notification: Notification) -> str:
@@ -122,7 +122,7 @@ def silence(*matchers: str, until: float, start: float = 0.0) -> Silence:
 
 
 def night(clock: str) -> float:
-    """Given a day and a time of June 2025, return that moment."""
+    """Timestamp of a day and time in June 2025."""
     return datetime.fromisoformat(f"2025-06-{clock}").replace(tzinfo=UTC).timestamp()
 
 

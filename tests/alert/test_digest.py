@@ -14,7 +14,7 @@ DAILY = DigestSchedule("0 9 * * *", "Asia/Shanghai", ("wecom", "mail"))
 
 
 def at(day: int, hour: int, minute: int = 0) -> float:
-    """Return a time in UTC; Shanghai is eight hours ahead."""
+    """Time in March 2024, UTC; Shanghai is eight hours ahead."""
     return datetime(2024, 3, day, hour, minute, tzinfo=UTC).timestamp()
 
 

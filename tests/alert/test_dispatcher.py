@@ -31,7 +31,7 @@ QUICK = AlertTimings(default=AlertTiming(keep=0.0))
 
 
 class RecordingStore(AlertStore):
-    """A store that counts what it is given to write, and fails when told."""
+    """A store that records its writes and fails on demand."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
@@ -71,7 +71,7 @@ def working(
 
 
 def told(bot: Scripted) -> list[tuple[str, list[str]]]:
-    """Return why and about which nodes a receiver was sent something."""
+    """Reason and nodes of each notification that a receiver got."""
     return [
         (each.reason.value, [one.finding.labels["node"] for one in each.subjects])
         for batch in list(bot.tried)
@@ -122,7 +122,7 @@ def test_a_restart_repeats_nothing_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_nothing_is_told_before_the_first_look(store: RecordingStore) -> None:
-    """What fired before a restart may be over: a reminder would be a guess."""
+    """An alert that fired before a restart may have resolved: a reminder would be a guess."""
     alerts = advance({}, [finding("n1")], QUICK, ("alertname",), 1.0)
     store.record(alerts, NotifyDecision(), 1.0)
     bot = Scripted()

@@ -40,7 +40,7 @@ def test_symptoms_are_given_time_after_their_cause_is_over() -> None:
     assert scenario.notifies(*left, after=5) == []
     assert scenario.notifies(*left, after=30) == ["resolved -n0"]
     assert scenario.notifies(*left, after=59) == []
-    assert scenario.notifies(left[0], after=1) == ["new p1"]  # p2 is not found any more, but not over yet
+    assert scenario.notifies(left[0], after=1) == ["new p1"]  # p2 is absent but not resolved yet
     assert scenario.notifies(left[0], after=60) == []
 
 
@@ -114,7 +114,7 @@ def test_of_what_explains_itself_in_a_circle_one_is_told(size: int) -> None:
 
 
 def seconds_to_decide(count: int) -> float:
-    """Return how long it takes to decide about so many alerts, half of them symptoms, that were told of already."""
+    """CPU time of a decision about `count` notified alerts, half of them symptoms."""
     rules = policy(
         Route(("oncall",), (parse_matcher("severity=critical"),), group_wait=0.0, continue_matching=True),
         Route(("wecom",), (parse_matcher("node=~n.*"),), group_wait=0.0),
@@ -123,10 +123,10 @@ def seconds_to_decide(count: int) -> float:
     scenario = Scenario(rules)
     findings = [finding(f"n{number}", cause=f"c{number % 50}", user="zhang") for number in range(count // 2)]
     scenario.evaluate(CAUSE, *findings, *(symptom(f"p{number}") for number in range(count // 2)))
-    book, took = AlertState(scenario.alerts, scenario.log), []
+    state, took = AlertState(scenario.alerts, scenario.log), []
     for _ in range(3):
         began = time.process_time()
-        assert decide(book, rules, NOON + 1).notifications == ()
+        assert decide(state, rules, NOON + 1).notifications == ()
         took.append(time.process_time() - began)
     return min(took)
 

@@ -10,11 +10,11 @@ from tests.alert.scenario import CRITICAL, NOON, WARNING, finding
 
 FIRING, PENDING, RESOLVED = Phase.FIRING, Phase.PENDING, Phase.RESOLVED
 FOUND = finding()
-OWN = fingerprint_of(FOUND)
+FINGERPRINT = fingerprint_of(FOUND)
 
 
 class Life:
-    """The life of one alert, second by second."""
+    """Lifecycle of one alert, with times in seconds."""
 
     def __init__(self, timing: AlertTiming | None = None) -> None:
         self.timings = AlertTimings(timing or AlertTiming())
@@ -22,11 +22,11 @@ class Life:
 
     def at(self, second: float, *findings: Finding) -> Phase | None:
         self.alerts = advance(self.alerts, findings, self.timings, GROUP_BY, NOON + second)
-        return self.alerts[OWN].phase if OWN in self.alerts else None
+        return self.alerts[FINGERPRINT].phase if FINGERPRINT in self.alerts else None
 
     @property
     def alert(self) -> Alert:
-        return self.alerts[OWN]
+        return self.alerts[FINGERPRINT]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_groups(group_by: tuple[str, ...], group: str) -> None:
 
 
 def flap(life: Life, times: int, start: float = 0.0) -> float:
-    """Let it come for 10 s and go for 40 s, so often; return when it went last."""
+    """Let the alert be present for 10 s and absent for 40 s, `times` times; return its last end."""
     for turn in range(times):
         for second, found in ((0, True), (10, False), (40, False)):
             life.at(start + turn * 50 + second, *([FOUND] if found else []))
@@ -249,7 +249,7 @@ def test_one_fingerprint_is_one_alert_however_often_it_is_found() -> None:
 
 
 def own_life(timing: AlertTiming) -> Life:
-    """A life whose timing is its rule's own; the default, which must not count, is the opposite of patient."""
+    """Lifecycle with a timing for its rule; the default, which must not apply, is impatient."""
     life = Life()
     life.timings = AlertTimings(AlertTiming(keep=0, flap_count=99), {FOUND.rule: timing})
     return life
@@ -264,7 +264,7 @@ FLAPPING = AlertTiming(keep=10, flap_count=2, flap_window=100, flap_hold=60)
 
 
 def flapping() -> Life:
-    """An alert that has fired twice, at 0 and at 20, and is flapping since."""
+    """An alert that fired at 0 and at 20 and is flapping."""
     life = own_life(FLAPPING)
     for second, found in ((0, True), (5, False), (15, False), (20, True)):
         life.at(second, *([FOUND] if found else []))
@@ -314,4 +314,4 @@ def test_a_flapping_one_that_was_away_by_a_clock_that_jumped_back_was_away() -> 
 def test_an_alert_knows_its_own_fingerprint() -> None:
     life = Life()
     life.at(0, FOUND)
-    assert life.alert.fingerprint == OWN
+    assert life.alert.fingerprint == FINGERPRINT

@@ -43,7 +43,7 @@ def test_what_was_told_and_ended_in_a_silence_is_told_over_when_that_ends() -> N
         []
     ] * 3
     assert scenario.phase(N1) is Phase.RESOLVED
-    assert scenario.notifies(after=2000) == []  # longer than it would be remembered otherwise
+    assert scenario.notifies(after=2000) == []  # longer than a resolved alert is kept otherwise
     assert scenario.notifies(after=2000) == ["resolved -n1"]
 
 

@@ -109,7 +109,11 @@ def sent(decision: NotifyDecision) -> set[tuple[str, str]]:
 
 
 def logged(state: AlertState) -> set[tuple[str, str]]:
-    return {(receiver, own) for (receiver, _), entry in state.notification_log.items() for own in entry.firing}
+    return {
+        (receiver, fingerprint)
+        for (receiver, _), entry in state.notification_log.items()
+        for fingerprint in entry.firing
+    }
 
 
 def receivers_of(alert: Alert, policy: NotifyPolicy) -> set[str]:
@@ -144,7 +148,9 @@ def test_what_is_shown_as_silenced_is_not_mentioned_to_anyone(state: AlertState,
     decision = decide(state, policy, NOON)
     routed = {receiver for route in policy.routes for receiver in route.receivers}
     entries = {**state.notification_log, **decision.log_changes}
-    after = {(receiver, own) for (receiver, _), entry in entries.items() if entry for own in entry.firing}
+    after = {
+        (receiver, fingerprint) for (receiver, _), entry in entries.items() if entry for fingerprint in entry.firing
+    }
     for view in alert_views(state, policy, NOON):
         if view.silenced_by is None and not view.in_maintenance:
             continue

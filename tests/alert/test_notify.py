@@ -14,7 +14,7 @@ from tests.alert.scenario import CRITICAL, INFO, N1, N2, N3, NOON, WARNING, Scen
 
 
 def firing(*severities: Severity, fired_at: float = NOON) -> dict[str, Alert]:
-    """Alerts n0, n1 … that fire, as bad as given."""
+    """Firing alerts n0, n1 … with these severities."""
     found = [finding(f"n{number}", severity) for number, severity in enumerate(severities)]
     return {
         each.labels["node"]: Alert(
@@ -165,10 +165,9 @@ def test_what_is_told_holds_all_that_a_message_needs() -> None:
 
 def test_ids_are_the_same_for_the_same_decision_only() -> None:
     scenario = Scenario(policy(Route(("wecom", "mail"), group_wait=0.0)))
-    book = AlertState({}, {})
     scenario.evaluate(N1)
-    book = AlertState(scenario.alerts, {})
-    first, again, later = (decide(book, scenario.policy, now).notifications for now in (NOON, NOON, NOON + 1))
+    state = AlertState(scenario.alerts, {})
+    first, again, later = (decide(state, scenario.policy, now).notifications for now in (NOON, NOON, NOON + 1))
     assert [each.id for each in first] == [each.id for each in again]
     assert len({each.id for each in first + later}) == 4
 

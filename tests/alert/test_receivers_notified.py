@@ -81,7 +81,7 @@ def test_what_an_alert_was_told_in_is_where_its_end_is_told() -> None:
     scenario.evaluate(N1)
     scenario.policy = policy(silences=(silence("node=n1", until=NOON + 60),))
     scenario.evaluate(after=5)
-    other = replace(N1, cause="system")  # returns, in another group, before its end could be told
+    other = replace(N1, cause="system")  # returns, with another cause, before its end could be sent
     assert scenario.notifies(other, after=5) == []
     assert scenario.notifies(other, after=60) == []
     (over,) = scenario.evaluate(after=5)
@@ -92,7 +92,7 @@ def test_a_return_before_the_end_was_told_is_not_told_at_all() -> None:
     scenario = Scenario(timings=AlertTimings(AlertTiming(keep=0, wait=10)))
     scenario.evaluate(N1, N2)
     assert scenario.notifies(N1, N2, after=10) == ["new n1 n2"]
-    assert scenario.notifies(N2, after=5) == []  # n1 is over; told with the next message
-    assert scenario.notifies(N1, N2, after=30) == []  # it waits to fire again: not over
+    assert scenario.notifies(N2, after=5) == []  # n1 resolved; sent with the next message
+    assert scenario.notifies(N1, N2, after=30) == []  # pending again: not resolved
     assert scenario.notifies(N1, N2, after=10) == []
     assert scenario.notifies(after=1) == ["resolved -n2 -n1"]

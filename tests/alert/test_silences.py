@@ -7,9 +7,9 @@ from monitor.alert.matchers import parse_matcher
 from monitor.alert.silences import Silence, active_silences, matching_silence
 
 
-def silence(own: str, *matchers: str, starts_at: float = 100.0, ends_at: float = 200.0) -> Silence:
+def silence(silence_id: str, *matchers: str, starts_at: float = 100.0, ends_at: float = 200.0) -> Silence:
     return Silence(
-        id=own,
+        id=silence_id,
         matchers=tuple(parse_matcher(each) for each in matchers),
         starts_at=starts_at,
         ends_at=ends_at,

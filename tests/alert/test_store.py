@@ -24,13 +24,15 @@ NOTHING = NotifyDecision()
 TOLD = NotificationLogEntry(receiver="bot", group="g", at=5.0, firing={"n1": Severity.WARNING})
 
 
-def alert(own: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Alert:
-    return Alert(fingerprint=own, finding=finding(own), phase=phase, first_seen_at=1.0, seen_at=2.0, **more)
+def alert(fingerprint: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Alert:
+    return Alert(
+        fingerprint=fingerprint, finding=finding(fingerprint), phase=phase, first_seen_at=1.0, seen_at=2.0, **more
+    )
 
 
-def silence(own: str = "s1", **more: Any) -> Silence:
+def silence(silence_id: str = "s1", **more: Any) -> Silence:
     given: dict[str, Any] = {"starts_at": 10.0, "ends_at": 100.0, "author": "li", "comment": "moving it"}
-    return Silence(id=own, matchers=(Matcher(name="node", op="=", value="n1"),), **(given | more))
+    return Silence(id=silence_id, matchers=(Matcher(name="node", op="=", value="n1"),), **(given | more))
 
 
 @pytest.fixture
@@ -57,7 +59,9 @@ def test_the_book_is_the_same_after_a_restart(path: Path) -> None:
 
 
 def test_what_is_gone_or_forgotten_is_not_there_any_more(store: AlertStore) -> None:
-    store.record({own: alert(own) for own in ("n1", "n2", "n3")}, NotifyDecision(log_changes={("bot", "g"): TOLD}), 5.0)
+    store.record(
+        {name: alert(name) for name in ("n1", "n2", "n3")}, NotifyDecision(log_changes={("bot", "g"): TOLD}), 5.0
+    )
     store.record({"n1": None}, NotifyDecision(log_changes={("bot", "g"): None}, forgotten=("n2",)), 6.0)
     assert store.load() == AlertState(alerts={"n3": alert("n3")})
 
@@ -132,11 +136,13 @@ def test_what_is_sent_otherwise_is_remembered_in_the_same_transaction(store: Ale
 def test_what_is_old_is_forgotten_and_what_waits_never(store: AlertStore) -> None:
     outbox = store.outbox
     long_ago, now = 10.0, KEEP_DAYS * DAY_SECONDS + 1000.0
-    for at, own in ((long_ago, "old"), (now, "young")):
-        store.record({own: alert(own)}, NotifyDecision((notification(f"{own} sent"), notification(f"{own} waits"))), at)
-        sent = next(each for each in outbox.queue("bot", 60.0, at).waiting if each.notification.group == f"{own} sent")
+    for at, name in ((long_ago, "old"), (now, "young")):
+        store.record(
+            {name: alert(name)}, NotifyDecision((notification(f"{name} sent"), notification(f"{name} waits"))), at
+        )
+        sent = next(each for each in outbox.queue("bot", 60.0, at).waiting if each.notification.group == f"{name} sent")
         outbox.sent(outbox.claim("bot", [sent.sequence], at), "ok", at)
-        store.add_silence(silence(own, ends_at=at + 1.0))
+        store.add_silence(silence(name, ends_at=at + 1.0))
     store.prune(now)
     assert [event.alert.fingerprint for event in store.history(0.0)] == ["young"]
     assert {each.group for each in store.deliveries(10, now)} == {"old waits", "young sent", "young waits"}

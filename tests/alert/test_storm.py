@@ -1,4 +1,4 @@
-"""500 alerts in one minute to a bot that takes 20 messages a minute. A minute lasts five seconds here."""
+"""500 alerts in one minute to a bot that accepts 20 messages per minute. Here a minute lasts five seconds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SOON = 2.0  # seconds in which a decided notification is on its way if nothing p
 
 
 class LimitedBot:
-    """Refuses whatever is more than 20 in any minute, as WeCom does, and counts what it refuses as well."""
+    """Refuses more than 20 messages in any minute, counting refused ones too, like WeCom."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -104,7 +104,7 @@ def no_critical_waited_while_others_were_sent(arrivals: list[Arrival]) -> bool:
 
 
 def lateness(arrivals: list[Arrival]) -> dict[str, float]:
-    """Return how late the latest of each severity was, in minutes."""
+    """Maximum lateness by severity, in minutes."""
     latest: dict[str, float] = {}
     for each in arrivals:
         for notification in each.body["notifications"]:

@@ -27,7 +27,7 @@ def at(local: str, timezone: str = SHANGHAI) -> float:
         ("0 2 * * *", 2, SHANGHAI, "2025-06-19 03:59:59", True),
         ("0 2 * * *", 2, SHANGHAI, "2025-06-19 04:00:00", False),
         ("0 23 * * *", 3, SHANGHAI, "2025-06-20 01:30:00", True),  # over midnight
-        ("0 2 * * *", 2, "UTC", "2025-06-19 10:30:00", True),  # 02:30 UTC, as Shanghai's clocks show it
+        ("0 2 * * *", 2, "UTC", "2025-06-19 10:30:00", True),  # 02:30 UTC in Shanghai
         ("0 2 * * 0", 2, SHANGHAI, "2025-06-22 03:00:00", True),  # 0 is Sunday
         ("0 2 * * 0", 2, SHANGHAI, "2025-06-23 03:00:00", False),
         ("0 2 * * 7", 2, SHANGHAI, "2025-06-22 03:00:00", True),  # and so is 7
@@ -40,11 +40,11 @@ def at(local: str, timezone: str = SHANGHAI) -> float:
         ("0 2 1 * *", 2, SHANGHAI, "2025-07-01 03:00:00", True),
         ("0 0 29 2 *", 2, SHANGHAI, "2028-02-29 01:00:00", True),
         ("0 0 1 1 *", 24 * 400, SHANGHAI, "2025-06-19 03:00:00", True),  # longer than its own interval
-        # The clocks of Berlin skip 02:30 on this day: the window opens an hour later, and is as long as ever.
+        # Berlin skips 02:30 on this day: the window opens an hour later, with the same duration.
         ("30 2 * * *", 2, BERLIN, "2025-03-30 01:59:00", False),
         ("30 2 * * *", 2, BERLIN, "2025-03-30 03:45:00", True),
         ("30 2 * * *", 2, BERLIN, "2025-03-30 05:45:00", False),
-        # They show 02:30 twice on this one: open from the first on.
+        # Berlin has 02:30 twice on this day: the window opens at the first.
         ("30 2 * * *", 1, BERLIN, "2025-10-26 02:45:00", True),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_window_is_about_what_meets_its_matchers() -> None:
     assert matching_window({"node": "cpu1"}, at_three) is windows[1]
 
 
-@example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 of a day that has none
+@example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 on a day that skips it
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/7 1-3 * * 0", "15 2 31 * *"]),
     st.sampled_from(["Australia/Lord_Howe", BERLIN, "America/St_Johns", "UTC", "Africa/Casablanca"]),

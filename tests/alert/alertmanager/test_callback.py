@@ -52,7 +52,7 @@ def body(*alerts: dict[str, Any], **more: Any) -> bytes:
 
 
 class Callee:
-    """Receives calls, one after the other, as the daemon does; what was told is kept as JSON in between."""
+    """Processes one call after the other like the daemon, with the log stored as JSON in between."""
 
     def __init__(self, *receivers: str, own: OwnAlerts | None = None) -> None:
         self._receivers = receivers or ("wecom",)
@@ -152,7 +152,7 @@ def test_everybody_is_told_and_each_message_has_its_own_id() -> None:
 
 def test_a_call_that_is_answered_again_after_a_crash_makes_the_same_message() -> None:
     first, again = Callee(), Callee()
-    again.now += 7.0  # nothing of the first was kept
+    again.now += 7.0  # the log of the first call is lost
     assert [each.id for each in first.call(alert("a")).notifications] == [
         each.id for each in again.call(alert("a")).notifications
     ]
@@ -173,13 +173,13 @@ def test_our_own_alerts_are_told_in_our_own_words() -> None:
     callee = Callee(own=OwnAlerts({known.fingerprint: known}, RULES, "lab"))
     (told,) = callee.call(alert("a", severity="critical", labels=labels)).notifications
     assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, own)]
-    callee._own = OwnAlerts({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
+    callee._own = OwnAlerts({}, RULES, "lab")  # forgotten in between: still the same alert
     (over,) = callee.call(alert("a", "resolved", labels=labels)).notifications
     assert (over.reason, over.subjects[0].fingerprint) == (NotificationReason.RESOLVED, known.fingerprint)
 
 
 def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> None:
-    """Its labels change with its severity, so that it is two alerts to Alertmanager; another replica saw it first."""
+    """The severity is a label, so for Alertmanager it is another alert; another replica saw it first."""
     where = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cause": "images"}
     own = Finding(
         rule="disk-full",

@@ -14,7 +14,7 @@ from tests.support.receivers.http_server import LocalServer, says
 
 
 def theirs(*matchers: dict[str, Any], state: str = "active", **more: Any) -> dict[str, Any]:
-    """As Alertmanager 0.25 writes it."""
+    """Silence in the format of Alertmanager 0.25."""
     return {
         "id": "7d8a", "status": {"state": state}, "updatedAt": "2023-11-14T22:13:20.000Z", "comment": "new disks come",
         "createdBy": "li", "startsAt": "2023-11-14T22:13:20.000Z", "endsAt": "2023-11-14T23:13:20.000Z",

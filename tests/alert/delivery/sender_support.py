@@ -1,4 +1,4 @@
-"""What the tests of storing and sending need: findings, notifications, and a receiver behind a real HTTP server."""
+"""Findings, notifications, and a receiver behind a real HTTP server, for tests of storing and sending."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def notification(
 
 
 def content(batch: Batch) -> dict[str, Any]:
-    """Return what the tests look at in a batch, as JSON."""
+    """Parts of a batch that the tests check, as JSON."""
     return {
         "id": batch.id,
         "notifications": [
@@ -63,7 +63,7 @@ def content(batch: Batch) -> dict[str, Any]:
 
 @dataclass
 class HttpReceiver:
-    """A receiver that posts JSON. `errcode` in the answer tells, as with the Chinese bots, what it thinks of it."""
+    """A receiver that posts JSON; `errcode` in the answer is the result, as with the Chinese bots."""
 
     name: str
     port: int
@@ -97,7 +97,7 @@ class HttpReceiver:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A message that reached the server, and when it was counted there."""
+    """A message that reached the server, with the time of its arrival."""
 
     at: float
     to: str
@@ -119,7 +119,7 @@ def fine(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 class Inbox:
-    """A server that takes messages one after the other, in the order in which they were begun."""
+    """A server that accepts one message at a time, in the order of connection."""
 
     def __init__(self, answer: Answer = fine) -> None:
         self.arrivals: list[Arrival] = []
@@ -135,7 +135,7 @@ class Inbox:
 
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
-                with contextlib.suppress(ValueError, OSError):  # the sender was killed in the middle
+                with contextlib.suppress(ValueError, OSError):  # the client was killed during the request
                     body = json.loads(raw)
                     at = time.time()
                     status, answer = inbox.answer(body)
@@ -162,7 +162,7 @@ class Inbox:
             thread.join(5)
 
     def taken(self) -> list[Arrival]:
-        """Return what was not refused."""
+        """Messages that were accepted."""
         return [each for each in list(self.arrivals) if each.status == 200 and not each.errcode]
 
 
@@ -170,4 +170,4 @@ class _Quiet(HTTPServer):
     request_queue_size = 64
 
     def handle_error(self, *_: object) -> None:
-        """A sender that is killed resets its connection: that is what is tested."""
+        """Ignore connections that a killed client resets."""

@@ -34,7 +34,7 @@ def ten_in_one(notifications: Sequence[Notification]) -> int:
 
 
 def planned(severities: Sequence[str], attempts: Sequence[float], pace: RateLimit) -> tuple[list[int], float | None]:
-    """Return the places of what goes together now, and when to look again."""
+    """Sequence numbers of the planned batch, and when to check again."""
     plan = plan_batch(waiting(*severities), attempts, pace, ten_in_one, NOW)
     return [each.sequence for each in plan.batch], plan.check_at
 
@@ -77,7 +77,7 @@ W, C, I = "warning", "critical", "info"  # noqa: E741  # a table of severities
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_next_parcel(
+def test_plan_batch(
     name: str,
     severities: list[str],
     attempts: list[float],
@@ -106,7 +106,7 @@ def test_a_receiver_that_says_it_holds_nothing_gets_one() -> None:
 def test_whatever_comes_the_limit_is_kept_and_nothing_is_left(
     count: int, gap: float, arrivals: list[tuple[float, str]], capacity: int, latency: float
 ) -> None:
-    """Simulates a sender. The receiver counts at any moment of an attempt; the sender counts from its end."""
+    """Simulated sender: the receiver counts an attempt at any time during it, the sender from its end."""
     pace, now = RateLimit(count=count, window=60.0, gap=gap), 0.0
     script = sorted((at, severity, place) for place, (at, severity) in enumerate(arrivals))
     left = {

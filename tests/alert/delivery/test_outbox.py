@@ -96,7 +96,7 @@ def test_what_was_claimed_is_the_same_for_the_next_process(path: Path) -> None:
         after = queue(store.outbox, 20.0)
     assert after.open == (batch,)
     assert after.open[0].interrupted
-    assert after.attempts == (20.0,)  # it may have arrived until then
+    assert after.attempts == (20.0,)  # it may have succeeded until then
 
 
 def test_a_failure_is_waited_for_and_counted(store: AlertStore, outbox: Outbox) -> None:

@@ -25,7 +25,7 @@ from tests.support.clock import FakeClock
 
 
 class Scripted:
-    """A receiver that does what a function says, and notes what it was sent."""
+    """A receiver that records its batches and calls a function for each."""
 
     kind = "test"
 
@@ -49,7 +49,7 @@ class Scripted:
 
 
 class Reminded(Scripted):
-    """A receiver that wants to be told again and again what fires."""
+    """A receiver to which firing alerts are resent."""
 
     resend_every = 0.1
 
@@ -65,7 +65,7 @@ class Reminded(Scripted):
 
 
 def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Batch], None]:
-    """Return what fails so many times, or only for the batches about one group."""
+    """Function that fails a number of times, or only for batches about one group."""
     left = [times]
 
     def does(batch: Batch) -> None:
@@ -177,7 +177,7 @@ def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(stor
         down.clear()
         wait_until(lambda: set(states(store).values()) == {"sent"}, 30, "all have arrived")
     arrived = {batch.id: batch for batch in bot.tried}
-    assert len(arrived) <= 8 + 3  # three were tried meanwhile, and had news afterwards
+    assert len(arrived) <= 8 + 3  # three batches were tried and got updates afterwards
     last = {each.group: each.id for batch in arrived.values() for each in batch.notifications}
     assert last == {f"g{group}": f"29-{group}" for group in range(8)}
 
@@ -215,7 +215,7 @@ def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store
         put(store, sender, notification("a"))
         wait_until(lambda: states(store) == {"a": "parked"}, 30, "it is parked")
         clock.advance(10 * REPORT_PARKED_SECONDS)
-        assert [each.cause for each in sender.receiver_findings()] == ["parked"]  # nothing shows that it is well again
+        assert [each.cause for each in sender.receiver_findings()] == ["parked"]  # no delivery has succeeded since
         put(store, sender, notification("b"))
         wait_until(lambda: states(store)["b"] == "sent", 30, "it has arrived")
         assert sender.receiver_findings() == ()

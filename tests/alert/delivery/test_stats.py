@@ -1,4 +1,4 @@
-"""What the sender counts while it sends."""
+"""Delivery statistics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def told(sender: Sender) -> dict[str, DeliveryStats]:
 
 
 def test_each_attempt_counts(store: AlertStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One receiver takes a message the third time, one never will, and one has nothing to do."""
+    """One receiver accepts at the third attempt, one never, and one is idle."""
     monkeypatch.setattr(backoff, "FIRST_DELAY_SECONDS", 0.05)
     bot, dead = Scripted(fails(retryable=True, times=2)), Scripted(fails(retryable=False), name="dead")
     made = time.time() - 60

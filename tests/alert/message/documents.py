@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a finding is a row of a table
-"""Parcels as they are really sent: findings with the keys and values of the detectors, in every kind of message."""
+"""Realistic batches: findings with keys and values of the rules, in every kind of message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages, read as people read them. After a change: UPDATE_GOLDEN=1, and read the difference aloud."""
+"""Golden messages. After a change, run with UPDATE_GOLDEN=1 and review the difference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_golden(case: str, lang: str, format_name: str) -> None:
     markup, limit = FORMATS[format_name]
     written = fit(compose(CASES[case], LOCALES[lang]), markup, limit, OWNERS) + "\n"
     golden = FOLDER / f"{case}.{lang}.{format_name}"
-    if os.environ.get("UPDATE_GOLDEN"):  # then look at the diff before committing it
+    if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing
         golden.write_text(written, encoding="utf-8")
     assert written == golden.read_text(encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Parcels as the dispatcher sends them, and receivers on loopback."""
+"""Batches as the sender delivers them, and receivers on loopback."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def receiver(kind: str, url: str = "", **more: Any) -> Receiver:
 
 
 def refusal(to: Receiver, what: Batch | None = None) -> RequestError:
-    """Deliver, and return why that failed."""
+    """Error of a delivery that must fail."""
     try:
         answer = to.deliver(what or batch())
     except RequestError as error:

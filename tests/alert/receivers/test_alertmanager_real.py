@@ -1,4 +1,4 @@
-"""Against Debian's Alertmanager: it takes our alerts, knows them again, ends them, and its silences are read."""
+"""Against Debian's Alertmanager: it accepts, recognises and ends our alerts, and its silences are read."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.support.receivers.real_alertmanager import RealAlertmanager, real_ale
 @dataclass(frozen=True)
 class Lab:
     alertmanager: RealAlertmanager
-    hook: LocalServer  # whom it calls
+    hook: LocalServer  # its webhook
 
     def called(self, mount: str) -> list[tuple[str, dict[str, Any]]]:
-        """Return each that it told its webhook about this one: status, and the alert."""
+        """Status and content of each webhook call about an alert."""
         told = [alert for asked in self.hook.asked for alert in asked.json["alerts"]]
         return [(alert["status"], alert) for alert in told if alert["labels"].get("mount") == mount]
 
@@ -80,7 +80,7 @@ def test_what_is_sent_again_is_the_same_alert(lab: Lab) -> None:
     to.resend([since_a_minute("/twice", since=1_700_000_000.0)], time.time())
     assert len(lab.firing("/twice")) == 1
     wait_until(lambda: lab.called("/twice"), 30, "it has called")
-    time.sleep(1.5)  # more than its group interval: it could call again
+    time.sleep(1.5)  # longer than its group interval
     assert [status for status, _ in lab.called("/twice")] == ["firing"]
 
 
@@ -115,7 +115,7 @@ def test_it_keeps_what_is_sent_again_and_ends_what_is_not(lab: Lab) -> None:
 
 @pytest.mark.parametrize("again", ["delivered", "resent"])
 def test_what_becomes_worse_is_one_alert(lab: Lab, again: str) -> None:
-    """The severity is a label, so that to Alertmanager it is another one: what it was before is over."""
+    """The severity is a label, so for Alertmanager it is another alert: the previous one must be ended."""
     to, mount, since = ours(lab), f"/worse/{again}", time.time() - 60
     mild, worse = (subject(finding(mount, each), since=since) for each in (Severity.WARNING, Severity.CRITICAL))
     to.deliver(batch(notification(mild)))

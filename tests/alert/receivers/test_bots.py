@@ -1,4 +1,4 @@
-"""WeCom, DingTalk and Feishu answer 200 whatever happens: each code of their tables, and what comes of it."""
+"""WeCom, DingTalk and Feishu always answer 200: each code of their tables, and whether it is retried."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.receivers.http_server import Behaviour, says
 
 BOTS: dict[str, type[Bot]] = {"wecom": WeComBot, "dingtalk": DingTalkBot, "feishu": FeishuBot}
 CODES = [
-    # Those of FACTS, then some of each documentation, then one that nobody knows.
+    # The most frequent codes, then some of each documentation, then an undocumented one.
     ("wecom", 45009, True), ("wecom", -1, True), ("wecom", 45033, True), ("wecom", 93000, False),
     ("wecom", 93008, False), ("wecom", 44004, False), ("wecom", 99999, True),
     ("dingtalk", 130101, True), ("dingtalk", 310000, False), ("dingtalk", 460101, False),
@@ -89,7 +89,7 @@ def test_too_many_in_a_minute(bot: tuple[str, Any]) -> None:
 
 
 def iter_clock(step: float) -> Any:
-    """Return a clock that goes on by so much at each look."""
+    """Clock that advances by `step` on each reading."""
     looks = iter(range(1_000_000))
     return lambda: 1_700_000_000.0 + step * next(looks)
 

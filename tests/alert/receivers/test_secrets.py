@@ -1,4 +1,4 @@
-"""Whatever goes wrong, no log, no error and no repr holds a secret: a grep over everything that receivers let out."""
+"""Whatever fails, neither logs nor errors nor reprs contain a secret."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS = ("wecom", "dingtalk", "feishu", "slack", "webhook", "alertmanager", "app
 
 
 def has_broken_headers(handler: Handler) -> None:
-    """What urllib3 warns of, with the whole address."""
+    """Response about which urllib3 logs a warning with the whole URL."""
     handler.wfile.write(b"HTTP/1.1 400 Bad Request\r\nnot a header\r\nX: y\r\nContent-Length: 0\r\n\r\n")
 
 
@@ -72,7 +72,7 @@ BEHAVIOURS: list[Behaviour] = [
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """All that is logged by anybody, at the lowest level, as it is really written."""
+    """Everything that is logged at the lowest level, formatted as in production."""
     written, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(written)
     handler.setFormatter(LogfmtFormatter())
@@ -87,7 +87,7 @@ def log() -> Iterator[io.StringIO]:
 
 
 def everything(to: Any, work: Callable[[], object]) -> str:
-    """Do it, and return all that it lets out."""
+    """Everything that a delivery returns, raises or shows."""
     try:
         out = repr(work())
     except RequestError as error:

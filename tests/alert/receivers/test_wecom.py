@@ -108,7 +108,7 @@ def test_however_much_there_is_to_tell_the_bot_takes_it(bot: WeComBot, always: t
     held = to.capacity(waiting)
     assert 1 <= held < len(waiting)
     to.deliver(batch(*waiting[:held]))
-    to.deliver(batch(*waiting))  # more than it holds: still nothing is refused
+    to.deliver(batch(*waiting))  # more than its capacity: still accepted
     assert len(bot.taken) == 3
 
 

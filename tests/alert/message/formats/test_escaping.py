@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a case is a row of a table
-"""Nothing that a user can name becomes a mention, a link or a colour, wherever it is read."""
+"""No name chosen by a user becomes a mention, a link or a colour in any format."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ ACTIVE = {
 
 
 class Active(HTMLParser):
-    """Every tag of a text."""
+    """Collects the tags of a text."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "code":  # who is named as a command is, is a command
+        if tag != "code":  # a name that looks like a command is shown as one
             self.tags.append(f"{tag} {attrs}")
 
 
 def active(name: str, text: str) -> list[str]:
-    """Given a message, return what in it is more than text."""
+    """Parts of a message that are more than text."""
     if name == "html":
         parser = Active()
         parser.feed(text)
@@ -63,7 +63,7 @@ def active(name: str, text: str) -> list[str]:
 
 
 def written(name: str, text: str, lang: str = "en") -> str:
-    """Return a message in which a user has named everything that users name."""
+    """Messages in which `text` is every name that users choose."""
     found = Finding(
         rule="external" + text,
         severity=Severity.WARNING,

@@ -1,4 +1,4 @@
-"""kill -9 at 200 random moments while 500 alerts fire and resolve: nothing is lost, and repetitions are recognisable."""
+"""kill -9 at 200 random moments while 500 alerts fire and resolve: nothing is lost, repetitions keep their id."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from tests.alert.delivery.sender_support import notification
 NOW = 1000.0
 
 
-def batch(own: str, **more: Any) -> OpenBatch:
+def batch(batch_id: str, **more: Any) -> OpenBatch:
     given: dict[str, Any] = {"attempts": 1, "failures": 1, "tried_at": 990.0, "next_at": 995.0}
     return OpenBatch(
-        id=own, receiver="bot", notifications=(notification(own),), **(given | more)
+        id=batch_id, receiver="bot", notifications=(notification(batch_id),), **(given | more)
     )  # fmt: skip
 
 
@@ -49,11 +49,11 @@ INTERRUPTED: dict[str, Any] = {"attempts": 2, "failures": 1, "next_at": 1100.0}
         ("but for what was interrupted", FRESH, (batch("a"), batch("b", **INTERRUPTED)), DOWN, (), "b"),
         ("the same again if there is nothing else", (), (batch("a"),), DOWN, (), "a"),
         ("while it is down, no more than three are tried", FRESH, (*map(batch, "abc"),), DOWN, (), "a"),
-        ("and then only in their turn", FRESH, tuple(batch(own, **LATER) for own in "abc"), DOWN, (), 1100.0),
+        ("and then only in their turn", FRESH, tuple(batch(batch_id, **LATER) for batch_id in "abc"), DOWN, (), 1100.0),
         (
             "three that it does not like do not stop the others",
             FRESH,
-            tuple(batch(own, **LATER) for own in "abc"),
+            tuple(batch(batch_id, **LATER) for batch_id in "abc"),
             ReceiverHealth(receiver="bot", ok_at=991.0),
             (),
             "fresh",

@@ -56,4 +56,4 @@ def test_the_secrets_of_a_proxy_are_secrets_too() -> None:
 
 def test_an_address_does_not_show_itself() -> None:
     shown = repr(Endpoint(WECOM, proxy="http://a:b@c", secrets=("d",)))
-    assert shown == "Way(timeout=10.0, ca_file=None, verify_tls=True)"
+    assert shown == "Endpoint(timeout=10.0, ca_file=None, verify_tls=True)"

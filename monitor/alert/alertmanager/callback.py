@@ -36,6 +36,7 @@ SEVERITIES = {
     **dict.fromkeys(("critical", "page", "emergency", "fatal", "disaster", "error"), Severity.CRITICAL),
     **dict.fromkeys(("info", "none", "debug", "low"), Severity.INFO),
 }
+Subjects = list[NotificationSubject]
 
 
 class CallbackAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -110,7 +111,7 @@ def process_callback(
 
 
 def _notification(
-    receiver: str, group: str, subjects: list[NotificationSubject], before: NotificationLogEntry | None, now: float
+    receiver: str, group: str, subjects: Subjects, before: NotificationLogEntry | None, now: float
 ) -> Notification | None:
     known = before.firing if before is not None else {}
     resolved = [entry for entry in subjects if entry.phase is Phase.RESOLVED and entry.fingerprint in known]
@@ -122,8 +123,10 @@ def _notification(
     included.sort(
         key=lambda entry: (not entry.fresh, SEVERITY_RANK[entry.finding.severity], entry.since, entry.fingerprint)
     )
+    logged_at = repr(before.at if before is not None else None)
     return Notification(
-        id=_id(receiver, group, reason, before, included),
+        # Without the time: a call that is repeated after a crash gets the same id.
+        id=notification_id(receiver, group, reason.value, logged_at, *map(_description, included)),
         receiver=receiver,
         group=group,
         reason=reason,
@@ -135,10 +138,7 @@ def _notification(
 
 
 def _reason(
-    before: NotificationLogEntry | None,
-    firing: list[NotificationSubject],
-    resolved: list[NotificationSubject],
-    now: float,
+    before: NotificationLogEntry | None, firing: Subjects, resolved: Subjects, now: float
 ) -> NotificationReason | None:
     if before is None:
         return NotificationReason.NEW if firing else None
@@ -163,23 +163,15 @@ def _marked(
     return msgspec.structs.replace(subject, fresh=news and reason is not NotificationReason.REPEAT)
 
 
-def _firing(subjects: list[NotificationSubject]) -> dict[str, Severity]:
+def _firing(subjects: Subjects) -> dict[str, Severity]:
     return {entry.fingerprint: entry.finding.severity for entry in subjects if entry.phase is Phase.FIRING}
 
 
-def _id(
-    receiver: str,
-    group: str,
-    reason: NotificationReason,
-    before: NotificationLogEntry | None,
-    subjects: list[NotificationSubject],
-) -> str:
-    """Id of a notification, without the time: a call that is repeated after a crash gets the same one."""
-    parts = [f"{entry.fingerprint} {entry.phase} {entry.finding.severity} {entry.since}" for entry in subjects]
-    return notification_id(receiver, group, reason.value, repr(before.at if before is not None else None), *parts)
+def _description(subject: NotificationSubject) -> str:
+    return f"{subject.fingerprint} {subject.phase} {subject.finding.severity} {subject.since}"
 
 
-def _deduplicated(subjects: Iterable[NotificationSubject]) -> list[NotificationSubject]:
+def _deduplicated(subjects: Iterable[NotificationSubject]) -> Subjects:
     """One subject per fingerprint: firing before resolved, then the most severe.
 
     For Alertmanager an alert that got worse is another alert, because the severity is a label.

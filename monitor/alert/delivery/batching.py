@@ -26,13 +26,7 @@ from monitor.facts.findings import Severity
 Capacity = Callable[[Sequence[Notification]], int]  # how many notifications, from the first, fit into one message
 
 # Precedence of reasons when notifications about a group are merged.
-REASONS = (
-    NotificationReason.NEW,
-    NotificationReason.WORSE,
-    NotificationReason.MORE,
-    NotificationReason.RESOLVED,
-    NotificationReason.REPEAT,
-)
+REASONS = [NotificationReason(name) for name in ("new", "worse", "more-subjects", "resolved", "repeat")]
 
 
 @dataclass(frozen=True)
@@ -126,7 +120,7 @@ def _plan_critical(queued: list[QueuedNotification], budget: RateBudget, capacit
     rest = math.ceil((len(queued) - 1) / len(batch))
     if budget.left - 1 - budget.spare >= rest:
         return SendPlan(batch=(queued[0],))
-    return _send_or_spread(batch, queued, budget, budget.left, budget.spare)
+    return _send_or_spread(SendPlan(batch), len(batch) < len(queued), budget, budget.left, budget.spare)
 
 
 def _plan_others(queued: list[QueuedNotification], budget: RateBudget, capacity: Capacity) -> SendPlan:
@@ -137,21 +131,14 @@ def _plan_others(queued: list[QueuedNotification], budget: RateBudget, capacity:
     scarce = 0 if math.isinf(budget.capacity) else (budget.capacity - budget.reserve) // 4
     if len(queued) <= left and left > scarce:
         return SendPlan(batch=(queued[0],))
-    return _send_or_spread(_fill(queued, capacity), queued, budget, left, scarce)
+    batch = _fill(queued, capacity)
+    return _send_or_spread(SendPlan(batch), len(batch) < len(queued), budget, left, scarce)
 
 
-def _send_or_spread(
-    batch: tuple[QueuedNotification, ...],
-    queued: list[QueuedNotification],
-    budget: RateBudget,
-    left: float,
-    scarce: float,
-) -> SendPlan:
+def _send_or_spread(plan: SendPlan, full: bool, budget: RateBudget, left: float, scarce: float) -> SendPlan:
     """Send a full message now. One that is not full waits for its slot in the window while the budget is scarce."""
     slot = budget.spread(left)
-    if len(batch) < len(queued) or left > scarce or slot <= budget.now:
-        return SendPlan(batch=batch)
-    return SendPlan(check_at=slot)
+    return plan if full or left > scarce or slot <= budget.now else SendPlan(check_at=slot)
 
 
 def _fill(queued: list[QueuedNotification], capacity: Capacity) -> tuple[QueuedNotification, ...]:

@@ -110,19 +110,13 @@ class Sender:
         )
 
     def _finding_of(self, health: ReceiverHealth, now: float) -> Finding | None:
-        since = health.parked_at
+        name, since = health.receiver, health.parked_at
         if since is not None and (health.parked > 0 or now - since < REPORT_PARKED_SECONDS):
-            return self._finding(health, "parked", Severity.CRITICAL, since, max(1, health.parked), now)
-        since = health.failing_since
-        if since is not None and is_outage(since, now):
-            unsent = self._outbox.unsent(health.receiver)
-            return self._finding(health, "retrying", Severity.WARNING, since, unsent, now)
-        return None
-
-    def _finding(
-        self, health: ReceiverHealth, cause: str, severity: Severity, since: float, count: int, now: float
-    ) -> Finding:
-        name = health.receiver
+            cause, severity, count = "parked", Severity.CRITICAL, max(1, health.parked)
+        elif (since := health.failing_since) is not None and is_outage(since, now):
+            cause, severity, count = "retrying", Severity.WARNING, self._outbox.unsent(name)
+        else:
+            return None
         values: dict[str, str | int | float] = {
             "receiver": name,
             "kind": self._receivers[name].kind,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
+from monitor.alert.model import Batch, NotificationSubject, Phase
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, bearer, endpoint_of
+from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, bearer
 from monitor.alert.receivers.payload import alert_annotations, alert_link, label_set, rfc3339
 from monitor.base.http import post_json
 
@@ -31,13 +31,9 @@ class Alertmanager(BaseReceiver):
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        endpoint = endpoint_of(settings)
-        self._endpoint = replace(endpoint, url=api_url(endpoint.url, "alerts"))
+        self.endpoint = replace(self.endpoint, url=api_url(settings.url, "alerts"))
         self._headers = bearer(settings.token)
         self._firing: dict[str, dict[str, Any]] = {}  # last sent, by fingerprint
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return max(1, len(notifications))
 
     def deliver(self, batch: Batch) -> str:
         # The last state of an alert counts if several notifications contain it.
@@ -73,7 +69,7 @@ class Alertmanager(BaseReceiver):
     def _post(self, alerts: Sequence[dict[str, Any]], headers: dict[str, str]) -> str:
         starts = range(0, len(alerts), MAX_ALERTS_PER_REQUEST)
         parts = [alerts[start : start + MAX_ALERTS_PER_REQUEST] for start in starts]
-        return " ".join(str(post_json(self._endpoint, part, headers | self._headers).status) for part in parts)
+        return " ".join(str(post_json(self.endpoint, part, headers | self._headers).status) for part in parts)
 
     def _alert(self, subject: NotificationSubject, now: float, *, sample: bool) -> dict[str, Any]:
         ends = now + KEEP_FACTOR * self.resend_every

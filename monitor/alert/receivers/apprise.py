@@ -6,39 +6,30 @@ Apprise reports only success or failure, so services with a receiver of their ow
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
-from monitor.alert.message.formats import plain
-from monitor.alert.model import Batch, Notification
-from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.common import BaseReceiver, MessageWriter
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import DeliveryError
+from monitor.alert.receivers.common import TextReceiver
 from monitor.base.http import no_requests_logged
 from monitor.base.text import shorten
 from monitor.base.threads import with_deadline
 
-MAX_TEXT_BYTES = 4096
 MAX_TITLE_CHARS = 150
 
 
-class Apprise(BaseReceiver):
+class Apprise(TextReceiver):
     """An Apprise URL, which is a secret."""
 
     kind = "apprise"
-
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._writer = MessageWriter(self, plain.MARKUP)
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.capacity(notifications, MAX_TEXT_BYTES)
+    max_bytes = 4096
 
     def deliver(self, batch: Batch) -> str:
         library = _library()
         if library is None:
             raise DeliveryError("Apprise is not installed; run pip install 'gpuwarden[apprise]'", retryable=False)
-        message = self._writer.message(batch)
-        title, text = shorten(message.title, MAX_TITLE_CHARS), self._writer.text(batch, message, MAX_TEXT_BYTES)
+        message = self.writer.message(batch)
+        title, text = shorten(message.title, MAX_TITLE_CHARS), self.writer.text(batch, message, self.max_bytes)
         problem, retryable = "Apprise could not deliver and gives no reason", True
         try:
             delivered = with_deadline(self.settings.timeout, lambda _: self._send(library, title, text))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,9 @@ import msgspec
 
 from monitor.alert.message.document import AlertMessage, TextLine
 from monitor.alert.message.formats.base import Markup, Owners
+from monitor.alert.model import Notification
 from monitor.alert.receivers.base import DeliveryError
+from monitor.alert.receivers.common import MessageWriter, TextReceiver
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import Reply, as_json
 
@@ -73,11 +75,18 @@ def _in_json(text: str) -> str:
     return as_json(text)[1:-1].decode()
 
 
-def fitted(build: Callable[[int], Any], limit_bytes: int) -> bytes:
-    """JSON body with the longest text that fits; `build` makes the body with a text of some bytes."""
-    room = limit_bytes - ENVELOPE_BYTES
-    body = as_json(build(room))
-    while len(body) > limit_bytes and room > 0:
-        room -= max(len(body) - limit_bytes, 1)
-        body = as_json(build(max(room, 0)))
-    return body
+class BodyLimitedBot(TextReceiver):
+    """A bot that limits the whole JSON body to `max_bytes`."""
+
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        sizer = MessageWriter(self, JsonSizedMarkup(self.markup), self.tail())
+        return sizer.capacity(notifications, self.max_bytes - ENVELOPE_BYTES)
+
+    def fitted(self, build: Callable[[int], Any]) -> bytes:
+        """Body with the longest text that fits; `build` makes a body with a text of some bytes."""
+        room = self.max_bytes - ENVELOPE_BYTES
+        body = as_json(build(room))
+        while len(body) > self.max_bytes and room > 0:
+            room -= max(len(body) - self.max_bytes, 1)
+            body = as_json(build(max(room, 0)))
+        return body

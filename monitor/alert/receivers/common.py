@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from monitor.alert.message.compose import compose
 from monitor.alert.message.document import AlertMessage
+from monitor.alert.message.formats import plain
 from monitor.alert.message.formats.base import Markup, capacity, fit
 from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import render_template
@@ -25,6 +26,7 @@ class BaseReceiver:
 
     def __init__(self, settings: ReceiverSettings) -> None:
         self.settings = settings
+        self.endpoint = endpoint_of(settings)
         self.locale = Locale(
             lang=settings.language, page=settings.page, cluster=settings.cluster, timezone=settings.timezone
         )
@@ -36,6 +38,28 @@ class BaseReceiver:
     @property
     def pace(self) -> RateLimit:
         return self.settings.pace or self.default_pace
+
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        """No limit; a receiver with a limit overrides it."""
+        return max(1, len(notifications))
+
+
+class TextReceiver(BaseReceiver):
+    """A receiver of texts in the format `markup` with at most `max_bytes`."""
+
+    markup: Markup = plain.MARKUP
+    max_bytes = 0
+
+    def __init__(self, settings: ReceiverSettings) -> None:
+        super().__init__(settings)
+        self.writer = MessageWriter(self, self.markup, self.tail())
+
+    def tail(self) -> str:
+        """End of every message: mentions of the users in `mention`."""
+        return ""
+
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        return self.writer.capacity(notifications, self.max_bytes)
 
 
 def endpoint_of(settings: ReceiverSettings) -> Endpoint:
@@ -56,7 +80,7 @@ def bearer(token: str | None) -> dict[str, str]:
 
 
 class MessageWriter:
-    """Writes batches in one format, each message followed by `tail`, which mentions the users of `mention`."""
+    """Writes batches in one format, each message followed by `tail`."""
 
     def __init__(self, receiver: BaseReceiver, markup: Markup, tail: str = "") -> None:
         self._settings = receiver.settings

@@ -5,19 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
 from monitor.alert.message.formats import dingtalk
-from monitor.alert.model import Batch, Notification
-from monitor.alert.receivers.base import RateLimit, ReceiverSettings
-from monitor.alert.receivers.bots import ENVELOPE_BYTES, BotCodes, JsonSizedMarkup, fitted
-from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import RateLimit
+from monitor.alert.receivers.bots import BodyLimitedBot, BotCodes
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL
 from monitor.base.http import post
 from monitor.base.text import shorten
 
-MAX_BODY_BYTES = 20_000
 MAX_TITLE_CHARS = 100  # shown in the list of chats only
 CODES = BotCodes(
     fields=("errcode",),
@@ -31,43 +30,39 @@ CODES = BotCodes(
 )
 
 
-class DingTalk(BaseReceiver):
+class DingTalk(BodyLimitedBot):
     """A group bot. Its token is part of the URL; `secret` signs the requests."""
 
     kind = "dingtalk"
     default_pace = RateLimit(count=20, window=60.0)
+    markup = dingtalk.MARKUP
+    max_bytes = 20_000
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._endpoint = endpoint_of(settings)
-        self._always = tuple(mobile for mobile in settings.mention if mobile != MENTION_ALL)
-        tail = " ".join(f"@{mobile}" for mobile in self._always)  # a mention must be in the text as well
-        self._writer = MessageWriter(self, dingtalk.MARKUP, tail=tail)
-        self._sizer = MessageWriter(self, JsonSizedMarkup(dingtalk.MARKUP), tail=tail)
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return self._sizer.capacity(notifications, MAX_BODY_BYTES - ENVELOPE_BYTES)
+    def tail(self) -> str:
+        return " ".join(f"@{mobile}" for mobile in self._always())  # a mention must be in the text as well
 
     def deliver(self, batch: Batch) -> str:
-        message = self._writer.message(batch)
+        message = self.writer.message(batch)
         at = {"atMobiles": self._mobiles(message.mentions), "isAtAll": MENTION_ALL in self.settings.mention}
         title = shorten(message.title, MAX_TITLE_CHARS)
-        body = fitted(
+        body = self.fitted(
             lambda room: {
                 "msgtype": "markdown",
-                "markdown": {"title": title, "text": self._writer.text(batch, message, room)},
+                "markdown": {"title": title, "text": self.writer.text(batch, message, room)},
                 "at": at,
-            },
-            MAX_BODY_BYTES,
+            }
         )
-        endpoint = self._endpoint
+        endpoint = self.endpoint
         if self.settings.secret:
             endpoint = replace(endpoint, url=signed(endpoint.url, self.settings.secret, batch.at))
         return CODES.accepted(endpoint, post(endpoint, body, {ID_HEADER: batch.id}))
 
+    def _always(self) -> list[str]:
+        return [mobile for mobile in self.settings.mention if mobile != MENTION_ALL]
+
     def _mobiles(self, users: Iterable[str]) -> list[str]:
         owners = [self.settings.owners[user] for user in users if user in self.settings.owners]
-        return list(dict.fromkeys([*self._always, *(owner.mobile for owner in owners if owner.mobile)]))
+        return list(dict.fromkeys([*self._always(), *(owner.mobile for owner in owners if owner.mobile)]))
 
 
 def signed(url: str, secret: str, now: float) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
 from typing import Any
 
 from monitor.alert.message.document import AlertMessage
 from monitor.alert.message.formats import feishu
-from monitor.alert.model import Batch, Notification
-from monitor.alert.receivers.base import OwnerContact, RateLimit, ReceiverSettings
-from monitor.alert.receivers.bots import ENVELOPE_BYTES, BotCodes, JsonSizedMarkup, fitted
-from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, MessageWriter, endpoint_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import OwnerContact, RateLimit
+from monitor.alert.receivers.bots import BodyLimitedBot, BotCodes
+from monitor.alert.receivers.common import ID_HEADER
 from monitor.base.http import post
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
-MAX_BODY_BYTES = 20_000
 MAX_TITLE_CHARS = 150
 CODES = BotCodes(
     fields=("code", "StatusCode"),
@@ -30,30 +28,23 @@ CODES = BotCodes(
 COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "orange", Severity.INFO: "blue"}
 
 
-class Feishu(BaseReceiver):
+class Feishu(BodyLimitedBot):
     """A group bot. Its token is part of the URL; `secret` signs the requests."""
 
     kind = "feishu"
     default_pace = RateLimit(count=100, window=60.0, gap=0.2)
+    markup = feishu.MARKUP
+    max_bytes = 20_000
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._endpoint = endpoint_of(settings)
+    def tail(self) -> str:
         # Feishu itself uses "all" for all members.
-        tail = "".join(feishu.MARKUP.mention(OwnerContact(feishu=user)) or "" for user in settings.mention)
-        self._writer = MessageWriter(self, feishu.MARKUP, tail=tail)
-        self._sizer = MessageWriter(self, JsonSizedMarkup(feishu.MARKUP), tail=tail)
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return self._sizer.capacity(notifications, MAX_BODY_BYTES - ENVELOPE_BYTES)
+        return "".join(feishu.MARKUP.mention(OwnerContact(feishu=user)) or "" for user in self.settings.mention)
 
     def deliver(self, batch: Batch) -> str:
-        message = self._writer.message(batch)
+        message = self.writer.message(batch)
         signature = _signature(self.settings.secret, batch.at) if self.settings.secret else {}
-        body = fitted(
-            lambda room: signature | card(message, self._writer.text(batch, message, room)), MAX_BODY_BYTES
-        )  # fmt: skip
-        return CODES.accepted(self._endpoint, post(self._endpoint, body, {ID_HEADER: batch.id}))
+        body = self.fitted(lambda room: signature | card(message, self.writer.text(batch, message, room)))
+        return CODES.accepted(self.endpoint, post(self.endpoint, body, {ID_HEADER: batch.id}))
 
 
 def card(message: AlertMessage, text: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class Mail(BaseReceiver):
             raise ValueError(f"receiver {settings.name} has no mail settings")
         mail = self._mail = settings.mail
         secrets = (mail.password,) if mail.password else ()
-        self._endpoint = Endpoint(f"smtp://{mail.host}:{mail.port}", timeout=settings.timeout, secrets=secrets)
+        self.endpoint = Endpoint(f"smtp://{mail.host}:{mail.port}", timeout=settings.timeout, secrets=secrets)
         self._plain = MessageWriter(self, plain.MARKUP)
         self._html = MessageWriter(self, html.MARKUP)
 
@@ -46,14 +46,11 @@ class Mail(BaseReceiver):
         mail, recipients = self._compose(batch)
         if not recipients:
             raise DeliveryError("this mail has no recipients", retryable=False)
+        timeout = self.settings.timeout
         try:
-            result = with_deadline(
-                self.settings.timeout, lambda cancellation: self._send(mail, recipients, cancellation)
-            )
+            result = with_deadline(timeout, lambda cancellation: self._send(mail, recipients, cancellation))
         except TimeoutError:
-            result = DeliveryError(
-                f"{self._endpoint.host}: not finished within {self._endpoint.timeout:g} s", retryable=True
-            )
+            result = DeliveryError(f"{self.endpoint.host}: not finished within {timeout:g} s", retryable=True)
         if isinstance(result, DeliveryError):
             raise result
         return result
@@ -110,7 +107,7 @@ class Mail(BaseReceiver):
 
     def _failure(self, error: Exception) -> DeliveryError:
         """Error in our words, or in the server's words without the password."""
-        host = self._endpoint.host
+        host = self.endpoint.host
         if isinstance(error, smtplib.SMTPRecipientsRefused):
             return self._refused(error.recipients)
         if isinstance(error, smtplib.SMTPResponseException):
@@ -129,12 +126,11 @@ class Mail(BaseReceiver):
         """Refusal of all recipients; retryable as long as one of them may be accepted later."""
         answers = "; ".join(f"{to}: {code} {self._redacted(text)}" for to, (code, text) in recipients.items())
         final = all(code >= PERMANENT_CODE for code, _ in recipients.values())
-        return DeliveryError(
-            f"{self._endpoint.host} refuses mail for {self._endpoint.redact(answers)}", retryable=not final
-        )
+        text = f"{self.endpoint.host} refuses mail for {self.endpoint.redact(answers)}"
+        return DeliveryError(text, retryable=not final)
 
     def _redacted(self, answer: bytes | str) -> str:
-        return self._endpoint.redact(answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer)
+        return self.endpoint.redact(answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer)
 
 
 def _id_part(text: str) -> str:

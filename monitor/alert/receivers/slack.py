@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from monitor.alert.message.formats import slack
-from monitor.alert.model import Batch, Notification
-from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit, ReceiverSettings
-from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, TextReceiver
 from monitor.base.http import Reply, post_json
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
-MAX_TEXT_BYTES = 3000  # the limit of a section is 3000 characters
 MAX_TITLE_CHARS = 150
 COLOURS = {Severity.CRITICAL: "#d32f2f", Severity.WARNING: "#f9a825", Severity.INFO: "#1976d2"}
 RESOLVED_COLOUR = "#2e7d32"
 
 
-class Slack(BaseReceiver):
+class Slack(TextReceiver):
     """Webhook of a channel. The whole URL is a secret."""
 
     kind = "slack"
     default_pace = RateLimit(gap=1.0)
+    markup = slack.MARKUP
+    max_bytes = 3000  # the limit of a section is 3000 characters
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._endpoint = endpoint_of(settings)
-        always = ["<!channel>" if user == MENTION_ALL else _mention(user) for user in settings.mention]
-        self._writer = MessageWriter(self, slack.MARKUP, tail=" ".join(always))
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.capacity(notifications, MAX_TEXT_BYTES)
+    def tail(self) -> str:
+        return " ".join("<!channel>" if user == MENTION_ALL else _mention(user) for user in self.settings.mention)
 
     def deliver(self, batch: Batch) -> str:
-        message = self._writer.message(batch)
-        section = {"type": "mrkdwn", "text": self._writer.text(batch, message, MAX_TEXT_BYTES), "verbatim": True}
+        message = self.writer.message(batch)
+        section = {"type": "mrkdwn", "text": self.writer.text(batch, message, self.max_bytes), "verbatim": True}
         payload = {
             "attachments": [
                 {
@@ -48,9 +42,9 @@ class Slack(BaseReceiver):
                 }
             ]
         }
-        reply = post_json(self._endpoint, payload, {ID_HEADER: batch.id})
+        reply = post_json(self.endpoint, payload, {ID_HEADER: batch.id})
         if not _is_success(reply):
-            raise DeliveryError(f"{self._endpoint.host} answered {reply.status}, but not like Slack", retryable=True)
+            raise DeliveryError(f"{self.endpoint.host} answered {reply.status}, but not like Slack", retryable=True)
         return f"{reply.status} ok"
 
 

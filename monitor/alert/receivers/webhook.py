@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
 
 import msgspec
 
 from monitor.alert.message.formats import plain
 from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, MessageWriter, bearer, endpoint_of
+from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, MessageWriter, bearer
 from monitor.alert.receivers.payload import webhook_payload
 from monitor.base.http import as_json, post
 
@@ -29,11 +28,7 @@ class Webhook(BaseReceiver):
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._endpoint = endpoint_of(settings)
         self._writer = MessageWriter(self, plain.MARKUP)
-
-    def capacity(self, notifications: Sequence[Notification]) -> int:
-        return max(1, len(notifications))
 
     def deliver(self, batch: Batch) -> str:
         statuses = [self._post(batch, notification) for notification in batch.notifications]
@@ -52,7 +47,7 @@ class Webhook(BaseReceiver):
             timestamp = str(int(batch.at))
             headers["X-Gpuwarden-Timestamp"] = timestamp
             headers["X-Gpuwarden-Signature"] = f"sha256={signature(self.settings.secret, timestamp, body)}"
-        return post(self._endpoint, body, headers).status
+        return post(self.endpoint, body, headers).status
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:

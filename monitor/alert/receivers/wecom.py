@@ -15,7 +15,7 @@ from monitor.alert.message.formats import wecom
 from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit, ReceiverSettings
 from monitor.alert.receivers.bots import BotCodes
-from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter, endpoint_of
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter
 from monitor.base.http import post_json
 
 MAX_MARKDOWN_BYTES = 4096
@@ -50,7 +50,6 @@ class WeCom(BaseReceiver):
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._endpoint = endpoint_of(settings)
         always = [user for user in settings.mention if user != MENTION_ALL]
         tail = "".join(wecom.MARKUP.mention(OwnerContact(wecom=user)) or "" for user in always)
         self._markdown = MessageWriter(self, wecom.MARKUP, tail=tail)
@@ -72,14 +71,14 @@ class WeCom(BaseReceiver):
         else:
             content = self._markdown.text(batch, message, MAX_MARKDOWN_BYTES)
             payload = {"msgtype": "markdown", "markdown": {"content": content}}
-        reply = post_json(self._endpoint, payload, {ID_HEADER: batch.id})
-        code, text = CODES.code(self._endpoint, reply)
+        reply = post_json(self.endpoint, payload, {ID_HEADER: batch.id})
+        code, text = CODES.code(self.endpoint, reply)
         if code in CONTENT_CODES and not as_text:
             self._refused_as_markdown = batch.id
             raise DeliveryError(
-                f"{self._endpoint.host} answered {code} {text}; the next attempt sends text", retryable=True
+                f"{self.endpoint.host} answered {code} {text}; the next attempt sends text", retryable=True
             )
-        return CODES.accepted(self._endpoint, reply)
+        return CODES.accepted(self.endpoint, reply)
 
     def _mentions(self, users: Iterable[str]) -> WeComMentions:
         """Mentions of the configured users and of the owners."""

@@ -18,11 +18,6 @@ MARKUP = TagMarkup(
     heading=lambda _, title: f"### {title}",
     link=link,
     mention=_mention,
-    around={
-        SpanStyle.BOLD: ("**", "**"),
-        SpanStyle.GOOD: ("**", "**"),
-        SpanStyle.BAD: ("**", "**"),
-        SpanStyle.CODE: ("`", "`"),
-    },
+    around=dict.fromkeys((SpanStyle.BOLD, SpanStyle.GOOD, SpanStyle.BAD), ("**", "**")) | {SpanStyle.CODE: ("`", "`")},
     joiner="  \n  ",  # a bare line feed is not rendered
 )

@@ -30,10 +30,5 @@ MARKUP = TagMarkup(
     heading=lambda _, title: f"*{title}*",
     link=lambda text, url: f"<{url.replace('|', '%7C')}|{text}>",
     mention=_mention,
-    around={
-        SpanStyle.BOLD: ("*", "*"),
-        SpanStyle.GOOD: ("*", "*"),
-        SpanStyle.BAD: ("*", "*"),
-        SpanStyle.CODE: ("`", "`"),
-    },
+    around=dict.fromkeys((SpanStyle.BOLD, SpanStyle.GOOD, SpanStyle.BAD), ("*", "*")) | {SpanStyle.CODE: ("`", "`")},
 )

@@ -43,7 +43,7 @@ from bench.alert_scale import LARGE, SMALL, told
 from bench.plot import Bar, Plot
 from bench.process import running
 from bench.report import Goal, Report
-from monitor.alert.store import FILE, Store, What
+from monitor.alert.store import FILE, AlertEventKind, AlertStore
 from tests.lab.lab import Lab
 from tests.support import free_port
 
@@ -221,10 +221,12 @@ def courses_of(arrivals: dict[str, dict[str, float]], watching: Witness, state: 
 
 def history(state: Path) -> tuple[dict[str, float], dict[str, float]]:
     """Return, by pod, when its alert first fired, and when the first message about it was written."""
-    store = Store(str(state / FILE))
+    store = AlertStore(str(state / FILE))
     events, deliveries = store.history(0.0), store.deliveries(100 * FAILURES, time.time())
     store.close()
-    fired = {event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is What.FIRED}
+    fired = {
+        event.alert.finding.labels.get("pod", ""): event.at for event in events if event.what is AlertEventKind.FIRED
+    }
     decided = {each.group.partition("|pod=")[2]: each.at for each in deliveries}
     return fired, decided  # both are told the latest first, so that the first is what stays
 

@@ -178,7 +178,7 @@ def serve(directory: Path) -> None:
     alerting = Alerting(AlertsConfig(), str(directory), "http://127.0.0.1", Sources, now=lambda: NOW + BEAT)
     alerting.found(found)
     alerts = AlertQueries(alerting, now=lambda: NOW + BEAT)
-    parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.desk.snapshot)
+    parts = PageData(agents=lambda: facts.inputs.agents, findings=lambda: found, alerts=alerting.dispatcher.snapshot)
     app = create_app(Cluster(views(world.view), found), alerts=alerts, page_data=parts)
     server = WebServer(app, socket.create_server(("127.0.0.1", 0)))
     server.start()

@@ -86,25 +86,26 @@ def view(data: Path) -> Work:
 def look(data: Path) -> Work:
     """Return seven looks, each five seconds after the one before, and what becomes of what they find."""
     from bench.detect import BEAT, LOOKS, NOW, read, worlds
-    from monitor.alert.lifecycle import GROUP_BY, Timing, Timings, advance
-    from monitor.alert.notify import Book, Policy, decide
-    from monitor.alert.routes import Route
+    from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance
+    from monitor.alert.model import AlertState
+    from monitor.alert.notify import decide
+    from monitor.alert.routes import NotifyPolicy, Route
     from monitor.detect.base import RuleContext
     from monitor.detect.engine import History, detect
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
     situations = [RuleContext(world_at(NOW + number * BEAT), NOW + number * BEAT) for number in range(LOOKS)]
-    policy, timings = Policy((Route(receivers=("group",)),)), Timings(Timing())
+    policy, timings = NotifyPolicy((Route(receivers=("group",)),)), AlertTimings(AlertTiming())
 
     def work() -> None:
-        history, book = History(), Book()
+        history, book = History(), AlertState()
         for situation in situations:
             found = detect(RULES, {}, situation, history)
             history = found.history
             alerts = advance(book.alerts, found.findings, timings, GROUP_BY, situation.now)
-            decision = decide(Book(alerts, book.told), policy, situation.now)
-            book = Book(alerts, {key: told for key, told in decision.told.items() if told is not None})
+            decision = decide(AlertState(alerts, book.notification_log), policy, situation.now)
+            book = AlertState(alerts, {key: told for key, told in decision.log_changes.items() if told is not None})
 
     return work
 

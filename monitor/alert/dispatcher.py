@@ -1,6 +1,6 @@
-"""Keeps the book of alerts: takes in what is found, decides who is told, and hands it to the post.
+"""Dispatcher: turns findings into alerts, decides on notifications and hands them to the sender.
 
-It is called after each look, and looks at the clock itself in between: some things are due without anything new.
+It runs after each evaluation, and on its own clock in between: some notifications become due without new findings.
 """
 
 from __future__ import annotations
@@ -10,155 +10,145 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.lifecycle import GROUP_BY, Timings, advance
-from monitor.alert.model import Alert, Notification, Phase, Subject
-from monitor.alert.muted import Shown, show
-from monitor.alert.notify import Book, Decision, Policy, decide
-from monitor.alert.store import Store
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
+from monitor.alert.model import Alert, AlertState, Notification, NotificationSubject, Phase, subject_of
+from monitor.alert.mute import AlertView, alert_views
+from monitor.alert.notify import NotifyDecision, decide
+from monitor.alert.routes import NotifyPolicy
+from monitor.alert.store import AlertStore
 from monitor.base.sqlite import DatabaseError
+from monitor.base.threads import Periodic
 from monitor.facts.findings import Finding
 
 log = logging.getLogger(__name__)
 
-TICK = 0.25
-QUIET = 4.0  # however many alerts there are, the clock is watched with no more than a fifth of a core
-FRESH = 15.0  # for how long what was found is taken to be still so, without another look
-PRUNE_EVERY = 3600.0
+TICK_SECONDS = 0.25
+IDLE_FACTOR = 4.0  # idle for at least 4x the duration of the last tick, capping the clock at 20 % of a core
+FRESH_SECONDS = 15.0  # age up to which findings count as current
+PRUNE_INTERVAL_SECONDS = 3600.0
 
 
-class AlertDesk:
-    """Works between start() and stop(), together with the post. `found` is called after each look."""
+class Dispatcher:
+    """Runs between start() and stop(), together with the sender. Call `update` after each evaluation."""
 
     def __init__(
         self,
-        store: Store,
-        post: PostOffice,
-        policy_of: Callable[[], Policy],
-        timings: Timings,
+        store: AlertStore,
+        sender: Sender,
+        policy_of: Callable[[], NotifyPolicy],
+        timings: AlertTimings,
         group_by: tuple[str, ...] = GROUP_BY,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._post = post
+        self._sender = sender
         self._policy_of = policy_of
         self._timings = timings
         self._group_by = group_by
         self._now = now
         self._lock = threading.Lock()
-        self._book = Book()
+        self._state = AlertState()
         self._findings: tuple[Finding, ...] | None = None
-        self.findings: tuple[Finding, ...] | None = None  # as alerts were last made of them; None before the first look
-        self._looked_at = 0.0  # of the monotonic clock
-        self._prune_at = 0.0
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch_the_clock, name="alerts", daemon=True)
+        self.findings: tuple[Finding, ...] | None = (
+            None  # those behind the current alerts; None before the first update
+        )
+        self._updated_at = 0.0  # monotonic
+        self._prune_at = 0.0  # monotonic
+        self._clock = Periodic("alerts", self._tick, TICK_SECONDS, initial_delay=TICK_SECONDS)
 
     def start(self) -> None:
-        """Go on where the last process ended, and begin to send."""
-        self._book = self._store.load()
-        self._post.start(self.still_firing)
-        self._thread.start()
+        """Load the state of the previous process and start sending."""
+        self._state = self._store.load()
+        self._sender.start(self.still_firing)
+        self._clock.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join(1.0)
-        self._post.stop()
+        self._clock.stop(1.0)
+        self._sender.stop()
 
-    def found(self, findings: Iterable[Finding]) -> None:
-        """Take in all that a look has found."""
+    def update(self, findings: Iterable[Finding]) -> None:
+        """Process all findings of an evaluation."""
         with self._lock:
             self._findings = tuple(findings)
-            self._looked_at = time.monotonic()
-            self._work()
+            self._updated_at = time.monotonic()
+            self._process()
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
-        """Send what does not come from findings, and remember something about that in the same transaction."""
+        """Send notifications that do not come from findings, and store `notes` in the same transaction."""
         self._store.send(notifications, notes)
-        self._post.wake({each.receiver for each in notifications})
+        self._sender.wake({notification.receiver for notification in notifications})
 
     @property
-    def book(self) -> Book:
-        """Return the alerts, and what was told, as of the last look or tick."""
-        return self._book
+    def state(self) -> AlertState:
+        """Alerts and notification log as of the last update or tick."""
+        return self._state
 
-    def still_firing(self, receiver: str) -> tuple[Subject, ...]:
-        """Return what a receiver was told of and still fires."""
-        book = self._book
-        told = {own for (name, _), told in book.told.items() if name == receiver for own in told.firing}
-        firing = (book.alerts[own] for own in sorted(told) if own in book.alerts)
-        return tuple(
-            Subject(
-                fingerprint=alert.fingerprint,
-                finding=alert.finding,
-                phase=alert.phase,
-                since=alert.since,
-                flapping=alert.flapping,
-                fresh=False,
-            )
-            for alert in firing
-            if alert.phase is Phase.FIRING
-        )
+    def still_firing(self, receiver: str) -> tuple[NotificationSubject, ...]:
+        """Alerts that a receiver was notified about and that still fire."""
+        state = self._state
+        entries = (entry for (name, _), entry in state.notification_log.items() if name == receiver)
+        notified = {fingerprint for entry in entries for fingerprint in entry.firing}
+        alerts = (state.alerts[fingerprint] for fingerprint in sorted(notified) if fingerprint in state.alerts)
+        return tuple(subject_of(alert, alert.phase, fresh=False) for alert in alerts if alert.phase is Phase.FIRING)
 
-    def snapshot(self) -> tuple[Shown, ...]:
-        """Return all alerts, who was told, and why nothing is told about some."""
-        return show(self._book, self._policy_of(), self._now())
+    def snapshot(self) -> tuple[AlertView, ...]:
+        """All alerts with what mutes them and who was notified."""
+        return alert_views(self._state, self._policy_of(), self._now())
 
-    def _watch_the_clock(self) -> None:
-        took = 0.0
-        while not self._stopping.wait(max(TICK, QUIET * took)):
-            began = time.monotonic()
-            with self._lock:
-                self._work()
-            if began >= self._prune_at:
-                self._prune()
-            took = time.monotonic() - began
+    def _tick(self) -> float:
+        started = time.monotonic()
+        with self._lock:
+            self._process()
+        if started >= self._prune_at:
+            self._prune()
+        return max(TICK_SECONDS, IDLE_FACTOR * (time.monotonic() - started))
 
-    def _work(self) -> None:
-        """Bring the book up to date. Nothing is done before the first look: what is over by now is not known yet."""
+    def _process(self) -> None:
+        """Update alerts and notify. Before the first evaluation nothing happens: stored alerts may have resolved."""
         if self._findings is None:
             return
         try:
             self._advance(self._findings)
         except DatabaseError as error:
-            log.error("alerts cannot be written, it is tried again: %s", error)
-        except Exception:  # whatever one odd finding provokes, the next look may succeed
-            log.exception("deciding what to tell")
+            log.error("cannot write alerts, will retry: %s", error)
+        except Exception:  # one odd finding must not end alerting; the next evaluation may succeed
+            log.exception("cannot process alerts")
 
     def _advance(self, findings: tuple[Finding, ...]) -> None:
-        now, before = self._now(), self._book
+        now, before = self._now(), self._state
         alerts = before.alerts
-        # What was found a while ago proves neither that it is still there nor that something else is over.
-        if time.monotonic() - self._looked_at < FRESH:
-            findings += self._post.troubles()
+        # Stale findings prove neither that an alert is still present nor that another one resolved.
+        if time.monotonic() - self._updated_at < FRESH_SECONDS:
+            findings += self._sender.receiver_findings()
             self.findings = findings
             alerts = advance(alerts, findings, self._timings, self._group_by, now)
-        decision = decide(Book(alerts, before.told), self._policy_of(), now)
-        changed = changes(before.alerts, alerts)
-        if changed or decision != Decision():
+        decision = decide(AlertState(alerts, before.notification_log), self._policy_of(), now)
+        changed = changed_alerts(before.alerts, alerts)
+        if changed or decision != NotifyDecision():
             self._store.record(changed, decision, now)
-        self._book = _after(alerts, before, decision)
-        self._post.wake({each.receiver for each in decision.notifications})
+        self._state = next_state(alerts, before, decision)
+        self._sender.wake({notification.receiver for notification in decision.notifications})
 
     def _prune(self) -> None:
-        self._prune_at = time.monotonic() + PRUNE_EVERY
+        self._prune_at = time.monotonic() + PRUNE_INTERVAL_SECONDS
         try:
             self._store.prune(self._now())
         except DatabaseError as error:
-            log.warning("old alerts could not be removed: %s", error)
+            log.warning("cannot remove old alerts: %s", error)
 
 
-def changes(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> dict[str, Alert | None]:
-    """Return the alerts that are not what they were, and as None those that are gone.
+def changed_alerts(before: Mapping[str, Alert], after: Mapping[str, Alert]) -> dict[str, Alert | None]:
+    """Alerts that have to be written; None for those that are gone.
 
-    That something was seen again, and other figures in its evidence, are no change: they come with every look, and are
-    found again after a restart.
+    The time of the last sighting and the figures in the evidence change with every evaluation and are found again after
+    a restart, so they do not count as changes.
     """
     changed: dict[str, Alert | None] = dict.fromkeys(before.keys() - after.keys())
-    for own, alert in after.items():
-        known = before.get(own)
+    for fingerprint, alert in after.items():
+        known = before.get(fingerprint)
         if known is None or (known is not alert and _essence(known) != _essence(alert)):
-            changed[own] = alert
+            changed[fingerprint] = alert
     return changed
 
 
@@ -180,9 +170,10 @@ def _essence(alert: Alert) -> tuple[object, ...]:
     )
 
 
-def _after(alerts: Mapping[str, Alert], before: Book, decision: Decision) -> Book:
-    told, forgotten = {**before.told, **decision.told}, set(decision.forgotten)
-    return Book(
-        alerts={own: alert for own, alert in alerts.items() if own not in forgotten},
-        told={key: each for key, each in told.items() if each is not None},
+def next_state(alerts: Mapping[str, Alert], before: AlertState, decision: NotifyDecision) -> AlertState:
+    """State after a decision was recorded."""
+    entries, forgotten = {**before.notification_log, **decision.log_changes}, set(decision.forgotten)
+    return AlertState(
+        alerts={fingerprint: alert for fingerprint, alert in alerts.items() if fingerprint not in forgotten},
+        notification_log={key: entry for key, entry in entries.items() if entry is not None},
     )

@@ -1,4 +1,4 @@
-"""From what is found now to alerts over time: pending, firing, resolved. Pure."""
+"""Lifecycle of alerts: pending, firing, resolved."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from monitor.alert.labels import labels_of
-from monitor.alert.model import Alert, Phase, alertname, fingerprint_of
+from monitor.alert.model import Alert, Phase, alertname, fingerprint_of, labels_of
 from monitor.facts.findings import Finding
 
 GROUP_BY = ("alertname", "cause")
 
 
 @dataclass(frozen=True)
-class Timing:
-    """How patient the alerts of a rule are, in seconds.
+class AlertTiming:
+    """Timing of a rule's alerts, in seconds.
 
-    It fires when found for `wait`, and is over when not found for `keep`. What fires `flap_count` times within
-    `flap_window` is flapping, and over only when not found for `flap_hold`.
+    An alert fires after being present for `wait` and resolves after being absent for `keep`. An alert that fires
+    `flap_count` times within `flap_window` is flapping, and resolves only after an absence of `flap_hold`.
     """
 
     wait: float = 0.0
@@ -30,66 +29,67 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Timings:
-    """The timing of each rule; the default for those that have none of their own."""
+class AlertTimings:
+    """Timing per rule, and the default for all others."""
 
-    default: Timing = Timing()
-    rules: Mapping[str, Timing] = field(default_factory=dict)
+    default: AlertTiming = AlertTiming()
+    rules: Mapping[str, AlertTiming] = field(default_factory=dict)
 
-    def of(self, rule: str) -> Timing:
+    def of(self, rule: str) -> AlertTiming:
         return self.rules.get(rule, self.default)
 
 
 def advance(
     alerts: Mapping[str, Alert],
     findings: Iterable[Finding],
-    timings: Timings,
+    timings: AlertTimings,
     group_by: tuple[str, ...],
     now: float,
 ) -> dict[str, Alert]:
-    """Given the alerts so far and all that is found now, return the alerts as they are now.
+    """Alerts after an evaluation that produced `findings`.
 
-    A clock that jumps back makes nothing wait for its old time: whatever was noted later than now counts as of now.
+    Timestamps later than `now` are clamped to `now`, so that a clock that is set back delays nothing.
     """
-    found = {fingerprint_of(finding): finding for finding in findings}
-    keys = {finding.key for finding in found.values()}
+    current = {fingerprint_of(finding): finding for finding in findings}
+    keys = {finding.key for finding in current.values()}
     result = {}
-    for fingerprint, finding in found.items():
+    for fingerprint, finding in current.items():
         before = alerts.get(fingerprint)
-        alert = _seen(before, fingerprint, _still_explained(finding, before, keys), timings.of(finding.rule), now)
-        result[fingerprint] = _fired_if_due(alert, timings.of(finding.rule), group_by, now)
+        timing = timings.of(finding.rule)
+        alert = _present(before, fingerprint, _keep_cause(finding, before, keys), timing, now)
+        result[fingerprint] = _fire_if_due(alert, timing, group_by, now)
     for fingerprint, alert in alerts.items():
-        if fingerprint not in found:
-            left = _missing(_not_later(alert, now), timings.of(alert.finding.rule), now)
-            if left is not None:
-                result[fingerprint] = left
+        if fingerprint not in current:
+            remaining = _absent(_clamped(alert, now), timings.of(alert.finding.rule), now)
+            if remaining is not None:
+                result[fingerprint] = remaining
     return result
 
 
 def group_of(finding: Finding, group_by: tuple[str, ...]) -> str:
-    """Given a finding and the labels to group by, return the group in which it is told: `ImagePull|cause=dns`."""
+    """Group key of a finding: `ImagePull|cause=dns`."""
     labels = labels_of(finding, None)
     values = [(name, labels.get(name)) for name in group_by if name != "alertname"]
     return alertname(finding.rule) + "".join(f"|{name}={value}" for name, value in values if value is not None)
 
 
-def _seen(before: Alert | None, fingerprint: str, finding: Finding, timing: Timing, now: float) -> Alert:
-    """Return the alert of what is found. One that was over begins anew, and is still the same record."""
+def _present(before: Alert | None, fingerprint: str, finding: Finding, timing: AlertTiming, now: float) -> Alert:
+    """Alert of a current finding. A resolved alert starts over with the same record."""
     if before is None:
         return Alert(
             fingerprint=fingerprint, finding=finding, phase=Phase.PENDING, first_seen_at=now, seen_at=now
         )  # fmt: skip
-    alert = _not_later(before, now)
+    alert = _clamped(before, now)
     if alert.phase is Phase.RESOLVED:
         return replace(alert, finding=finding, phase=Phase.PENDING, first_seen_at=now, seen_at=now)
-    # A flapping alert is not let go of for short absences; they count, or it would calm down by being held.
+    # A flapping alert stays firing through short absences; they count as firings, or holding it would end the flapping.
     missed = alert.flapping and alert.absent_since is not None and now - alert.absent_since >= timing.keep
     alert = replace(alert, finding=finding, seen_at=now, absent_since=None)
     return _with_firings(alert, (*alert.firings, now) if missed else alert.firings, timing, now)
 
 
-def _fired_if_due(alert: Alert, timing: Timing, group_by: tuple[str, ...], now: float) -> Alert:
-    """Return the alert as firing when it was found for long enough, by fresh facts."""
+def _fire_if_due(alert: Alert, timing: AlertTiming, group_by: tuple[str, ...], now: float) -> Alert:
+    """Alert in phase firing if it has been pending for long enough; held findings do not make an alert fire."""
     due = alert.phase is Phase.PENDING and not alert.finding.held and now - alert.first_seen_at >= timing.wait
     if not due:
         return alert
@@ -98,12 +98,12 @@ def _fired_if_due(alert: Alert, timing: Timing, group_by: tuple[str, ...], now: 
     return _with_firings(fired, (*alert.firings, now), timing, now)
 
 
-def _missing(alert: Alert, timing: Timing, now: float) -> Alert | None:
-    """Return what becomes of an alert that is not found; None if it is as if it had never been."""
+def _absent(alert: Alert, timing: AlertTiming, now: float) -> Alert | None:
+    """Alert without a current finding; None for a pending one that never fired."""
     if alert.phase is Phase.RESOLVED:
         return alert
     if alert.phase is Phase.PENDING:
-        return _back_to_resolved(alert)
+        return _resolved_again(alert)
     alert = _with_firings(alert, alert.firings, timing, now)
     absent_since = now if alert.absent_since is None else alert.absent_since
     if now - absent_since >= (max(timing.keep, timing.flap_hold) if alert.flapping else timing.keep):
@@ -111,18 +111,18 @@ def _missing(alert: Alert, timing: Timing, now: float) -> Alert | None:
     return replace(alert, absent_since=absent_since)
 
 
-def _back_to_resolved(alert: Alert) -> Alert | None:
-    """Given a pending alert that vanished, return it as it was before it came back; None if it never fired."""
+def _resolved_again(alert: Alert) -> Alert | None:
+    """Pending alert that vanished, as it was before it came back; None if it never fired."""
     if alert.resolved_at is None or alert.fired_at is None:
         return None
     return replace(alert, phase=Phase.RESOLVED, first_seen_at=min(alert.first_seen_at, alert.fired_at))
 
 
-def _still_explained(finding: Finding, before: Alert | None, keys: Collection[str]) -> Finding:
-    """Return the finding with the cause it had, if that is no longer found.
+def _keep_cause(finding: Finding, before: Alert | None, keys: Collection[str]) -> Finding:
+    """Finding with its previous cause, if that cause is no longer found.
 
-    Causes are over before their symptoms. What explained them is remembered until it is found again and explains
-    something else; how long that holds them back is decided elsewhere.
+    Causes resolve before their symptoms. A cause is kept until it is found again without explaining this finding; for
+    how long a resolved cause still inhibits is up to `inhibition`.
     """
     if finding.explained_by is not None or before is None or before.phase is Phase.RESOLVED:
         return finding
@@ -130,16 +130,16 @@ def _still_explained(finding: Finding, before: Alert | None, keys: Collection[st
     return finding if cause is None or cause in keys else replace(finding, explained_by=cause)
 
 
-def _with_firings(alert: Alert, firings: tuple[float, ...], timing: Timing, now: float) -> Alert:
-    """Return the alert with the firings that count, no more than are needed to tell that it is flapping."""
+def _with_firings(alert: Alert, firings: tuple[float, ...], timing: AlertTiming, now: float) -> Alert:
+    """Alert with its firings within the window, no more of them than decide whether it is flapping."""
     recent = tuple(at for at in firings if now - at < timing.flap_window)[-timing.flap_count :]
     return replace(alert, firings=recent, flapping=len(recent) >= timing.flap_count)
 
 
-def _not_later(alert: Alert, now: float) -> Alert:
-    """Return the alert with nothing noted later than now."""
-    noted = (alert.first_seen_at, alert.seen_at, alert.fired_at, alert.resolved_at, alert.absent_since, *alert.firings)
-    if all(at is None or at <= now for at in noted):
+def _clamped(alert: Alert, now: float) -> Alert:
+    """Alert without timestamps in the future."""
+    times = (alert.first_seen_at, alert.seen_at, alert.fired_at, alert.resolved_at, alert.absent_since, *alert.firings)
+    if all(at is None or at <= now for at in times):
         return alert
     return replace(
         alert,

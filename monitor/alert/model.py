@@ -1,8 +1,10 @@
-"""What an alert is, what is told about it, and what is sent. Everything here is kept in the store as JSON."""
+"""Alerts, notifications and batches. The structs are stored as JSON: their field names are part of the file format."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -15,15 +17,15 @@ SEVERITY_RANK = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 class Phase(StrEnum):
-    """Where an alert is in its life."""
+    """State of an alert in its lifecycle."""
 
     PENDING = "pending"
     FIRING = "firing"
     RESOLVED = "resolved"
 
 
-class Reason(StrEnum):
-    """Why something is told. There is exactly one for each notification."""
+class NotificationReason(StrEnum):
+    """Why a notification is sent; each has exactly one reason."""
 
     NEW = "new"
     WORSE = "worse"
@@ -33,12 +35,12 @@ class Reason(StrEnum):
 
 
 class Alert(Fact, frozen=True, kw_only=True):
-    """A finding over time. One fingerprint is one alert, however often it is found.
+    """A finding over time: one alert per fingerprint.
 
-    `finding` is as last seen. `first_seen_at` is when this went on without a break since; `fired_at` and `resolved_at`
-    are when it went into those phases. `absent_since` is set while it is not found any more, but not yet for long
-    enough to be over. `group` is set when it fires and kept: a cause that changes moves nobody to another message.
-    `firings` are the times at which it fired lately; `flapping` says that they are too many.
+    `finding` is the last one seen. `first_seen_at` starts the current uninterrupted presence; `fired_at` and
+    `resolved_at` are the transitions into those phases. `absent_since` is set while a firing alert is not found but not
+    yet resolved. `group` is set when the alert fires and then kept, so that a changed cause does not move the alert to
+    another message. `firings` are the recent firing times; `flapping` is set while there are too many of them.
     """
 
     fingerprint: str
@@ -55,13 +57,13 @@ class Alert(Fact, frozen=True, kw_only=True):
 
     @property
     def since(self) -> float:
-        """Return when the trouble began, as well as that is known."""
+        """Start of the problem: as the finding reports it, if that is earlier than the first sighting."""
         known = self.finding.since
         return self.first_seen_at if known is None else min(known, self.first_seen_at)
 
 
-class Told(Fact, frozen=True, kw_only=True):
-    """What a receiver was last told about a group: the alerts that were firing, and how bad each was."""
+class NotificationLogEntry(Fact, frozen=True, kw_only=True):
+    """Content of the last notification to a receiver about a group: the firing alerts with their severities."""
 
     receiver: str
     group: str
@@ -69,8 +71,16 @@ class Told(Fact, frozen=True, kw_only=True):
     firing: dict[str, Severity]
 
 
-class Subject(Fact, frozen=True, kw_only=True):
-    """An alert as it stands in a notification. `fresh` marks those because of which the notification is sent."""
+@dataclass(frozen=True)
+class AlertState:
+    """All alerts by fingerprint, and the notification log by receiver and group."""
+
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
+    notification_log: Mapping[tuple[str, str], NotificationLogEntry] = field(default_factory=dict)
+
+
+class NotificationSubject(Fact, frozen=True, kw_only=True):
+    """An alert in a notification; `fresh` marks those that are the reason for it."""
 
     fingerprint: str
     finding: Finding
@@ -82,7 +92,7 @@ class Subject(Fact, frozen=True, kw_only=True):
 
 
 class Symptoms(Fact, frozen=True, kw_only=True):
-    """What else is wrong only because of this: how many findings of a rule, and the subjects of the first few."""
+    """Findings of one rule that a cause explains: their number, and the labels of the first few."""
 
     rule: str
     count: int
@@ -90,20 +100,20 @@ class Symptoms(Fact, frozen=True, kw_only=True):
 
 
 class Notification(Fact, frozen=True, kw_only=True):
-    """One thing to tell one receiver. `id` stays the same however often it is sent; `at` is when it was decided.
+    """One notification to one receiver, decided at `at`; retries keep the `id`.
 
-    `subjects` are all that fire in the group, and those that are over since it was last told: the fresh first, then
-    the worst. `users` are the owners whose jobs this concerns. `summary` is set in a digest: then there may be no
-    subjects. `sample` marks a test message.
+    `subjects` are the firing alerts of the group and those resolved since the previous notification: fresh ones first,
+    then by severity. `users` are the owners of the affected jobs. A digest has a `summary` and possibly no subjects.
+    `sample` marks a test message.
     """
 
     id: str
     receiver: str
     group: str
-    reason: Reason
+    reason: NotificationReason
     severity: Severity
     at: float
-    subjects: tuple[Subject, ...] = ()
+    subjects: tuple[NotificationSubject, ...] = ()
     symptoms: tuple[Symptoms, ...] = ()
     users: tuple[str, ...] = ()
     summary: Summary | None = None
@@ -111,14 +121,14 @@ class Notification(Fact, frozen=True, kw_only=True):
 
     @property
     def resolved(self) -> bool:
-        """Return whether nothing of the group is left."""
+        """Whether every alert of the group is resolved."""
         return self.summary is None and all(subject.phase is Phase.RESOLVED for subject in self.subjects)
 
 
 class Summary(Fact, frozen=True, kw_only=True):
-    """What a digest says of a stretch of time: counts of alerts that fired and were resolved in it, by rule.
+    """Content of a digest: alerts fired and resolved in a period, counted by rule.
 
-    `notes` say what else there is to say, in place of what fires now; the first of them is the title.
+    `notes` replace the list of firing alerts; the first one is the title.
     """
 
     since: float
@@ -129,10 +139,10 @@ class Summary(Fact, frozen=True, kw_only=True):
     notes: tuple[Text, ...] = ()
 
 
-class Parcel(Fact, frozen=True, kw_only=True):
-    """What goes out in one request: one notification, or several that waited and were merged into one message.
+class Batch(Fact, frozen=True, kw_only=True):
+    """Content of one request: a single notification, or several queued ones merged into one message.
 
-    `id` stays the same however often it is tried. `at` is the moment of this attempt.
+    Retries keep the `id`; `at` is the time of this attempt.
     """
 
     id: str
@@ -142,15 +152,46 @@ class Parcel(Fact, frozen=True, kw_only=True):
 
 
 def fingerprint_of(finding: Finding) -> str:
-    """Given a finding, return what its alert is known by: 16 hexadecimal digits of its rule and labels."""
+    """Fingerprint of a finding's alert: 16 hexadecimal digits derived from rule and labels."""
     return hashlib.sha256(finding.key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def worst(severities: list[Severity]) -> Severity:
-    """Given severities, return the worst; info if there are none."""
+def notification_id(*parts: str) -> str:
+    """Deterministic id of the notification that these parts describe."""
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def subject_of(alert: Alert, phase: Phase, *, fresh: bool) -> NotificationSubject:
+    """Subject that reports an alert as being in `phase`."""
+    return NotificationSubject(
+        fingerprint=alert.fingerprint,
+        finding=alert.finding,
+        phase=phase,
+        since=alert.since,
+        resolved_at=alert.resolved_at if phase is Phase.RESOLVED else None,
+        flapping=alert.flapping,
+        fresh=fresh,
+    )
+
+
+def worst_severity(severities: Iterable[Severity]) -> Severity:
+    """Worst of some severities; info if there are none."""
     return min(severities, key=SEVERITY_RANK.__getitem__, default=Severity.INFO)
 
 
+def has_escalated(fingerprint: str, severity: Severity, notified: Mapping[str, Severity]) -> bool:
+    """Whether an alert is more severe than in the last notification about it."""
+    before = notified.get(fingerprint)
+    return before is not None and SEVERITY_RANK[severity] < SEVERITY_RANK[before]
+
+
 def alertname(rule: str) -> str:
-    """Given a rule, return it as Prometheus names alerts: `disk-full` is `DiskFull`."""
+    """Rule name in the style of Prometheus: `disk-full` is `DiskFull`."""
     return "".join(word.capitalize() for word in rule.split("-"))
+
+
+def labels_of(finding: Finding, cluster: str | None) -> dict[str, str]:
+    """Labels of a finding's alert, as matchers and webhooks see them; a `cluster` label of the finding wins."""
+    common = {} if cluster is None else {"cluster": cluster}
+    identity = {"alertname": alertname(finding.rule), "severity": finding.severity.value, "cause": finding.cause}
+    return common | finding.labels | identity

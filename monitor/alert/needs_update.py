@@ -1,120 +1,122 @@
-"""Whether there is something to tell one receiver about one group, why, and what. Pure."""
+"""Deduplication for one receiver and one group: whether a notification is needed, why, and its content."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from monitor.alert.inhibition import Inhibition
-from monitor.alert.model import SEVERITY_RANK, Alert, Notification, Phase, Reason, Subject, Told, worst
+from monitor.alert.model import (
+    SEVERITY_RANK,
+    Alert,
+    Notification,
+    NotificationLogEntry,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    has_escalated,
+    notification_id,
+    subject_of,
+    worst_severity,
+)
 from monitor.alert.routes import Route
 from monitor.facts.findings import Severity
 
 
 @dataclass
-class Standing:
-    """How one receiver stands to one group. Each alert is in one place only.
+class GroupState:
+    """Alerts of a group as seen by one receiver; each alert is in exactly one of the collections.
 
-    `firing` may be told now. `over` were told and are resolved. `beside` were told and are not over, but are now
-    explained by something else, or come and go just now: no reason for a message, but part of it. `kept` were told,
-    and nothing may be said about them now.
+    `firing` may be sent now. The others were sent before: `resolved` since then; `listed` are still present but
+    inhibited or momentarily absent, so that they appear in a message without being a reason for one; `muted` must not
+    be mentioned now.
     """
 
     receiver: str
     group: str
-    told: Told | None = None
+    logged: NotificationLogEntry | None = None
     firing: dict[str, Alert] = field(default_factory=dict)
-    over: dict[str, Alert] = field(default_factory=dict)
-    beside: dict[str, Alert] = field(default_factory=dict)
-    kept: dict[str, Severity] = field(default_factory=dict)
+    resolved: dict[str, Alert] = field(default_factory=dict)
+    listed: dict[str, Alert] = field(default_factory=dict)
+    muted: dict[str, Severity] = field(default_factory=dict)
     routes: set[Route] = field(default_factory=set)
 
 
-def needs_telling(
-    told: Told | None, firing: Mapping[str, Alert], over: Collection[str], route: Route, now: float
-) -> Reason | None:
-    """Given what was told, what fires and may be told, and which of the told are over, return the reason to tell."""
-    if told is None or not told.firing:
-        return Reason.NEW if firing and now - _first_fired(firing) >= route.group_wait else None
-    untold = [alert for fingerprint, alert in firing.items() if fingerprint not in told.firing]
-    left = [severity for fingerprint, severity in told.firing.items() if fingerprint not in over]
-    if any(_worse(alert, told.firing) for alert in firing.values()):
-        return Reason.WORSE
-    if Severity.CRITICAL not in left and any(alert.finding.severity is Severity.CRITICAL for alert in untold):
-        return Reason.MORE if Severity.CRITICAL in told.firing.values() else Reason.WORSE
-    if over and not left and not firing:
-        return Reason.RESOLVED
-    waited = now - told.at
-    if waited >= route.group_interval and (untold or over):
-        return Reason.MORE if untold else Reason.RESOLVED
-    return Reason.REPEAT if firing and waited >= route.repeat else None
+def needs_update(
+    logged: NotificationLogEntry | None,
+    firing: Mapping[str, Alert],
+    resolved: Collection[str],
+    route: Route,
+    now: float,
+) -> NotificationReason | None:
+    """Reason to notify, given the last notification, what fires, and which of the logged alerts have resolved."""
+    if logged is None or not logged.firing:
+        return NotificationReason.NEW if firing and now - _first_fired(firing) >= route.group_wait else None
+    added = [alert for fingerprint, alert in firing.items() if fingerprint not in logged.firing]
+    remaining = [severity for fingerprint, severity in logged.firing.items() if fingerprint not in resolved]
+    if any(_escalated(alert, logged.firing) for alert in firing.values()):
+        return NotificationReason.WORSE
+    if Severity.CRITICAL not in remaining and any(alert.finding.severity is Severity.CRITICAL for alert in added):
+        return NotificationReason.MORE if Severity.CRITICAL in logged.firing.values() else NotificationReason.WORSE
+    if resolved and not remaining and not firing:
+        return NotificationReason.RESOLVED
+    elapsed = now - logged.at
+    if elapsed >= route.group_interval and (added or resolved):
+        return NotificationReason.MORE if added else NotificationReason.RESOLVED
+    return NotificationReason.REPEAT if firing and elapsed >= route.repeat else None
 
 
-def notification(standing: Standing, reason: Reason, inhibition: Inhibition, now: float) -> Notification:
-    """Given how things stand and why it is told, return what is told."""
-    there = standing.firing | standing.beside
-    told = standing.told.firing if standing.told is not None else {}
-    subjects = [_subject(alert, Phase.FIRING, _is_news(alert, told)) for alert in standing.firing.values()]
-    subjects += [_subject(alert, Phase.FIRING, fresh=False) for alert in standing.beside.values()]
-    subjects += [_subject(alert, Phase.RESOLVED, fresh=True) for alert in standing.over.values()]
+def notification(group: GroupState, reason: NotificationReason, inhibition: Inhibition, now: float) -> Notification:
+    """Notification about the current state of a group."""
+    present = group.firing | group.listed
+    logged = group.logged.firing if group.logged is not None else {}
+    subjects = [
+        subject_of(alert, Phase.FIRING, fresh=fingerprint not in logged or _escalated(alert, logged))
+        for fingerprint, alert in group.firing.items()
+    ]
+    subjects += [subject_of(alert, Phase.FIRING, fresh=False) for alert in group.listed.values()]
+    subjects += [subject_of(alert, Phase.RESOLVED, fresh=True) for alert in group.resolved.values()]
     subjects.sort(key=_order)
-    severities = [alert.finding.severity for alert in there.values()] or [told[own] for own in standing.over]
-    users = {alert.finding.labels["user"] for alert in there.values() if "user" in alert.finding.labels}
+    severities = [alert.finding.severity for alert in present.values()]
+    users = {alert.finding.labels["user"] for alert in present.values() if "user" in alert.finding.labels}
     return Notification(
-        id=_id(standing, reason, subjects, now),
-        receiver=standing.receiver,
-        group=standing.group,
+        id=_id(group, reason, subjects, now),
+        receiver=group.receiver,
+        group=group.group,
         reason=reason,
-        severity=worst(severities),
+        severity=worst_severity(severities or [logged[fingerprint] for fingerprint in group.resolved]),
         at=now,
         subjects=tuple(subjects),
-        symptoms=inhibition.symptoms(there),
+        symptoms=inhibition.symptoms(present),
         users=tuple(sorted(users)),
     )
 
 
-def told_after(standing: Standing, now: float) -> Told | None:
-    """Return what the receiver knows once it is told; None if nothing is left."""
-    there = standing.firing | standing.beside
-    firing = standing.kept | {own: alert.finding.severity for own, alert in there.items()}
-    return Told(receiver=standing.receiver, group=standing.group, at=now, firing=firing) if firing else None
+def log_entry_after(group: GroupState, now: float) -> NotificationLogEntry | None:
+    """Log entry after notifying the receiver; None if no alert of the group is left."""
+    present = group.firing | group.listed
+    firing = group.muted | {fingerprint: alert.finding.severity for fingerprint, alert in present.items()}
+    if not firing:
+        return None
+    return NotificationLogEntry(receiver=group.receiver, group=group.group, at=now, firing=firing)
 
 
 def _first_fired(firing: Mapping[str, Alert]) -> float:
     return min(alert.first_seen_at if alert.fired_at is None else alert.fired_at for alert in firing.values())
 
 
-def _worse(alert: Alert, told: Mapping[str, Severity]) -> bool:
-    before = told.get(alert.fingerprint)
-    return before is not None and SEVERITY_RANK[alert.finding.severity] < SEVERITY_RANK[before]
+def _escalated(alert: Alert, logged: Mapping[str, Severity]) -> bool:
+    return has_escalated(alert.fingerprint, alert.finding.severity, logged)
 
 
-def _is_news(alert: Alert, told: Mapping[str, Severity]) -> bool:
-    return alert.fingerprint not in told or _worse(alert, told)
+def _order(subject: NotificationSubject) -> tuple[bool, bool, int, float, str]:
+    """Fresh before known, firing before resolved, then by severity and age."""
+    resolved, rank = subject.phase is Phase.RESOLVED, SEVERITY_RANK[subject.finding.severity]
+    return (not subject.fresh, resolved, rank, subject.since, subject.finding.key)
 
 
-def _subject(alert: Alert, phase: Phase, fresh: bool) -> Subject:
-    return Subject(
-        fingerprint=alert.fingerprint,
-        finding=alert.finding,
-        phase=phase,
-        since=alert.since,
-        resolved_at=alert.resolved_at if phase is Phase.RESOLVED else None,
-        flapping=alert.flapping,
-        fresh=fresh,
-    )
-
-
-def _order(subject: Subject) -> tuple[bool, bool, int, float, str]:
-    """Fresh before known; of those, what fires before what is over; then the worst, then the oldest."""
-    over, rank = subject.phase is Phase.RESOLVED, SEVERITY_RANK[subject.finding.severity]
-    return (not subject.fresh, over, rank, subject.since, subject.finding.key)
-
-
-def _id(standing: Standing, reason: Reason, subjects: list[Subject], now: float) -> str:
-    """Return what a notification is known by: the same for the same decision, another for any other."""
-    before = repr(standing.told.at) if standing.told is not None else ""
-    parts = [standing.receiver, standing.group, reason.value, repr(now), before]
-    parts += [f"{subject.fingerprint} {subject.phase} {subject.finding.severity}" for subject in subjects]
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _id(group: GroupState, reason: NotificationReason, subjects: list[NotificationSubject], now: float) -> str:
+    """Id of a notification: equal for equal decisions only."""
+    before = repr(group.logged.at) if group.logged is not None else ""
+    parts = [f"{subject.fingerprint} {subject.phase} {subject.finding.severity}" for subject in subjects]
+    return notification_id(group.receiver, group.group, reason.value, repr(now), before, *parts)

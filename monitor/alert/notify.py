@@ -1,196 +1,128 @@
-"""Who is told what, now, and why. Pure."""
+"""Notification decisions: what is sent to which receiver now, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from monitor.alert.inhibition import inhibition
-from monitor.alert.labels import labels_of
-from monitor.alert.model import Alert, Notification, Phase, Told, alertname
-from monitor.alert.needs_update import Standing, needs_telling, notification, told_after
-from monitor.alert.routes import Route, receivers_of, routes_for, soonest
-from monitor.alert.silences import Silence, active, silenced
-from monitor.alert.windows import Window, in_maintenance, open_windows
+from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, Phase, alertname
+from monitor.alert.mute import MuteContext
+from monitor.alert.needs_update import GroupState, log_entry_after, needs_update, notification
+from monitor.alert.routes import NotifyPolicy, Route, shortest_intervals
 from monitor.facts.findings import Severity
 
-
-@dataclass(frozen=True)
-class Policy:
-    """What was configured about telling, and the silences.
-
-    After its cause is over a symptom is given `linger` seconds to be over too. An alert that is over is remembered for
-    `remember` seconds, so that its return is noticed as such.
-    """
-
-    routes: tuple[Route, ...]
-    silences: tuple[Silence, ...] = ()
-    windows: tuple[Window, ...] = ()
-    cluster: str | None = None
-    linger: float = 60.0
-    remember: float = 1800.0
+GroupKey = tuple[str, str]  # receiver and group
 
 
 @dataclass(frozen=True)
-class Book:
-    """All alerts by fingerprint, and what each receiver was last told about each group."""
-
-    alerts: Mapping[str, Alert] = field(default_factory=dict)
-    told: Mapping[tuple[str, str], Told] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to send, what each receiver now knows (None: forget), and the alerts that can be forgotten."""
+class NotifyDecision:
+    """Notifications to send, changes of the notification log (None: delete the entry), and alerts to forget."""
 
     notifications: tuple[Notification, ...] = ()
-    told: dict[tuple[str, str], Told | None] = field(default_factory=dict)
+    log_changes: dict[GroupKey, NotificationLogEntry | None] = field(default_factory=dict)
     forgotten: tuple[str, ...] = ()
 
 
-def decide(book: Book, policy: Policy, now: float) -> Decision:
-    """Given the alerts and what was told, return what is to be told now.
+def decide(state: AlertState, policy: NotifyPolicy, now: float) -> NotifyDecision:
+    """Notifications that are due now.
 
-    What a receiver was told about an alert decides the group in which it hears more of it, whatever happened since.
-    What a receiver that is in no route was told is forgotten.
+    An alert stays in the group in which a receiver was first notified about it, whatever changes later. Log entries of
+    receivers without a route are deleted.
     """
-    scene = _Scene(book.alerts, policy, now)
-    standings = _standings(book, scene, now)
+    context = MuteContext(state.alerts, policy, now)
+    groups = _group_states(state, policy, context, now)
     notifications = []
-    changes: dict[tuple[str, str], Told | None] = {key: None for key in book.told if key not in standings}
-    for key, standing in standings.items():
+    changes: dict[GroupKey, NotificationLogEntry | None] = {
+        key: None for key in state.notification_log if key not in groups
+    }
+    for key, group in groups.items():
         reason = None
-        if standing.routes:
-            reason = needs_telling(standing.told, standing.firing, standing.over, soonest(standing.routes), now)
-        after = standing.told
+        if group.routes:
+            timing = shortest_intervals(group.routes)
+            reason = needs_update(group.logged, group.firing, group.resolved, timing, now)
+        after = group.logged
         if reason is not None:
-            notifications.append(notification(standing, reason, scene.inhibition, now))
-            after = told_after(standing, now)
-        if after != book.told.get(key):
+            notifications.append(notification(group, reason, context.inhibition, now))
+            after = log_entry_after(group, now)
+        if after != state.notification_log.get(key):
             changes[key] = after
-    known = {fingerprint for key, told in {**book.told, **changes}.items() if told for fingerprint in told.firing}
-    return Decision(tuple(notifications), changes, _forgotten(book.alerts, known, policy.remember, now))
+    entries = {**state.notification_log, **changes}.values()
+    logged = {fingerprint for entry in entries if entry is not None for fingerprint in entry.firing}
+    return NotifyDecision(tuple(notifications), changes, _forgotten(state.alerts, logged, policy.remember, now))
 
 
-class _Look(NamedTuple):
-    """What holds for an alert: whether nothing may be told, whether something explains it, and to whom it goes how."""
-
-    muted: bool
-    inhibited: bool
-    routes: dict[str, Route]
-
-
-class _Scene:
-    """What holds at this moment. Each alert is looked at once, however many are told of it."""
-
-    def __init__(self, alerts: Mapping[str, Alert], policy: Policy, now: float) -> None:
-        self._policy = policy
-        self._now = now
-        self._silences = active(policy.silences, now)
-        self._windows = open_windows(policy.windows, now)
-        self._quiet = {route.quiet for route in policy.routes if route.quiet is not None and route.quiet.contains(now)}
-        self._first_routes = {receiver: route for route in reversed(policy.routes) for receiver in route.receivers}
-        self._looks: dict[str, _Look] = {}
-        self.receivers = receivers_of(policy.routes)
-        self.inhibition = inhibition(alerts, policy.linger, now)
-
-    def look(self, alert: Alert) -> _Look:
-        found = self._looks.get(alert.fingerprint)
-        if found is None:
-            found = self._looks[alert.fingerprint] = self._look_at(alert)
-        return found
-
-    def any_route(self, receiver: str) -> Route:
-        """Return a route to a receiver, for what it was told of and what goes elsewhere now."""
-        return self._first_routes[receiver]
-
-    def hushed(self, alert: Alert, severity: Severity, route: Route) -> bool:
-        """Return whether it is too quiet an hour for something this bad."""
-        if route.quiet is None or severity is Severity.CRITICAL or route.quiet not in self._quiet:
-            return False
-        return not self.inhibition.urgent(alert.fingerprint)
-
-    def _look_at(self, alert: Alert) -> _Look:
-        labels = labels_of(alert.finding, self._policy.cluster)
-        muted = silenced(labels, self._silences, self._now) or in_maintenance(labels, self._windows)
-        routes: dict[str, Route] = {}
-        for route in routes_for(labels, self._policy.routes):
-            for receiver in route.receivers:
-                # That somebody cannot be reached is told to others.
-                if labels.get("service") != f"receiver/{receiver}":
-                    routes.setdefault(receiver, route)
-        return _Look(muted is not None, alert.fingerprint in self.inhibition.causes, routes)
-
-
-def _standings(book: Book, scene: _Scene, now: float) -> dict[tuple[str, str], Standing]:
-    """Return how each receiver stands to each group of which it was told or may be told."""
-    standings: dict[tuple[str, str], Standing] = {}
+def _group_states(
+    state: AlertState, policy: NotifyPolicy, context: MuteContext, now: float
+) -> dict[GroupKey, GroupState]:
+    """State of every group that a receiver was or may be notified about."""
+    # For logged alerts that take another route now.
+    any_route = {receiver: route for route in reversed(policy.routes) for receiver in route.receivers}
+    groups: dict[GroupKey, GroupState] = {}
     placed: set[tuple[str, str]] = set()
-    for (receiver, group), told in book.told.items():
-        if receiver not in scene.receivers:
+    for (receiver, name), entry in state.notification_log.items():
+        if receiver not in any_route:
             continue
-        known = {own: severity for own, severity in told.firing.items() if own in book.alerts}
-        standing = standings[receiver, group] = Standing(receiver, group)
-        standing.told = replace(told, at=min(told.at, now), firing=known) if known else None
-        for own, severity in known.items():
-            placed.add((receiver, own))
-            _place_told(standing, book.alerts[own], severity, scene)
-    for alert in book.alerts.values():
-        if _is_there(alert):
-            _place_untold(standings, placed, alert, scene)
-    return standings
+        known = {fingerprint: severity for fingerprint, severity in entry.firing.items() if fingerprint in state.alerts}
+        group = groups[receiver, name] = GroupState(receiver, name)
+        group.logged = replace(entry, at=min(entry.at, now), firing=known) if known else None
+        for fingerprint, severity in known.items():
+            placed.add((receiver, fingerprint))
+            _place_logged(group, state.alerts[fingerprint], severity, any_route[receiver], context)
+    for alert in state.alerts.values():
+        if _is_present(alert):
+            _place_new(groups, placed, alert, context)
+    return groups
 
 
-def _place_told(standing: Standing, alert: Alert, severity: Severity, scene: _Scene) -> None:
-    """Put an alert that the receiver was told of, as this bad, where it stands now."""
-    look, over = scene.look(alert), alert.phase is Phase.RESOLVED
-    taken = look.routes.get(standing.receiver)
-    route = taken or scene.any_route(standing.receiver)
-    standing.routes.add(route)
-    # What is over was as bad as was told; what is still there is as bad as it is.
-    hushed = scene.hushed(alert, severity if over else alert.finding.severity, route)
-    if look.muted or hushed or (taken is None and not over):
-        standing.kept[alert.fingerprint] = severity
-    elif over:
-        standing.over[alert.fingerprint] = alert
-    elif look.inhibited or not _is_there(alert):
-        standing.beside[alert.fingerprint] = alert
+def _place_logged(group: GroupState, alert: Alert, logged: Severity, any_route: Route, context: MuteContext) -> None:
+    """Place an alert that the receiver was notified about with severity `logged`."""
+    status, resolved = context.status(alert), alert.phase is Phase.RESOLVED
+    taken = context.routes(alert).get(group.receiver)
+    route = taken or any_route
+    group.routes.add(route)
+    # For a resolved alert the severity that was sent counts, for others the current one.
+    quiet = context.quiet(alert, logged if resolved else alert.finding.severity, route)
+    if status.silent or quiet or (taken is None and not resolved):
+        group.muted[alert.fingerprint] = logged
+    elif resolved:
+        group.resolved[alert.fingerprint] = alert
+    elif status.inhibited_by is not None or not _is_present(alert):
+        group.listed[alert.fingerprint] = alert
     else:
-        standing.firing[alert.fingerprint] = alert
+        group.firing[alert.fingerprint] = alert
 
 
-def _place_untold(
-    standings: dict[tuple[str, str], Standing], placed: set[tuple[str, str]], alert: Alert, scene: _Scene
+def _place_new(
+    groups: dict[GroupKey, GroupState], placed: set[tuple[str, str]], alert: Alert, context: MuteContext
 ) -> None:
-    """Put an alert that fires with everybody who was not told of it and may be."""
-    look = scene.look(alert)
-    if look.muted or look.inhibited:
+    """Place a firing alert in the group of every receiver that was not yet notified about it and may be."""
+    status = context.status(alert)
+    if status.silent or status.inhibited_by is not None:
         return
-    group = alert.group or alertname(alert.finding.rule)
-    for receiver, route in look.routes.items():
-        if (receiver, alert.fingerprint) in placed or scene.hushed(alert, alert.finding.severity, route):
+    name = alert.group or alertname(alert.finding.rule)
+    for receiver, route in context.routes(alert).items():
+        if (receiver, alert.fingerprint) in placed or context.quiet(alert, alert.finding.severity, route):
             continue
-        standing = standings.get((receiver, group))
-        if standing is None:
-            standing = standings[receiver, group] = Standing(receiver, group)
-        standing.firing[alert.fingerprint] = alert
-        standing.routes.add(route)
+        group = groups.get((receiver, name))
+        if group is None:
+            group = groups[receiver, name] = GroupState(receiver, name)
+        group.firing[alert.fingerprint] = alert
+        group.routes.add(route)
 
 
-def _is_there(alert: Alert) -> bool:
-    """Return whether an alert fires and is still found: nobody is told of what may be over in a moment."""
+def _is_present(alert: Alert) -> bool:
+    """Whether a firing alert is still found; one that may resolve any moment is not sent."""
     return alert.phase is Phase.FIRING and alert.absent_since is None
 
 
-def _forgotten(alerts: Mapping[str, Alert], known: set[str], remember: float, now: float) -> tuple[str, ...]:
-    """Return the alerts that are over, that nobody waits to hear of, and that are too old to be flapping."""
+def _forgotten(alerts: Mapping[str, Alert], logged: set[str], remember: float, now: float) -> tuple[str, ...]:
+    """Alerts that are resolved, in no log entry, and too old to be flapping."""
     return tuple(
-        own
-        for own, alert in alerts.items()
+        fingerprint
+        for fingerprint, alert in alerts.items()
         if alert.phase is Phase.RESOLVED
-        and own not in known
+        and fingerprint not in logged
         and (alert.resolved_at is None or now - alert.resolved_at >= remember)
     )

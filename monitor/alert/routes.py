@@ -1,4 +1,4 @@
-"""Routes: who is told about what, how soon and how often."""
+"""Routes and the notification policy: which receivers are notified about which alerts, how soon and how often."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from monitor.alert.matchers import Matcher, matches
-from monitor.alert.windows import QuietHours
+from monitor.alert.silences import Silence
+from monitor.alert.windows import MaintenanceWindow, QuietHours
 
 
 @dataclass(frozen=True)
 class Route:
-    """What meets the matchers goes to these receivers, and to later routes as well if `go_on`.
+    """Receivers of the alerts that match; with `continue_matching` later routes apply as well.
 
-    `group_wait` is for how long after the first alert of a group others are waited for, `group_interval` the least time
-    between two messages about more of the same, `repeat` after how long what still fires is told again. In `quiet`
-    hours only what is critical is told. Raise ValueError when a time makes no sense.
+    `group_wait` is how long to wait for more alerts before the first notification about a group, `group_interval` the
+    minimum time between notifications about changes, `repeat` the interval of reminders. During `quiet` hours only
+    critical alerts are sent. Raise ValueError for invalid intervals.
     """
 
     receivers: tuple[str, ...]
@@ -24,31 +25,57 @@ class Route:
     group_wait: float = 0.5
     group_interval: float = 30.0
     quiet: QuietHours | None = None
-    go_on: bool = False
+    continue_matching: bool = False
 
     def __post_init__(self) -> None:
         if self.repeat <= 0 or self.group_wait < 0 or self.group_interval < 0:
             raise ValueError("repeat must be more than 0 seconds; group_wait and group_interval not less than 0")
 
 
+@dataclass(frozen=True)
+class NotifyPolicy:
+    """Routes, silences and maintenance windows.
+
+    A resolved cause inhibits its symptoms for another `linger` seconds. A resolved alert is kept for `remember`
+    seconds, so that its return is recognised.
+    """
+
+    routes: tuple[Route, ...]
+    silences: tuple[Silence, ...] = ()
+    windows: tuple[MaintenanceWindow, ...] = ()
+    cluster: str | None = None
+    linger: float = 60.0
+    remember: float = 1800.0
+
+
 def routes_for(labels: Mapping[str, str], routes: Iterable[Route]) -> tuple[Route, ...]:
-    """Given the labels of an alert, return the routes it takes: the first that it meets, and more where one goes on."""
+    """Routes that an alert takes: the first match, and later matches as long as each says to continue."""
     taken = []
     for route in routes:
         if matches(route.matchers, labels):
             taken.append(route)
-            if not route.go_on:
+            if not route.continue_matching:
                 break
     return tuple(taken)
 
 
+def routes_by_receiver(labels: Mapping[str, str], routes: Iterable[Route]) -> dict[str, Route]:
+    """First route of an alert to each receiver. A receiver is never notified about its own failure."""
+    by_receiver: dict[str, Route] = {}
+    for route in routes_for(labels, routes):
+        for receiver in route.receivers:
+            if labels.get("service") != f"receiver/{receiver}":
+                by_receiver.setdefault(receiver, route)
+    return by_receiver
+
+
 def receivers_of(routes: Iterable[Route]) -> frozenset[str]:
-    """Return everybody who is told anything at all by these routes."""
+    """All receivers that the routes mention."""
     return frozenset(receiver for route in routes for receiver in route.receivers)
 
 
-def soonest(routes: Collection[Route]) -> Route:
-    """Given the routes of the alerts of one group, at least one, return one that waits no longer than any of them."""
+def shortest_intervals(routes: Collection[Route]) -> Route:
+    """Route with the shortest of each interval: the timing of a group whose alerts take several routes."""
     return Route(
         receivers=(),
         repeat=min(route.repeat for route in routes),

@@ -1,57 +1,64 @@
-"""A made-up alert, to see what a message looks like and whether it arrives. Pure."""
+"""Test messages: an invented alert shows what a message looks like and whether it arrives."""
 
 from __future__ import annotations
 
-import hashlib
 from string import Formatter
 
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.model import (
+    Batch,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    fingerprint_of,
+    notification_id,
+)
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 from monitor.i18n import CATALOGS
 
-AGE = 600.0
+AGE_SECONDS = 600.0
 LABELS = {"node": "gpu-01", "user": "zhang"}
-# What a sentence is filled with: by the name of the field, else by how it is written.
-EXAMPLES: dict[str, Value] = {
+# Values of placeholders: by their format if it has an example, else by their name.
+BY_NAME: dict[str, Value] = {
     "node": "gpu-01", "gpu": "0", "pod": "bert-0", "namespace": "team-a", "user": "zhang", "job": "bert",
     "mount": "/data", "image": "harbor.lab/team/train:1", "registry": "harbor.lab", "queue": "default",
-    "seconds": AGE, "count": 3, "error": "connection refused", "message": "no space left on device",
+    "seconds": AGE_SECONDS, "count": 3, "error": "connection refused", "message": "no space left on device",
     "why": "connection refused", "service": "portal", "receiver": "wecom", "kind": "wecom", "source": "pods",
     "container": "main", "pid": 4242, "pids": "4242", "gpus": "0", "where": "gpu-01", "target": "harbor.lab",
 }  # fmt: skip
-FIGURES: dict[str, Value] = {"duration": AGE, "bytes": 59 * 2**30, "percent": 0.97}
+BY_FORMAT: dict[str, Value] = {"duration": AGE_SECONDS, "bytes": 59 * 2**30, "percent": 0.97}
 
 
-def sample_parcel(receiver: str, rule: str, cause: str, now: float) -> Parcel:
-    """Given a receiver, a rule and one of its causes, return a test message. Raise ValueError if it has no words."""
+def sample_batch(receiver: str, rule: str, cause: str, now: float) -> Batch:
+    """Test message for a rule and a cause. Raise ValueError if the catalogs have no text for them."""
     finding = sample_finding(rule, cause, now)
-    subject = Subject(
-        fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now - AGE
+    subject = NotificationSubject(
+        fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now - AGE_SECONDS
     )  # fmt: skip
-    own = hashlib.sha256(f"sample {receiver} {rule} {now}".encode()).hexdigest()[:24]
+    sample_id = notification_id(f"sample {receiver} {rule} {now}")
     notification = Notification(
-        id=own,
+        id=sample_id,
         receiver=receiver,
         group=f"sample|{rule}",
-        reason=Reason.NEW,
+        reason=NotificationReason.NEW,
         severity=finding.severity,
         at=now,
         subjects=(subject,),
         users=(LABELS["user"],),
         sample=True,
     )
-    return Parcel(id=own, receiver=receiver, notifications=(notification,), at=now)
+    return Batch(id=sample_id, receiver=receiver, notifications=(notification,), at=now)
 
 
 def sample_finding(rule: str, cause: str, now: float) -> Finding:
-    """Given a rule and a cause, return a finding that is made up. Raise ValueError if there are no words for it."""
-    words, wanted = CATALOGS["en"], f"{rule}.{cause}"
-    headline = next((key for key in (wanted, rule) if key in words), None)
-    headline = headline or next((key for key in words if key.startswith((f"{wanted}.", f"{wanted}-"))), None)
+    """Invented finding of a rule and a cause. Raise ValueError if the catalogs have no text for them."""
+    catalog, wanted = CATALOGS["en"], f"{rule}.{cause}"
+    headline = next((key for key in (wanted, rule) if key in catalog), None)
+    headline = headline or next((key for key in catalog if key.startswith((f"{wanted}.", f"{wanted}-"))), None)
     if headline is None:
-        raise ValueError(f"there are no words for {wanted}")
-    advice = next((key for key in (f"{wanted}.advice", f"{rule}.advice") if key in words), None)
+        raise ValueError(f"there is no text for {wanted}")
+    advice = next((key for key in (f"{wanted}.advice", f"{rule}.advice") if key in catalog), None)
     return Finding(
         rule=rule,
         severity=Severity.WARNING,
@@ -59,14 +66,14 @@ def sample_finding(rule: str, cause: str, now: float) -> Finding:
         labels=dict(LABELS),
         headline=_filled(headline),
         advice=(_filled(advice),) if advice is not None else (),
-        since=now - AGE,
+        since=now - AGE_SECONDS,
     )
 
 
 def _filled(key: str) -> Text:
-    """Return a sentence with something in each of its fields."""
+    """Text with a value for each placeholder."""
     values: dict[str, Value] = {}
     for _, name, form, _ in Formatter().parse(CATALOGS["en"][key]):
         if name is not None:
-            values[name] = FIGURES.get(form or "", 3 if "|" in (form or "") else EXAMPLES.get(name, "…"))
+            values[name] = BY_FORMAT.get(form or "", 3 if "|" in (form or "") else BY_NAME.get(name, "…"))
     return Text(key=key, values=values)

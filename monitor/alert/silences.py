@@ -1,4 +1,4 @@
-"""Silences: what somebody does not want to be told about for a while, and why."""
+"""Silences: alerts about which no notifications are sent for a while."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from monitor.facts.base import Fact
 
 
 class Silence(Fact, frozen=True, kw_only=True):
-    """From `starts_at` until before `ends_at`, nothing is told about alerts that meet all matchers.
+    """Suppresses notifications about alerts that match, from `starts_at` until before `ends_at`.
 
-    Raise ValueError when there are no matchers: that would silence everything, and nobody would be told that.
+    Raise ValueError without matchers: that would silence everything, including the alert that says so.
     """
 
     id: str
@@ -26,15 +26,15 @@ class Silence(Fact, frozen=True, kw_only=True):
             raise ValueError("a silence needs at least one matcher; alertname=~.+ silences everything")
 
     def active(self, now: float) -> bool:
-        """Return whether it is in force. One that was ended before it began never is."""
+        """Whether the silence is in force; one that was ended before its start never is."""
         return self.starts_at <= now < self.ends_at
 
 
-def active(silences: Iterable[Silence], now: float) -> tuple[Silence, ...]:
-    """Return the silences that are in force."""
+def active_silences(silences: Iterable[Silence], now: float) -> tuple[Silence, ...]:
+    """Silences that are in force."""
     return tuple(silence for silence in silences if silence.active(now))
 
 
-def silenced(labels: Mapping[str, str], silences: Iterable[Silence], now: float) -> Silence | None:
-    """Given the labels of an alert, return the first silence in force that it falls under."""
-    return next((each for each in silences if each.active(now) and matches(each.matchers, labels)), None)
+def matching_silence(labels: Mapping[str, str], active: Iterable[Silence]) -> Silence | None:
+    """First of the active silences that an alert matches."""
+    return next((silence for silence in active if matches(silence.matchers, labels)), None)

@@ -1,7 +1,7 @@
-"""Everything about alerts that has to survive a restart, in one SQLite file.
+"""Persistent state of alerting in one SQLite file.
 
-What became of the alerts, what is told about it and what has to be sent for that are written in one transaction:
-whenever the process ends, either all of it happened or nothing.
+Alerts, the notification log and the outbox change in one transaction, so that a crash at any moment leaves them
+consistent.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from monitor.alert.delivery.outbox import TABLES as OUTBOX_TABLES
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.model import Alert, Notification, Phase, Reason, Told
-from monitor.alert.notify import Book, Decision
+from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.notify import NotifyDecision
 from monitor.alert.silences import Silence
 from monitor.base.sqlite import Database, DatabaseSession, Row
 from monitor.facts.base import Fact
@@ -26,6 +26,7 @@ from monitor.facts.findings import Severity
 log = logging.getLogger(__name__)
 
 FILE = "alerts.db"
+# Table `told` is the notification log; `place` is a sequence number, `parcel` a batch.
 MIGRATIONS = (
     OUTBOX_TABLES
     + """
@@ -41,37 +42,37 @@ CREATE TABLE notes (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 )
 KEEP_DAYS = 30
 KEEP_ROWS = 10_000
-DAY = 86400.0
+DAY_SECONDS = 86400.0
 
 T = TypeVar("T")
 
 
-class What(StrEnum):
-    """What happened to an alert."""
+class AlertEventKind(StrEnum):
+    """Transition of an alert that the history records."""
 
     FIRED = "fired"
     RESOLVED = "resolved"
 
 
-class Event(Fact, frozen=True, kw_only=True):
-    """Something that happened to an alert, and how the alert was then."""
+class AlertEvent(Fact, frozen=True, kw_only=True):
+    """Transition of an alert, with the alert as it was then."""
 
     at: float
-    what: What
+    what: AlertEventKind
     alert: Alert
 
 
 class Delivery(Fact, frozen=True, kw_only=True):
-    """What became of a notification. `state` is waiting, open (tried, not arrived), sent or parked.
+    """Delivery of a notification. `state` is waiting, open (tried, not delivered), sent or parked.
 
-    `word` is the receiver's own answer, or why it failed. `late` is how many seconds after the decision it arrived, or
-    for how long it waits by now. Notifications with the same `parcel` went out in one message.
+    `word` is the receiver's answer or the error. `late` is the delay in seconds from the decision to the delivery, or
+    until now. Notifications with the same `parcel` were sent in one message.
     """
 
     id: str
     receiver: str
     group: str
-    reason: Reason
+    reason: NotificationReason
     severity: Severity
     at: float
     subjects: int
@@ -82,8 +83,8 @@ class Delivery(Fact, frozen=True, kw_only=True):
     word: str | None = None
 
 
-class Store:
-    """The file with the alerts. For use from any thread."""
+class AlertStore:
+    """Alerts database. Thread-safe."""
 
     def __init__(self, path: str) -> None:
         self._database = Database(path, MIGRATIONS)
@@ -91,35 +92,35 @@ class Store:
 
     @property
     def trouble(self) -> str | None:
-        """Return why nothing is written to the file at the moment; None if all is well."""
+        """Why the file cannot be written at the moment; None if it can."""
         return self._database.trouble
 
     def close(self) -> None:
         self._database.close()
 
-    def load(self) -> Book:
-        """Return the alerts and what was told. What cannot be understood any more is left out."""
-        alerts = _understood(self._database.select("SELECT body FROM alerts"), Alert)
-        told = _understood(self._database.select("SELECT body FROM told"), Told)
-        return Book(
+    def load(self) -> AlertState:
+        """Alerts and notification log; rows that cannot be decoded are skipped."""
+        alerts = _decoded(self._database.select("SELECT body FROM alerts"), Alert)
+        entries = _decoded(self._database.select("SELECT body FROM told"), NotificationLogEntry)
+        return AlertState(
             alerts={alert.fingerprint: alert for alert in alerts},
-            told={(each.receiver, each.group): each for each in told},
+            notification_log={(entry.receiver, entry.group): entry for entry in entries},
         )
 
-    def record(self, changed: Mapping[str, Alert | None], decision: Decision, now: float) -> None:
-        """Note what became of alerts (None: gone), what is told because of it, and what has to be sent, all at once."""
+    def record(self, changed: Mapping[str, Alert | None], decision: NotifyDecision, now: float) -> None:
+        """Write changed alerts (None: delete) and a decision in one transaction."""
         with self._database.transaction() as session:
             for fingerprint, alert in changed.items():
                 _put_alert(session, fingerprint, alert, now)
             for fingerprint in decision.forgotten:
                 session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
-            for (receiver, group), told in decision.told.items():
-                _put_told(session, receiver, group, told)
+            for (receiver, group), entry in decision.log_changes.items():
+                _put_log_entry(session, receiver, group, entry)
             for notification in decision.notifications:
                 self.outbox.add(session, notification)
 
     def send(self, notifications: Iterable[Notification], notes: Mapping[str, bytes]) -> None:
-        """Note what else has to be sent, and what is to be remembered about that, all at once."""
+        """Queue further notifications and store notes about them in one transaction."""
         with self._database.transaction() as session:
             for notification in notifications:
                 self.outbox.add(session, notification)
@@ -127,53 +128,54 @@ class Store:
                 session.run("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, body))
 
     def note(self, name: str) -> bytes | None:
-        """Return what was last remembered under a name."""
+        """Note last stored under a name."""
         rows = self._database.select("SELECT body FROM notes WHERE name = ?", (name,))
         body: bytes | None = rows[0][0] if rows else None
         return body
 
     def add_silence(self, silence: Silence) -> None:
-        """Add a silence, or replace the one with its id."""
+        """Add a silence, or replace the one with the same id."""
         values = (silence.id, silence.ends_at, msgspec.json.encode(silence))
         with self._database.transaction() as session:
             session.run("INSERT OR REPLACE INTO silences VALUES (?, ?, ?)", values)
 
-    def end_silence(self, own: str, now: float) -> bool:
-        """End a silence now. Return whether there was one that had not ended yet."""
+    def end_silence(self, silence_id: str, now: float) -> bool:
+        """End a silence. Return whether it existed and had not ended yet."""
         with self._database.transaction() as session:
-            rows = session.run("SELECT body FROM silences WHERE id = ? AND ends_at > ?", (own, now))
-            for silence in _understood(rows, Silence):
+            rows = session.run("SELECT body FROM silences WHERE id = ? AND ends_at > ?", (silence_id, now))
+            for silence in _decoded(rows, Silence):
                 ended = msgspec.json.encode(replace(silence, ends_at=now))
-                session.run("UPDATE silences SET ends_at = ?, body = ? WHERE id = ?", (now, ended, own))
+                session.run("UPDATE silences SET ends_at = ?, body = ? WHERE id = ?", (now, ended, silence_id))
         return bool(rows)
 
     def silences(self, now: float) -> tuple[Silence, ...]:
-        """Return the silences that have not ended yet, the one that ends first at the front."""
+        """Silences that have not ended, by their end."""
         rows = self._database.select("SELECT body FROM silences WHERE ends_at > ? ORDER BY ends_at, id", (now,))
-        return tuple(_understood(rows, Silence))
+        return tuple(_decoded(rows, Silence))
 
-    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[Event, ...]:
-        """Return what happened to alerts since a time, the latest first."""
+    def history(self, since: float, limit: int = KEEP_ROWS) -> tuple[AlertEvent, ...]:
+        """Transitions of alerts since a time, the latest first."""
         query = "SELECT at, what, body FROM history WHERE at >= ? ORDER BY place DESC LIMIT ?"
         events = []
         for at, what, body in self._database.select(query, (since, limit)):
-            events += [Event(at=at, what=What(what), alert=alert) for alert in _understood([(body,)], Alert)]
+            kind = AlertEventKind(what)
+            events += [AlertEvent(at=at, what=kind, alert=alert) for alert in _decoded([(body,)], Alert)]
         return tuple(events)
 
     def deliveries(self, limit: int, now: float) -> tuple[Delivery, ...]:
-        """Return what became of the notifications, the latest first."""
+        """Deliveries of notifications, the latest first."""
         query = """
             SELECT body, id, state, attempts, done_at, word FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel
             ORDER BY place DESC LIMIT ?
         """
         deliveries = []
         for body, *more in self._database.select(query, (limit,)):
-            deliveries += [_delivery(each, more, now) for each in _understood([(body,)], Notification)]
+            deliveries += [_delivery(notification, more, now) for notification in _decoded([(body,)], Notification)]
         return tuple(deliveries)
 
     def prune(self, now: float) -> None:
-        """Forget what is too old, and of what is left all but the latest. What waits to be sent is never forgotten."""
-        old = now - KEEP_DAYS * DAY
+        """Delete old rows, and all but the latest of the rest. Notifications that wait to be sent are never deleted."""
+        old = now - KEEP_DAYS * DAY_SECONDS
         with self._database.transaction() as session:
             session.run("DELETE FROM silences WHERE ends_at < ?", (old,))
             session.run(
@@ -183,7 +185,7 @@ class Store:
                 """,
                 (old, KEEP_ROWS),
             )
-            # Two statements: one for both would go through all parcels for each row, and everybody waits meanwhile.
+            # Two statements: a combined one would scan all parcels for each row while holding the lock.
             session.run(
                 "DELETE FROM outbox WHERE parcel IN (SELECT id FROM parcels WHERE state != 'open' AND done_at < ?)",
                 (old,),
@@ -200,35 +202,35 @@ class Store:
 
 
 def _put_alert(session: DatabaseSession, fingerprint: str, alert: Alert | None, now: float) -> None:
-    """Write an alert, and into the history what happened to it."""
+    """Write an alert, and its transition to the history."""
     if alert is None:
         session.run("DELETE FROM alerts WHERE fingerprint = ?", (fingerprint,))
         return
     body = msgspec.json.encode(alert)
     before = session.run("SELECT phase FROM alerts WHERE fingerprint = ?", (fingerprint,))
     session.run("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (fingerprint, alert.phase, body))
-    what = _happened(Phase(before[0][0]) if before else None, alert.phase)
-    if what is not None:
-        session.run("INSERT INTO history (at, what, body) VALUES (?, ?, ?)", (now, what, body))
+    kind = _transition(Phase(before[0][0]) if before else None, alert.phase)
+    if kind is not None:
+        session.run("INSERT INTO history (at, what, body) VALUES (?, ?, ?)", (now, kind, body))
 
 
-def _happened(before: Phase | None, after: Phase) -> What | None:
+def _transition(before: Phase | None, after: Phase) -> AlertEventKind | None:
     if before is after:
         return None
     if after is Phase.RESOLVED and before is Phase.FIRING:
-        return What.RESOLVED
-    return What.FIRED if after is Phase.FIRING else None
+        return AlertEventKind.RESOLVED
+    return AlertEventKind.FIRED if after is Phase.FIRING else None
 
 
-def _put_told(session: DatabaseSession, receiver: str, group: str, told: Told | None) -> None:
-    if told is None:
+def _put_log_entry(session: DatabaseSession, receiver: str, group: str, entry: NotificationLogEntry | None) -> None:
+    if entry is None:
         session.run("DELETE FROM told WHERE receiver = ? AND topic = ?", (receiver, group))
     else:
-        session.run("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", (receiver, group, msgspec.json.encode(told)))
+        session.run("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", (receiver, group, msgspec.json.encode(entry)))
 
 
 def _delivery(notification: Notification, row: list[Any], now: float) -> Delivery:
-    parcel, state, attempts, done_at, word = row
+    batch, state, attempts, done_at, word = row
     return Delivery(
         id=notification.id,
         receiver=notification.receiver,
@@ -239,18 +241,18 @@ def _delivery(notification: Notification, row: list[Any], now: float) -> Deliver
         subjects=len(notification.subjects),
         state=state or "waiting",
         late=max(0.0, (now if done_at is None else done_at) - notification.at),
-        parcel=parcel,
+        parcel=batch,
         attempts=attempts or 0,
         word=word,
     )
 
 
-def _understood(rows: Iterable[Row], kind: type[T]) -> list[T]:
-    """Return the bodies as what they are. What another version wrote and this one cannot understand is left out."""
-    found = []
+def _decoded(rows: Iterable[Row], kind: type[T]) -> list[T]:
+    """Decoded bodies, without those that this version cannot decode."""
+    values = []
     for (body,) in rows:
         try:
-            found.append(msgspec.json.decode(body, type=kind))
+            values.append(msgspec.json.decode(body, type=kind))
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            log.error("what was kept as %s cannot be understood: %s", kind.__name__, error)
-    return found
+            log.error("skipping a stored %s that cannot be decoded: %s", kind.__name__, error)
+    return values

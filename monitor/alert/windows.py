@@ -1,4 +1,4 @@
-"""Maintenance windows by crontab, and quiet hours."""
+"""Maintenance windows on a cron schedule, and quiet hours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TIME = re.compile(r"(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])")
 
 
 @dataclass(frozen=True)
-class Window:
-    """Maintenance: for `duration` seconds after each time of `cron` nothing is told about what meets the matchers.
+class MaintenanceWindow:
+    """Suppresses notifications about alerts that match, for `duration` seconds after each time of `cron`.
 
-    No matchers: about anything. Raise ValueError when the schedule or the zone cannot be understood.
+    Without matchers it applies to all alerts. Raise ValueError for an invalid schedule or time zone.
     """
 
     cron: str
@@ -31,15 +31,15 @@ class Window:
             raise ValueError("a maintenance window needs a duration")
 
     def open(self, now: float) -> bool:
-        """Return whether the window is open: it opens at the time of the schedule and is shut when it is over."""
+        """Whether the window is open: from a scheduled time until before its end."""
         return fires_in(self.cron, self.timezone, now - self.duration, now)
 
 
 @dataclass(frozen=True)
 class QuietHours:
-    """The hours of the day, by the clock on the wall, in which only what is critical is told. May go over midnight.
+    """Hours of the day, in local time, during which only critical alerts are sent; may span midnight.
 
-    Raise ValueError when a time or the zone cannot be understood.
+    Raise ValueError for an invalid time or time zone.
     """
 
     start: str
@@ -52,7 +52,7 @@ class QuietHours:
             raise ValueError(f"quiet hours from {self.start} to {self.end} have no length")
 
     def contains(self, now: float) -> bool:
-        """Return whether it is quiet: from `start` until before `end`."""
+        """Whether it is between `start` and before `end`."""
         start, end = _time_of_day(self.start), _time_of_day(self.end)
         local = datetime.fromtimestamp(now, zone(self.timezone)).time()
         if start < end:
@@ -60,18 +60,18 @@ class QuietHours:
         return local >= start or local < end
 
 
-def open_windows(windows: Iterable[Window], now: float) -> tuple[Window, ...]:
-    """Return the maintenance windows that are open."""
+def open_windows(windows: Iterable[MaintenanceWindow], now: float) -> tuple[MaintenanceWindow, ...]:
+    """Maintenance windows that are open."""
     return tuple(window for window in windows if window.open(now))
 
 
-def in_maintenance(labels: Mapping[str, str], opened: Iterable[Window]) -> Window | None:
-    """Given the labels of an alert and the windows that are open, return the first that it falls under."""
+def matching_window(labels: Mapping[str, str], opened: Iterable[MaintenanceWindow]) -> MaintenanceWindow | None:
+    """First of the open windows that an alert matches."""
     return next((window for window in opened if matches(window.matchers, labels)), None)
 
 
 def _time_of_day(text: str) -> time:
-    found = _TIME.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no time of day: write 22:00")
-    return time(int(found["hour"]), int(found["minute"]))
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a time of day; write for example 22:00")
+    return time(int(match["hour"]), int(match["minute"]))

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from monitor.alert.labels import labels_of
-from monitor.alert.model import Notification, Phase, Reason, Subject, fingerprint_of
+from monitor.alert.model import Notification, NotificationReason, NotificationSubject, Phase, fingerprint_of, labels_of
 from monitor.alert.routes import Route, routes_for
 from monitor.cleanup.journal import CleanupRun, ItemState, JournalEntry
 from monitor.cleanup.model import CleanupPlan, Item
@@ -222,13 +221,13 @@ def _notifications(
 ) -> tuple[Notification, ...]:
     """One notification per receiver, each in its own group: pending notifications are not merged."""
     group = f"{finding.key}|{digest}"
-    subject = Subject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
+    subject = NotificationSubject(fingerprint=fingerprint_of(finding), finding=finding, phase=Phase.FIRING, since=now)
     return tuple(
         Notification(
             id=hashlib.sha256(f"{receiver} {group} {now!r}".encode("utf-8", "surrogatepass")).hexdigest()[:24],
             receiver=receiver,
             group=group,
-            reason=Reason.NEW,
+            reason=NotificationReason.NEW,
             severity=finding.severity,
             at=now,
             subjects=(subject,),

@@ -21,7 +21,7 @@ from monitor.alert.lifecycle import GROUP_BY
 from monitor.alert.matchers import known_label
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.routes import Route
-from monitor.alert.windows import Window
+from monitor.alert.windows import MaintenanceWindow
 from monitor.base.cron import cron_trigger, zone
 from monitor.base.text import unknown
 from monitor.base.units import quoted
@@ -169,7 +169,7 @@ class AlertsConfig(Section):
         everybody = (name for name, each in known if not shared or each.real_kind == "alertmanager")
         return (*routes, Route(receivers=tuple(everybody)))
 
-    def windows(self) -> tuple[Window, ...]:
+    def windows(self) -> tuple[MaintenanceWindow, ...]:
         return tuple(window.window(self.timezone) for window in self.maintenance)
 
     def called_back(self) -> tuple[str, ...]:

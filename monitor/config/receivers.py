@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
-from monitor.alert.receivers.base import MailSettings, Owner, Pace, ReceiverSettings
+from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
 from monitor.base.units import quoted
 from monitor.config.types import AbsolutePath, Duration, Section, Span
 
@@ -100,8 +100,8 @@ class OwnerConfig(Section):
     feishu: str | None = None
     slack: str | None = None
 
-    def owner(self) -> Owner:
-        return Owner(**self.model_dump())
+    def owner(self) -> OwnerContact:
+        return OwnerContact(**self.model_dump())
 
 
 class PaceConfig(Section):
@@ -248,7 +248,7 @@ class ReceiverConfig(Section):
             proxy=self.proxy.get_secret_value() if self.proxy is not None else None,
             ca_file=self.ca_file,
             verify_tls=self.verify_tls,
-            pace=Pace(**self.pace.model_dump()) if self.pace is not None else None,
+            pace=RateLimit(**self.pace.model_dump()) if self.pace is not None else None,
             mail=self._mail() if kind == "mail" else None,
             **(common | ({"language": self.language} if self.language is not None else {})),
         )

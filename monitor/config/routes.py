@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, create_model, model_validator
 
-from monitor.alert.lifecycle import Timing, Timings
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.routes import Route
-from monitor.alert.windows import QuietHours, Window
+from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.base.cron import zone
 from monitor.base.units import quoted
 from monitor.config.receivers import parse_words
@@ -18,7 +18,7 @@ from monitor.detect.meta import META_RULE_NAMES
 from monitor.detect.rules import RULES
 
 SIGNS = (("!~", "!~"), ("~", "=~"), ("!", "!="), ("", "="))  # how a value begins -> how it is compared
-DEFAULT, ROUTE = Timing(), Route(receivers=())
+DEFAULT, ROUTE = AlertTiming(), Route(receivers=())
 
 
 def parse_match(value: object) -> object:
@@ -92,7 +92,7 @@ class RouteSection(Section):
             group_wait=self.group_wait,
             group_interval=self.group_interval,
             quiet=self.quiet_hours.hours(timezone) if self.quiet_hours is not None else None,
-            go_on=getattr(self, "continue"),
+            continue_matching=getattr(self, "continue"),
         )
 
 
@@ -109,21 +109,21 @@ class MaintenanceConfig(Section):
         self.window("UTC")
         return self
 
-    def window(self, timezone: str) -> Window:
-        return Window(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
+    def window(self, timezone: str) -> MaintenanceWindow:
+        return MaintenanceWindow(self.cron, self.duration, self.timezone or timezone, matchers_of(self.match))
 
 
 class AlertRulesSection(Section):
     """How patient the alerts of each rule are; the rules under their names with _ for -."""
 
-    def timings(self) -> Timings:
+    def timings(self) -> AlertTimings:
         """Return the timing of each rule."""
         fields = type(self).model_fields
-        return Timings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
+        return AlertTimings(rules={name.replace("_", "-"): _timing(getattr(self, name)) for name in fields})
 
 
-def _timing(section: Any) -> Timing:
-    return Timing(wait=getattr(section, "for"), keep=section.resolve_after)
+def _timing(section: Any) -> AlertTiming:
+    return AlertTiming(wait=getattr(section, "for"), keep=section.resolve_after)
 
 
 if TYPE_CHECKING:  # what is made below has a field for each rule, and those whose names are words of the language

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import msgspec
 
 from monitor.alert.alertmanager import callback
-from monitor.alert.alertmanager.callback import Ours, TheTold, called
+from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.delivery.heartbeat import Heartbeat
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.delivery.stats import Traffic
-from monitor.alert.digest import Digest, is_due, summaries
-from monitor.alert.dispatcher import AlertDesk
-from monitor.alert.notify import Policy
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.delivery.stats import DeliveryStats
+from monitor.alert.digest import DigestSchedule, digest_notifications, is_due
+from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
+from monitor.alert.routes import NotifyPolicy
 from monitor.alert.silences import Silence
-from monitor.alert.store import FILE, Store
+from monitor.alert.store import FILE, AlertStore
 from monitor.base.endpoint import Endpoint
 from monitor.config.alerts import AlertsConfig
 from monitor.detect.meta import META_RULE_NAMES
@@ -80,9 +80,9 @@ class Alerting:
         self._digest = _digest(config, self.settings)
         self._foreign = _foreign_silences(config)
         self._heartbeat = _heartbeat(config, lambda: self._looked, self.leading.holds)
-        self.store = Store(os.path.join(state, FILE))
-        self._post = PostOffice(self.store, [build(settings) for settings in self.settings], now)
-        self.desk = AlertDesk(self.store, self._post, self.policy, config.rules.timings(), config.group_by, now)
+        self.store = AlertStore(os.path.join(state, FILE))
+        self._post = Sender(self.store, [build(settings) for settings in self.settings], now)
+        self.dispatcher = Dispatcher(self.store, self._post, self.policy, config.rules.timings(), config.group_by, now)
         self._started = monotonic()
         self._looked: float | None = None  # by the monotonic clock, as the start
         self._findings: tuple[Finding, ...] = ()
@@ -95,11 +95,11 @@ class Alerting:
             log.warning(NO_RECEIVERS)
         self._started = self._monotonic()
         if self._foreign is not None:
-            self._foreign.ask()  # before anything is told that is silenced there
+            self._foreign.refresh()  # before anything is told that is silenced there
             self._foreign.start()
         if self._heartbeat is not None:
             self._heartbeat.start()
-        self.desk.start()
+        self.dispatcher.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -109,7 +109,7 @@ class Alerting:
         if self._foreign is not None:
             self._foreign.stop()
         self._thread.join(1.0)
-        self.desk.stop()
+        self.dispatcher.stop()
         self.store.close()
 
     def found(self, findings: tuple[Finding, ...]) -> None:
@@ -118,9 +118,9 @@ class Alerting:
         self._findings = findings
         self._pass_on(findings)
 
-    def policy(self) -> Policy:
+    def policy(self) -> NotifyPolicy:
         """Return what holds at this moment."""
-        return Policy(
+        return NotifyPolicy(
             routes=self._routes,
             silences=self.silences(),
             windows=self._windows,
@@ -131,9 +131,9 @@ class Alerting:
         """Return the silences: our own, and those of the Alertmanager that is configured."""
         return (*self.store.silences(self._now()), *(self._foreign.silences if self._foreign is not None else ()))
 
-    def traffic(self) -> tuple[Traffic, ...]:
+    def delivery_stats(self) -> tuple[DeliveryStats, ...]:
         """Return what becomes of messages, for each receiver."""
-        return self._post.traffic()
+        return self._post.delivery_stats()
 
     def call(self, body: bytes) -> int:
         """Take in what an Alertmanager tells, and return how many messages that makes. Raise ValueError.
@@ -142,12 +142,12 @@ class Alerting:
         """
         payload = callback.read_payload(body)
         self.leading.check()
-        ours = Ours(self.desk.book.alerts, RULE_NAMES, self._config.cluster)
+        ours = OwnAlerts(self.dispatcher.state.alerts, RULE_NAMES, self._config.cluster)
         with self._calling:  # two replicas may call at the same moment
-            result = called(payload, self._config.called_back(), self._told(), ours, self._now())
+            result = process_callback(payload, self._config.called_back(), self._told(), ours, self._now())
             if result.notifications:
-                note = msgspec.json.encode(result.told)
-                self.desk.send(result.notifications, {CALLED_NOTE: note})
+                note = msgspec.json.encode(result.log)
+                self.dispatcher.send(result.notifications, {CALLED_NOTE: note})
                 self._tell_replicas(note)
         return len(result.notifications)
 
@@ -160,14 +160,14 @@ class Alerting:
         except NotLeaderError as error:  # it is on its way, and that is what counts
             log.warning("what was told could not be written down for other replicas: %s", error)
 
-    def _told(self) -> TheTold:
+    def _told(self) -> NotificationLog:
         shared = self.leading.told()
         note = self.store.note(CALLED_NOTE) if shared is None else shared.encode()
         try:
-            return msgspec.json.decode(note, type=TheTold) if note is not None else TheTold()
+            return msgspec.json.decode(note, type=NotificationLog) if note is not None else NotificationLog()
         except msgspec.MsgspecError as error:
             log.warning("what was told of an Alertmanager's calls is forgotten: %s", error)
-            return TheTold()
+            return NotificationLog()
 
     def _pass_on(self, findings: tuple[Finding, ...]) -> None:
         seen, now, monotonic = self._see(), self._now(), self._monotonic()
@@ -178,7 +178,7 @@ class Alerting:
             agents=seen.agents,
             trouble=self.store.trouble,
         )
-        self.desk.found(with_monitor_findings(findings, state, now))
+        self.dispatcher.update(with_monitor_findings(findings, state, now))
 
     def _keep_watch(self) -> None:
         while not self._stopping.wait(BEAT):
@@ -203,22 +203,24 @@ class Alerting:
         now, note = self._now(), self.store.note(DIGEST_NOTE)
         last = None if note is None else float(note)
         if last is None or last > now:  # the first time, or the clock was wrong then
-            self.desk.send((), {DIGEST_NOTE: repr(now).encode()})
+            self.dispatcher.send((), {DIGEST_NOTE: repr(now).encode()})
             return
         last = max(last, self.leading.record().marks.get(DIGEST_NOTE, 0.0))
         if self.leading.holds() and is_due(self._digest, last, now):
             self.leading.mark(DIGEST_NOTE, now)
             events = self.store.history(last)
-            news = summaries(self._digest, events, self.desk.book.alerts.values(), last, now)
-            self.desk.send(news, {DIGEST_NOTE: repr(now).encode()})
+            news = digest_notifications(self._digest, events, self.dispatcher.state.alerts.values(), last, now)
+            self.dispatcher.send(news, {DIGEST_NOTE: repr(now).encode()})
 
 
-def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> Digest | None:
+def _digest(config: AlertsConfig, settings: Sequence[ReceiverSettings]) -> DigestSchedule | None:
     if config.digest is None:
         return None
     everybody = tuple(each.name for each in settings if each.kind != "alertmanager")
     named = config.digest.receivers
-    return Digest(config.digest.cron, config.digest.timezone or config.timezone, everybody if named is None else named)
+    return DigestSchedule(
+        config.digest.cron, config.digest.timezone or config.timezone, everybody if named is None else named
+    )
 
 
 def _foreign_silences(config: AlertsConfig) -> AlertmanagerSilences | None:

@@ -59,7 +59,7 @@ class Outbox:
 
     def send(self, notifications: Sequence[Notification], notes: Mapping[str, bytes]) -> None:
         """Put messages into the outbox."""
-        self._alerting.desk.send(notifications, notes)
+        self._alerting.dispatcher.send(notifications, notes)
 
 
 class Cleaning:

@@ -210,7 +210,7 @@ def page_about(
     questions = ClusterQueries(cluster, daemon.gpu_resource, findings=lambda: watch.findings)
     leading = alerting.leading
     parts = PageData(
-        cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.desk.snapshot, links,
+        cluster.poller.facts, lambda: watch.findings, record.recorder, alerting.dispatcher.snapshot, links,
         leading.state if leading.shared else None,
     )  # fmt: skip
     scraped = Scraped(

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery, Event
+from monitor.alert.store import AlertEvent, Delivery
 from monitor.base.units import format_duration, utc_timestamp
 from monitor.facts.base import Fact
 from monitor.facts.findings import Severity
@@ -74,12 +74,12 @@ class ReceiverTestResult(Fact, frozen=True, kw_only=True):
     answer: str
 
 
-def localize_alerts(alerts: Iterable[Shown], lang: str) -> tuple[LocalizedAlert, ...]:
+def localize_alerts(alerts: Iterable[AlertView], lang: str) -> tuple[LocalizedAlert, ...]:
     """Alerts in one language: firing ones first, causes before symptoms, then by severity, oldest first."""
     return tuple(_view(alert, lang) for alert in sorted(alerts, key=_order))
 
 
-def localize_events(events: Iterable[Event], lang: str) -> tuple[LocalizedAlertEvent, ...]:
+def localize_events(events: Iterable[AlertEvent], lang: str) -> tuple[LocalizedAlertEvent, ...]:
     """Events in one language, in the same order."""
     return tuple(
         LocalizedAlertEvent(
@@ -190,13 +190,13 @@ def _notified(alert: LocalizedAlert) -> str:
     return ", ".join(alert.told)
 
 
-def _order(shown: Shown) -> tuple[int, bool, int, float, str]:
+def _order(shown: AlertView) -> tuple[int, bool, int, float, str]:
     alert = shown.alert
     rank = SEVERITY_RANK[alert.finding.severity]
     return PHASE_ORDER.index(alert.phase), shown.explained_by is not None, rank, alert.since, alert.fingerprint
 
 
-def _view(shown: Shown, lang: str) -> LocalizedAlert:
+def _view(shown: AlertView, lang: str) -> LocalizedAlert:
     alert, finding = shown.alert, shown.alert.finding
     return LocalizedAlert(
         fingerprint=alert.fingerprint,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from monitor.alert.model import SEVERITY_RANK, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.facts.findings import Severity
 from monitor.facts.text import Text
 from monitor.i18n.notes import sentence
@@ -47,7 +47,7 @@ class ProblemRow:
         return headline if isinstance(headline, str) else sentence(headline, lang)
 
 
-def issues_of_alerts(alerts: Iterable[Shown]) -> list[Issue]:
+def issues_of_alerts(alerts: Iterable[AlertView]) -> list[Issue]:
     """Firing alerts as issues."""
     return [
         Issue(

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from monitor.alert.dispatcher import AlertDesk
+from monitor.alert.dispatcher import Dispatcher
 from monitor.alert.matchers import known_matchers, matchers_of
 from monitor.alert.receivers.base import ReceiverSettings
 from monitor.alert.receivers.registry import build
-from monitor.alert.sample import sample_parcel
+from monitor.alert.sample import sample_batch
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery, Store
+from monitor.alert.store import AlertStore, Delivery
 from monitor.base.http import RequestError
 from monitor.base.units import parse_duration
 from monitor.detect.meta import META_RULES
@@ -38,10 +38,10 @@ class AlertService(Protocol):
     """The part of the daemon's alerting service that queries use."""
 
     @property
-    def desk(self) -> AlertDesk: ...
+    def dispatcher(self) -> Dispatcher: ...
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> AlertStore: ...
 
     @property
     def settings(self) -> tuple[ReceiverSettings, ...]: ...
@@ -72,7 +72,7 @@ class AlertQueries:
 
     def alerts(self, lang: str) -> tuple[LocalizedAlert, ...]:
         """All alerts in one language."""
-        return localize_alerts(self._alerting.desk.snapshot(), lang)
+        return localize_alerts(self._alerting.dispatcher.snapshot(), lang)
 
     def history(self, since: float, limit: int, lang: str) -> tuple[LocalizedAlertEvent, ...]:
         """Alert events since a time in one language, newest first."""
@@ -139,7 +139,7 @@ def send_samples(
 
 
 def _send_sample(settings: ReceiverSettings, rule: str, now: float) -> ReceiverTestResult:
-    parcel = sample_parcel(settings.name, rule, SAMPLE_CAUSES[rule], now)
+    parcel = sample_batch(settings.name, rule, SAMPLE_CAUSES[rule], now)
     try:
         ok, answer = True, build(settings).deliver(parcel)
     except RequestError as error:

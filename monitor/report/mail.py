@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from monitor.alert.model import Notification, Reason, Summary
+from monitor.alert.model import Notification, NotificationReason, Summary
 from monitor.base.cron import fires_in
 from monitor.base.threads import Periodic
 from monitor.facts.findings import Severity
@@ -46,7 +46,7 @@ def report_notifications(report: Report, receivers: Sequence[str]) -> tuple[Noti
             id=hashlib.sha256(f"{GROUP} {receiver} {report.until!r}".encode()).hexdigest()[:24],
             receiver=receiver,
             group=GROUP,
-            reason=Reason.REPEAT,
+            reason=NotificationReason.REPEAT,
             severity=Severity.INFO,
             at=report.until,
             summary=summary,

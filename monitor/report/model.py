@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Protocol
 
-from monitor.alert.store import Event, What
+from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.base import Fact
 from monitor.report.buckets import FIGURES, HOUR, Bucket, By
 from monitor.report.disk_use import DiskUse
@@ -94,7 +94,7 @@ class ReportInputs:
 
     buckets: Iterable[Bucket] = ()
     watched_seconds: float = 0.0
-    events: Iterable[Event] = ()
+    events: Iterable[AlertEvent] = ()
     events_since: float = 0.0
     disks: Iterable[DiskUse] = ()
     cleaned: Iterable[CleanedItem] | None = None
@@ -167,7 +167,7 @@ def _order(row: ReportRow) -> tuple[bool, float, float, str]:
     return row.name is None, -row.allocated_hours, -row.wasted_hours, row.name or ""
 
 
-def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[IncidentCount, ...]:
+def _incidents(events: Iterable[AlertEvent], since: float, until: float) -> tuple[IncidentCount, ...]:
     """Alerts by rule and cause, the most frequent first. An alert that another one explains is not an incident."""
     fired: Counter[tuple[str, str]] = Counter()
     durations: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
@@ -175,7 +175,7 @@ def _incidents(events: Iterable[Event], since: float, until: float) -> tuple[Inc
         alert, finding = event.alert, event.alert.finding
         if not since <= event.at <= until or finding.explained_by is not None:
             continue
-        if event.what is What.FIRED:
+        if event.what is AlertEventKind.FIRED:
             fired[finding.rule, finding.cause] += 1
         else:
             durations[finding.rule, finding.cause].append(

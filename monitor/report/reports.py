@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from monitor.alert.store import KEEP_DAYS as KEEP_EVENTS_DAYS
-from monitor.alert.store import KEEP_ROWS, Event
+from monitor.alert.store import KEEP_ROWS, AlertEvent
 from monitor.cleanup.journal import ItemState, JournalEntry
 from monitor.report.buckets import DAY, By
 from monitor.report.model import CleanedItem, Report, ReportInputs, make_report
@@ -33,7 +33,7 @@ class ReportService:
     def __init__(
         self,
         recorder: UsageRecorder,
-        history: Callable[[float], Sequence[Event]],
+        history: Callable[[float], Sequence[AlertEvent]],
         cleanup: CleanupHistory | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:

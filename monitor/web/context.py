@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from monitor.access.audit import AuditEntry
 from monitor.access.principal import Principal, Role
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView
 from monitor.facts.findings import Finding
@@ -64,7 +64,7 @@ class PageData:
     agents: Callable[[], Sequence[AgentFact]] = tuple
     findings: Callable[[], tuple[Finding, ...] | None] = lambda: None
     history: SeriesReader | None = None
-    alerts: Callable[[], Sequence[Shown]] | None = None  # not rendered yet
+    alerts: Callable[[], Sequence[AlertView]] | None = None  # not rendered yet
     links: tuple[HeaderLink, ...] = ()
     lease: Callable[[], LeaseState] | None = None  # with several replicas
 

@@ -43,6 +43,7 @@ SCHEMA_NAMES = {
     "ReleaseGpuRequest": "WantedReleaseGpu", "ReleaseRequest": "WantedRelease", "RestoreRequest": "WantedRestore",
     "RunRequest": "WantedRun", "RunStarted": "Started", "ScanRequest": "WantedScan", "ScanStopped": "Stopped",
     "SendTestRequest": "WantedTest", "SilenceEnded": "Ended", "SilenceRequest": "NewSilence", "Text": "Note",
+    "NotificationReason": "Reason",
     "UserActionOutcome": "Outcome", "UserActionStep": "Step", "WebhookResult": "Messages",
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
-"""The process that test_kill kills: a store, a desk and a post, fed with what a script says is wrong at this moment.
+"""The process that test_kill kills: store, dispatcher and sender, fed with the findings of a script.
 
-It is forked from a process that has imported everything, which waits on its standard input for how to live: the number
-of the life, and the seconds of processor time after which the kernel kills it (0: never).
+It is forked from a process that has imported everything and reads from its standard input the number of the run and the
+seconds of CPU time after which the kernel kills it (0: never).
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import os
 import sys
 import time
 
-from monitor.alert.delivery.sender import PostOffice
-from monitor.alert.dispatcher import AlertDesk
-from monitor.alert.lifecycle import Timing, Timings
-from monitor.alert.notify import Policy
-from monitor.alert.routes import Route
-from monitor.alert.store import Store
+from monitor.alert.delivery.sender import Sender
+from monitor.alert.dispatcher import Dispatcher
+from monitor.alert.lifecycle import AlertTiming, AlertTimings
+from monitor.alert.routes import NotifyPolicy, Route
+from monitor.alert.store import AlertStore
 from monitor.facts.findings import Finding
 from tests.alert.delivery.sender_support import HttpReceiver, finding
 
@@ -27,7 +26,7 @@ SIGKILL = 9
 
 
 def spans(number: int, length: float) -> tuple[tuple[float, float], ...]:
-    """Return when an alert of the script is there: twice, and the second time every third stays for ever."""
+    """Periods in which an alert of the script is present: two, and every third alert stays after the second start."""
     begin = (number * 7919 % ALERTS) / ALERTS * length * 0.5
     return (
         (begin, begin + length * 0.1),
@@ -35,8 +34,8 @@ def spans(number: int, length: float) -> tuple[tuple[float, float], ...]:
     )
 
 
-def world(passed: float, length: float) -> tuple[Finding, ...]:
-    """Return what is wrong so many seconds after the beginning of the script. There are fifty groups."""
+def findings_at(passed: float, length: float) -> tuple[Finding, ...]:
+    """Findings `passed` seconds after the start of the script, in fifty groups."""
     return tuple(
         finding(
             f"n{number}",
@@ -49,22 +48,22 @@ def world(passed: float, length: float) -> tuple[Finding, ...]:
     )
 
 
-def live(path: str, port: int, began: float, length: float, life: int) -> None:
-    """Never return."""
-    receivers = [HttpReceiver(name, port, extra={"life": life}) for name in RECEIVERS]
-    policy = Policy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
-    store = Store(path)
-    post = PostOffice(store, receivers)
-    patient = Timing(keep=0.05, flap_count=1000)
-    desk = AlertDesk(store, post, lambda: policy, Timings(default=patient))
-    desk.start()
+def run_until_killed(path: str, port: int, began: float, length: float, run: int) -> None:
+    """Run until killed."""
+    receivers = [HttpReceiver(name, port, extra={"run": run}) for name in RECEIVERS]
+    policy = NotifyPolicy(routes=(Route(receivers=RECEIVERS, group_wait=0.02, group_interval=0.1, repeat=1e6),))
+    store = AlertStore(path)
+    sender = Sender(store, receivers)
+    timing = AlertTiming(keep=0.05, flap_count=1000)
+    dispatcher = Dispatcher(store, sender, lambda: policy, AlertTimings(default=timing))
+    dispatcher.start()
     while True:
-        desk.found(world(time.time() - began, length))
+        dispatcher.update(findings_at(time.time() - began, length))
         time.sleep(0.01)
 
 
 def kill_after(processor_time: float) -> None:
-    """Have the kernel send SIGKILL when this process has computed for so long: it is then doing something."""
+    """Let the kernel send SIGKILL after some CPU time, when this process is certainly busy."""
 
     class SigEvent(ctypes.Structure):
         _fields_ = (
@@ -87,13 +86,13 @@ def kill_after(processor_time: float) -> None:
 def main() -> None:
     path, port, began, length = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4])
     for line in sys.stdin:
-        life, processor_time = line.split()
+        run, processor_time = line.split()
         child = os.fork()
         if child == 0:
             os.close(0)
             if float(processor_time):
                 kill_after(float(processor_time))
-            live(path, port, began, length, int(life))
+            run_until_killed(path, port, began, length, int(run))
         print(child, flush=True)
         _, status = os.waitpid(child, 0)
         print(os.waitstatus_to_exitcode(status), flush=True)

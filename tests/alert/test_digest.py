@@ -4,17 +4,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitor.alert.digest import WORST, Digest, is_due, summaries
+from monitor.alert.digest import MAX_SUBJECTS, DigestSchedule, digest_notifications, is_due
 from monitor.alert.model import Alert, Phase
-from monitor.alert.store import Event, What
+from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
-DAILY = Digest("0 9 * * *", "Asia/Shanghai", ("wecom", "mail"))
+DAILY = DigestSchedule("0 9 * * *", "Asia/Shanghai", ("wecom", "mail"))
 
 
 def at(day: int, hour: int, minute: int = 0) -> float:
-    """Return a time in UTC; Shanghai is eight hours ahead."""
+    """Time in March 2024, UTC; Shanghai is eight hours ahead."""
     return datetime(2024, 3, day, hour, minute, tzinfo=UTC).timestamp()
 
 
@@ -38,14 +38,14 @@ def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.
 
 def test_what_a_summary_says() -> None:
     events = [
-        Event(at=150.0, what=What.FIRED, alert=alert("a")),
-        Event(at=160.0, what=What.RESOLVED, alert=alert("a")),
-        Event(at=170.0, what=What.FIRED, alert=alert("b", rule="s")),
-        Event(at=180.0, what=What.FIRED, alert=alert("c")),
-        Event(at=50.0, what=What.FIRED, alert=alert("old")),
+        AlertEvent(at=150.0, what=AlertEventKind.FIRED, alert=alert("a")),
+        AlertEvent(at=160.0, what=AlertEventKind.RESOLVED, alert=alert("a")),
+        AlertEvent(at=170.0, what=AlertEventKind.FIRED, alert=alert("b", rule="s")),
+        AlertEvent(at=180.0, what=AlertEventKind.FIRED, alert=alert("c")),
+        AlertEvent(at=50.0, what=AlertEventKind.FIRED, alert=alert("old")),
     ]
     alerts = [alert("b"), alert("c", severity=Severity.CRITICAL), alert("a", Phase.RESOLVED), alert("d", Phase.PENDING)]
-    first, second = summaries(DAILY, events, alerts, 100.0, 200.0)
+    first, second = digest_notifications(DAILY, events, alerts, 100.0, 200.0)
     assert (first.receiver, second.receiver) == ("wecom", "mail")
     assert first.id != second.id
     summary = first.summary
@@ -55,6 +55,6 @@ def test_what_a_summary_says() -> None:
 
 
 def test_of_many_that_fire_the_worst_go_along() -> None:
-    (told, _) = summaries(DAILY, [], [alert(f"n{number:03d}") for number in range(100)], 0.0, 10.0)
+    (told, _) = digest_notifications(DAILY, [], [alert(f"n{number:03d}") for number in range(100)], 0.0, 10.0)
     assert told.summary is not None
-    assert (len(told.subjects), told.summary.still_firing) == (WORST, 100)
+    assert (len(told.subjects), told.summary.still_firing) == (MAX_SUBJECTS, 100)

@@ -3,78 +3,82 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import GROUP_BY, Timing, Timings, advance, group_of
+from monitor.alert.lifecycle import GROUP_BY, AlertTiming, AlertTimings, advance, group_of
 from monitor.alert.model import Alert, Phase, fingerprint_of
 from monitor.facts.findings import Finding
-from tests.alert.story import CRITICAL, NOON, WARNING, finding
+from tests.alert.scenario import CRITICAL, NOON, WARNING, finding
 
 FIRING, PENDING, RESOLVED = Phase.FIRING, Phase.PENDING, Phase.RESOLVED
 FOUND = finding()
-OWN = fingerprint_of(FOUND)
+FINGERPRINT = fingerprint_of(FOUND)
 
 
 class Life:
-    """The life of one alert, second by second."""
+    """Lifecycle of one alert, with times in seconds."""
 
-    def __init__(self, timing: Timing | None = None) -> None:
-        self.timings = Timings(timing or Timing())
+    def __init__(self, timing: AlertTiming | None = None) -> None:
+        self.timings = AlertTimings(timing or AlertTiming())
         self.alerts: dict[str, Alert] = {}
 
     def at(self, second: float, *findings: Finding) -> Phase | None:
         self.alerts = advance(self.alerts, findings, self.timings, GROUP_BY, NOON + second)
-        return self.alerts[OWN].phase if OWN in self.alerts else None
+        return self.alerts[FINGERPRINT].phase if FINGERPRINT in self.alerts else None
 
     @property
     def alert(self) -> Alert:
-        return self.alerts[OWN]
+        return self.alerts[FINGERPRINT]
 
 
 @pytest.mark.parametrize(
-    ("timing", "story"),
+    ("timing", "scenario"),
     [
-        pytest.param(Timing(), [(0, True, FIRING)], id="fires at once without a wait"),
-        pytest.param(Timing(wait=10), [(0, True, PENDING), (9, True, PENDING), (10, True, FIRING)], id="waits"),
+        pytest.param(AlertTiming(), [(0, True, FIRING)], id="fires at once without a wait"),
+        pytest.param(AlertTiming(wait=10), [(0, True, PENDING), (9, True, PENDING), (10, True, FIRING)], id="waits"),
         pytest.param(
-            Timing(wait=10),
+            AlertTiming(wait=10),
             [(0, True, PENDING), (9, False, None), (10, True, PENDING), (19, True, PENDING), (20, True, FIRING)],
             id="a pending one that vanishes begins anew",
         ),
         pytest.param(
-            Timing(), [(0, True, FIRING), (1, False, FIRING), (30, False, FIRING), (31, False, RESOLVED)], id="is kept"
+            AlertTiming(),
+            [(0, True, FIRING), (1, False, FIRING), (30, False, FIRING), (31, False, RESOLVED)],
+            id="is kept",
         ),
         pytest.param(
-            Timing(),
+            AlertTiming(),
             [(0, True, FIRING), (1, False, FIRING), (30, True, FIRING), (31, False, FIRING), (60, False, FIRING)],
             id="presence breaks an absence",
         ),
         pytest.param(
-            Timing(keep=0), [(0, True, FIRING), (1, False, RESOLVED)], id="is over at once if nothing is kept"
+            AlertTiming(keep=0), [(0, True, FIRING), (1, False, RESOLVED)], id="is over at once if nothing is kept"
         ),
         pytest.param(
-            Timing(wait=10, keep=0),
+            AlertTiming(wait=10, keep=0),
             [(0, True, PENDING), (10, True, FIRING), (11, False, RESOLVED), (12, True, PENDING), (22, True, FIRING)],
             id="waits again when it returns",
         ),
         pytest.param(
-            Timing(wait=10, keep=0),
+            AlertTiming(wait=10, keep=0),
             [(0, True, PENDING), (10, True, FIRING), (11, False, RESOLVED), (12, True, PENDING), (13, False, RESOLVED)],
             id="is over as before when it does not return for long",
         ),
     ],
 )
-def test_pending_firing_resolved(timing: Timing, story: list[tuple[float, bool, Phase | None]]) -> None:
+def test_pending_firing_resolved(timing: AlertTiming, scenario: list[tuple[float, bool, Phase | None]]) -> None:
     life = Life(timing)
-    assert [life.at(second, *([FOUND] if found else [])) for second, found, _ in story] == [each[2] for each in story]
+    assert [life.at(second, *([FOUND] if found else [])) for second, found, _ in scenario] == [
+        each[2] for each in scenario
+    ]
 
 
 def test_each_rule_has_its_own_patience() -> None:
-    timings = Timings(Timing(wait=5), {"image-pull": Timing(wait=60)})
+    timings = AlertTimings(AlertTiming(wait=5), {"image-pull": AlertTiming(wait=60)})
     assert (timings.of("image-pull").wait, timings.of("disk-full").wait) == (60, 5)
 
 
 def test_what_is_held_does_not_begin_to_fire_and_goes_on_firing() -> None:
     held = replace(FOUND, held=True)
-    life = Life(Timing(wait=10))
+    life = Life(AlertTiming(wait=10))
     assert [life.at(0, FOUND), life.at(60, held), life.at(600, held)] == [PENDING] * 3
     assert life.at(601, FOUND) is FIRING
     assert [life.at(second, held) for second in (700, 7000, 70000)] == [FIRING] * 3
@@ -82,7 +86,7 @@ def test_what_is_held_does_not_begin_to_fire_and_goes_on_firing() -> None:
 
 
 def test_the_times_of_a_life() -> None:
-    life = Life(Timing(wait=10, keep=30))
+    life = Life(AlertTiming(wait=10, keep=30))
     for second, found in ((0, True), (10, True), (20, True), (25, False), (55, False)):
         life.at(second, *([FOUND] if found else []))
     first = life.alert
@@ -96,7 +100,7 @@ def test_the_times_of_a_life() -> None:
 
 
 def test_a_return_that_does_not_last_leaves_no_trace_in_how_long_it_lasted() -> None:
-    life = Life(Timing(wait=10, keep=0))
+    life = Life(AlertTiming(wait=10, keep=0))
     for second, found in ((0, True), (10, True), (20, False), (50, True), (52, False)):
         life.at(second, *([FOUND] if found else []))
     assert (life.alert.phase, life.alert.resolved_at) == (RESOLVED, NOON + 20)
@@ -116,7 +120,7 @@ def test_a_change_of_severity_or_cause_is_the_same_alert_getting_worse() -> None
 
 
 def test_the_group_is_that_of_its_last_firing() -> None:
-    life = Life(Timing(keep=0))
+    life = Life(AlertTiming(keep=0))
     life.at(0, FOUND)
     life.at(1)
     assert life.alert.group == "DiskFull|cause=data"
@@ -139,7 +143,7 @@ def test_groups(group_by: tuple[str, ...], group: str) -> None:
 
 
 def flap(life: Life, times: int, start: float = 0.0) -> float:
-    """Let it come for 10 s and go for 40 s, so often; return when it went last."""
+    """Let the alert be present for 10 s and absent for 40 s, `times` times; return its last end."""
     for turn in range(times):
         for second, found in ((0, True), (10, False), (40, False)):
             life.at(start + turn * 50 + second, *([FOUND] if found else []))
@@ -180,7 +184,7 @@ def test_an_alert_that_stopped_flapping_is_let_go_as_any_other() -> None:
 
 @pytest.mark.parametrize("jump", [-31_536_000.0, -3600.0, -1.0, 1.0, 3600.0, 31_536_000.0])
 def test_a_clock_that_jumps_resolves_nothing_that_is_there(jump: float) -> None:
-    life = Life(Timing(wait=10))
+    life = Life(AlertTiming(wait=10))
     for second in (0, 10):
         life.at(second, FOUND)
     assert life.at(10 + jump, FOUND) is FIRING
@@ -188,7 +192,7 @@ def test_a_clock_that_jumps_resolves_nothing_that_is_there(jump: float) -> None:
 
 
 def test_a_clock_that_jumps_back_leaves_nothing_stuck() -> None:
-    life = Life(Timing(wait=10))
+    life = Life(AlertTiming(wait=10))
     life.at(0, FOUND)
     back = -86400.0
     assert [life.at(back + 1, FOUND), life.at(back + 11, FOUND)] == [PENDING, FIRING]
@@ -228,7 +232,7 @@ def test_the_cause_is_remembered_while_it_is_not_found(then: list[Finding], expl
 
 
 def test_an_alert_that_returns_has_the_cause_it_returns_with() -> None:
-    life = Life(Timing(keep=0))
+    life = Life(AlertTiming(keep=0))
     life.at(0, CAUSE, SYMPTOM)
     life.at(1)
     life.at(2, FOUND)
@@ -244,23 +248,23 @@ def test_one_fingerprint_is_one_alert_however_often_it_is_found() -> None:
     assert len(life.alerts) == 2
 
 
-def own_life(timing: Timing) -> Life:
-    """A life whose timing is its rule's own; the default, which must not count, is the opposite of patient."""
+def own_life(timing: AlertTiming) -> Life:
+    """Lifecycle with a timing for its rule; the default, which must not apply, is impatient."""
     life = Life()
-    life.timings = Timings(Timing(keep=0, flap_count=99), {FOUND.rule: timing})
+    life.timings = AlertTimings(AlertTiming(keep=0, flap_count=99), {FOUND.rule: timing})
     return life
 
 
 def test_the_patience_of_its_own_rule_decides_when_it_is_over() -> None:
-    life = own_life(Timing(keep=30))
+    life = own_life(AlertTiming(keep=30))
     assert [life.at(0, FOUND), life.at(1), life.at(30), life.at(31)] == [FIRING, FIRING, FIRING, RESOLVED]
 
 
-FLAPPING = Timing(keep=10, flap_count=2, flap_window=100, flap_hold=60)
+FLAPPING = AlertTiming(keep=10, flap_count=2, flap_window=100, flap_hold=60)
 
 
 def flapping() -> Life:
-    """An alert that has fired twice, at 0 and at 20, and is flapping since."""
+    """An alert that fired at 0 and at 20 and is flapping."""
     life = own_life(FLAPPING)
     for second, found in ((0, True), (5, False), (15, False), (20, True)):
         life.at(second, *([FOUND] if found else []))
@@ -284,7 +288,7 @@ def test_a_firing_counts_for_as_long_as_the_window(second: float, is_flapping: b
 
 
 def test_one_that_returns_is_seen_when_it_returns() -> None:
-    life = Life(Timing(wait=10, keep=0))
+    life = Life(AlertTiming(wait=10, keep=0))
     for second, found in ((0, True), (10, True), (20, False)):
         life.at(second, *([FOUND] if found else []))
     assert life.at(50, FOUND) is PENDING
@@ -292,7 +296,7 @@ def test_one_that_returns_is_seen_when_it_returns() -> None:
 
 
 def test_an_absence_noted_later_than_now_counts_from_now() -> None:
-    life = Life(Timing(keep=30))
+    life = Life(AlertTiming(keep=30))
     life.at(0, FOUND)
     life.at(1000)
     assert life.at(10) is FIRING
@@ -301,7 +305,7 @@ def test_an_absence_noted_later_than_now_counts_from_now() -> None:
 
 
 def test_a_flapping_one_that_was_away_by_a_clock_that_jumped_back_was_away() -> None:
-    life = own_life(Timing(keep=0, flap_count=2, flap_window=100, flap_hold=60))
+    life = own_life(AlertTiming(keep=0, flap_count=2, flap_window=100, flap_hold=60))
     for second, found in ((0, True), (1, False), (2, True), (10, False), (5, True)):
         life.at(second, *([FOUND] if found else []))
     assert life.alert.firings == (NOON + 2, NOON + 5)
@@ -310,4 +314,4 @@ def test_a_flapping_one_that_was_away_by_a_clock_that_jumped_back_was_away() -> 
 def test_an_alert_knows_its_own_fingerprint() -> None:
     life = Life()
     life.at(0, FOUND)
-    assert life.alert.fingerprint == OWN
+    assert life.alert.fingerprint == FINGERPRINT

@@ -5,16 +5,16 @@ from dataclasses import replace as changed
 import pytest
 from msgspec.structs import replace
 
-from monitor.alert.model import Alert, Phase, Reason, Told
-from monitor.alert.needs_update import needs_telling
-from monitor.alert.notify import Book, decide
+from monitor.alert.model import Alert, AlertState, NotificationLogEntry, NotificationReason, Phase
+from monitor.alert.needs_update import needs_update
+from monitor.alert.notify import decide
 from monitor.alert.routes import Route
 from monitor.facts.findings import Severity
-from tests.alert.story import CRITICAL, INFO, N1, N2, N3, NOON, WARNING, Story, finding, policy, worse
+from tests.alert.scenario import CRITICAL, INFO, N1, N2, N3, NOON, WARNING, Scenario, finding, policy, worse
 
 
 def firing(*severities: Severity, fired_at: float = NOON) -> dict[str, Alert]:
-    """Alerts n0, n1 … that fire, as bad as given."""
+    """Firing alerts n0, n1 … with these severities."""
     found = [finding(f"n{number}", severity) for number, severity in enumerate(severities)]
     return {
         each.labels["node"]: Alert(
@@ -29,8 +29,8 @@ def firing(*severities: Severity, fired_at: float = NOON) -> dict[str, Alert]:
     }
 
 
-def told(**severities: Severity) -> Told:
-    return Told(receiver="wecom", group="g", at=NOON, firing=severities)
+def told(**severities: Severity) -> NotificationLogEntry:
+    return NotificationLogEntry(receiver="wecom", group="g", at=NOON, firing=severities)
 
 
 ROUTE = Route(("wecom",), group_wait=5.0, group_interval=30.0, repeat=600.0)
@@ -41,168 +41,175 @@ ROUTE = Route(("wecom",), group_wait=5.0, group_interval=30.0, repeat=600.0)
     [
         pytest.param(None, [], [], 99, None, id="nothing"),
         pytest.param(None, [WARNING], [], 4, None, id="others of the group are waited for"),
-        pytest.param(None, [WARNING], [], 5, Reason.NEW, id="new"),
+        pytest.param(None, [WARNING], [], 5, NotificationReason.NEW, id="new"),
         pytest.param(told(n0=WARNING), [WARNING], [], 599, None, id="known"),
-        pytest.param(told(n0=WARNING), [WARNING], [], 600, Reason.REPEAT, id="still there"),
-        pytest.param(told(n0=WARNING), [CRITICAL], [], 0, Reason.WORSE, id="worse, at once"),
+        pytest.param(told(n0=WARNING), [WARNING], [], 600, NotificationReason.REPEAT, id="still there"),
+        pytest.param(told(n0=WARNING), [CRITICAL], [], 0, NotificationReason.WORSE, id="worse, at once"),
         pytest.param(told(n0=CRITICAL), [WARNING], [], 60, None, id="milder is no reason"),
-        pytest.param(told(n0=INFO), [WARNING], [], 0, Reason.WORSE, id="a little worse"),
+        pytest.param(told(n0=INFO), [WARNING], [], 0, NotificationReason.WORSE, id="a little worse"),
         pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 29, None, id="more, but not yet"),
-        pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 30, Reason.MORE, id="more"),
-        pytest.param(told(n0=WARNING), [WARNING, CRITICAL], [], 0, Reason.WORSE, id="a critical one joins"),
+        pytest.param(told(n0=WARNING), [WARNING, WARNING], [], 30, NotificationReason.MORE, id="more"),
+        pytest.param(told(n0=WARNING), [WARNING, CRITICAL], [], 0, NotificationReason.WORSE, id="a critical one joins"),
         pytest.param(told(n0=CRITICAL), [CRITICAL, CRITICAL], [], 0, None, id="one as bad joins"),
-        pytest.param(told(n1=CRITICAL, n9=INFO), [CRITICAL], ["n1"], 0, Reason.MORE, id="a critical one takes over"),
-        pytest.param(told(n0=WARNING), [], ["n0"], 0, Reason.RESOLVED, id="all over, at once"),
+        pytest.param(
+            told(n1=CRITICAL, n9=INFO), [CRITICAL], ["n1"], 0, NotificationReason.MORE, id="a critical one takes over"
+        ),
+        pytest.param(told(n0=WARNING), [], ["n0"], 0, NotificationReason.RESOLVED, id="all over, at once"),
         pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 29, None, id="some over, not yet"),
-        pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 30, Reason.RESOLVED, id="some over"),
+        pytest.param(told(n0=WARNING, n1=INFO), [], ["n0"], 30, NotificationReason.RESOLVED, id="some over"),
         pytest.param(told(n0=WARNING, n1=INFO), [WARNING], ["n1"], 29, None, id="some over, others fire"),
         pytest.param(told(n1=WARNING), [WARNING], ["n1"], 29, None, id="over, but another began"),
-        pytest.param(told(n1=WARNING), [WARNING], ["n1"], 30, Reason.MORE, id="over and more in one message"),
+        pytest.param(
+            told(n1=WARNING), [WARNING], ["n1"], 30, NotificationReason.MORE, id="over and more in one message"
+        ),
         pytest.param(told(n0=WARNING), [], [], 9999, None, id="nothing may be said, so nothing is repeated"),
-        pytest.param(told(), [WARNING], [], 5, Reason.NEW, id="nothing was left"),
+        pytest.param(told(), [WARNING], [], 5, NotificationReason.NEW, id="nothing was left"),
     ],
 )
 def test_there_is_one_reason_or_none(
-    before: Told | None, now_firing: list[Severity], over: list[str], after: float, reason: Reason | None
+    before: NotificationLogEntry | None,
+    now_firing: list[Severity],
+    over: list[str],
+    after: float,
+    reason: NotificationReason | None,
 ) -> None:
-    assert needs_telling(before, firing(*now_firing), over, ROUTE, NOON + after) is reason
+    assert needs_update(before, firing(*now_firing), over, ROUTE, NOON + after) is reason
 
 
 def test_one_alert_is_told_once_and_once_again_when_it_is_over() -> None:
-    story = Story()
-    assert story.says(N1) == ["new n1"]
-    assert [story.says(N1, after=5) for _ in range(100)] == [[]] * 100
-    assert [story.says(after=5) for _ in range(7)] == [[]] * 6 + [["resolved -n1"]]
-    assert [story.says(after=5) for _ in range(100)] == [[]] * 100
-    assert story.told == {}
+    scenario = Scenario()
+    assert scenario.notifies(N1) == ["new n1"]
+    assert [scenario.notifies(N1, after=5) for _ in range(100)] == [[]] * 100
+    assert [scenario.notifies(after=5) for _ in range(7)] == [[]] * 6 + [["resolved -n1"]]
+    assert [scenario.notifies(after=5) for _ in range(100)] == [[]] * 100
+    assert scenario.log == {}
 
 
 def test_a_group_grows_in_updates_and_shrinks_in_updates() -> None:
-    story = Story()
-    assert story.says(N1) == ["new n1"]
-    assert story.says(N1, N2, after=10) == []
-    assert story.says(N1, N2, N3, after=20) == ["more-subjects n2 n3 +n1"]
-    assert story.says(N1, after=30) == []
-    assert story.says(N1, after=30) == ["resolved -n2 -n3 +n1"]
-    assert story.says(after=1) == []
-    assert story.says(after=30) == ["resolved -n1"]
+    scenario = Scenario()
+    assert scenario.notifies(N1) == ["new n1"]
+    assert scenario.notifies(N1, N2, after=10) == []
+    assert scenario.notifies(N1, N2, N3, after=20) == ["more-subjects n2 n3 +n1"]
+    assert scenario.notifies(N1, after=30) == []
+    assert scenario.notifies(N1, after=30) == ["resolved -n2 -n3 +n1"]
+    assert scenario.notifies(after=1) == []
+    assert scenario.notifies(after=30) == ["resolved -n1"]
 
 
 def test_group_wait_collects_what_begins_together() -> None:
-    story = Story(policy(Route(("wecom",), group_wait=2.0)))
-    assert story.says(N1) == []
-    assert story.says(N1, N2, after=1) == []
-    assert story.says(N1, N2, N3, after=1) == ["new n1 n2 n3"]
+    scenario = Scenario(policy(Route(("wecom",), group_wait=2.0)))
+    assert scenario.notifies(N1) == []
+    assert scenario.notifies(N1, N2, after=1) == []
+    assert scenario.notifies(N1, N2, N3, after=1) == ["new n1 n2 n3"]
 
 
 def test_getting_milder_and_worse_again_is_told_only_if_milder_was() -> None:
-    story = Story()
-    assert story.says(worse(N1)) == ["new n1"]
-    assert story.says(N1, after=60) == []
-    assert story.says(worse(N1), after=60) == []
-    assert story.says(N1, N2, after=60) == ["more-subjects n2 +n1"]
-    assert story.says(worse(N1), N2, after=1) == ["worse n1 +n2"]
-    assert story.says(worse(N1), N2, after=1) == []
+    scenario = Scenario()
+    assert scenario.notifies(worse(N1)) == ["new n1"]
+    assert scenario.notifies(N1, after=60) == []
+    assert scenario.notifies(worse(N1), after=60) == []
+    assert scenario.notifies(N1, N2, after=60) == ["more-subjects n2 +n1"]
+    assert scenario.notifies(worse(N1), N2, after=1) == ["worse n1 +n2"]
+    assert scenario.notifies(worse(N1), N2, after=1) == []
 
 
 def test_a_change_of_cause_is_no_reason_and_moves_nobody_to_another_message() -> None:
-    story = Story()
-    story.look(N1, N2)
-    assert story.says(replace(N1, cause="other"), N2, after=60) == []
-    assert story.says(N2, after=1) == []
-    assert story.says(N2, after=60) == ["resolved -n1 +n2"]
+    scenario = Scenario()
+    scenario.evaluate(N1, N2)
+    assert scenario.notifies(replace(N1, cause="other"), N2, after=60) == []
+    assert scenario.notifies(N2, after=1) == []
+    assert scenario.notifies(N2, after=60) == ["resolved -n1 +n2"]
 
 
 def test_what_still_fires_is_repeated() -> None:
-    story = Story(policy(Route(("wecom",), group_wait=0.0, repeat=600.0)))
-    story.look(N1, N2)
-    assert [story.says(N1, N2, after=100) for _ in range(6)] == [[]] * 5 + [["repeat +n1 +n2"]]
-    assert story.says(N1, N2, after=599) == []
+    scenario = Scenario(policy(Route(("wecom",), group_wait=0.0, repeat=600.0)))
+    scenario.evaluate(N1, N2)
+    assert [scenario.notifies(N1, N2, after=100) for _ in range(6)] == [[]] * 5 + [["repeat +n1 +n2"]]
+    assert scenario.notifies(N1, N2, after=599) == []
 
 
 def test_what_joins_with_a_repetition_is_news() -> None:
-    story = Story(policy(Route(("wecom",), group_wait=0.0, group_interval=600.0, repeat=60.0)))
-    story.look(N1)
-    assert story.says(N1, N2, after=60) == ["repeat n2 +n1"]
+    scenario = Scenario(policy(Route(("wecom",), group_wait=0.0, group_interval=600.0, repeat=60.0)))
+    scenario.evaluate(N1)
+    assert scenario.notifies(N1, N2, after=60) == ["repeat n2 +n1"]
 
 
 def test_what_comes_and_goes_just_now_is_not_told_and_not_repeated() -> None:
-    story = Story(policy(Route(("wecom",), group_wait=2.0, repeat=600.0)))
-    assert [story.says(N1), story.says(after=2)] == [[], []]
-    assert story.says(N1, after=2) == ["new n1"]
-    assert [story.says(after=590), story.says(after=20)] == [[], []]
-    assert story.says(N1, after=1) == ["repeat +n1"]
+    scenario = Scenario(policy(Route(("wecom",), group_wait=2.0, repeat=600.0)))
+    assert [scenario.notifies(N1), scenario.notifies(after=2)] == [[], []]
+    assert scenario.notifies(N1, after=2) == ["new n1"]
+    assert [scenario.notifies(after=590), scenario.notifies(after=20)] == [[], []]
+    assert scenario.notifies(N1, after=1) == ["repeat +n1"]
 
 
 def test_different_causes_are_different_messages() -> None:
-    story = Story()
-    found = story.look(N1, replace(N2, cause="system"))
+    scenario = Scenario()
+    found = scenario.evaluate(N1, replace(N2, cause="system"))
     assert {each.group for each in found} == {"DiskFull|cause=data", "DiskFull|cause=system"}
 
 
 def test_what_is_told_holds_all_that_a_message_needs() -> None:
-    story = Story()
+    scenario = Scenario()
     old = finding("n3", WARNING, since=NOON - 500, user="li")
     zhang, other = finding("n1", WARNING, user="zhang"), finding("n2", CRITICAL, user="li")
-    (new,) = story.look(zhang, other, old)
-    assert (new.reason, new.severity, new.receiver, new.at) == (Reason.NEW, CRITICAL, "wecom", NOON)
+    (new,) = scenario.evaluate(zhang, other, old)
+    assert (new.reason, new.severity, new.receiver, new.at) == (NotificationReason.NEW, CRITICAL, "wecom", NOON)
     assert [subject.finding.labels["node"] for subject in new.subjects] == ["n2", "n3", "n1"]  # worst, then oldest
     assert new.users == ("li", "zhang")
     assert not new.resolved
-    story.look(after=1)
-    (over,) = story.look(after=30)
+    scenario.evaluate(after=1)
+    (over,) = scenario.evaluate(after=30)
     assert (over.resolved, over.severity, over.users) == (True, CRITICAL, ())
     assert {subject.resolved_at for subject in over.subjects} == {NOON + 31}
 
 
 def test_ids_are_the_same_for_the_same_decision_only() -> None:
-    story = Story(policy(Route(("wecom", "mail"), group_wait=0.0)))
-    book = Book({}, {})
-    story.look(N1)
-    book = Book(story.alerts, {})
-    first, again, later = (decide(book, story.policy, now).notifications for now in (NOON, NOON, NOON + 1))
+    scenario = Scenario(policy(Route(("wecom", "mail"), group_wait=0.0)))
+    scenario.evaluate(N1)
+    state = AlertState(scenario.alerts, {})
+    first, again, later = (decide(state, scenario.policy, now).notifications for now in (NOON, NOON, NOON + 1))
     assert [each.id for each in first] == [each.id for each in again]
     assert len({each.id for each in first + later}) == 4
 
 
 def test_an_alert_is_forgotten_when_it_is_over_for_long_and_nobody_waits_to_hear_of_it() -> None:
-    story = Story()
-    story.look(N1)
-    story.look(after=5)
-    story.look(after=30)
-    assert story.phase(N1) is Phase.RESOLVED
-    story.look(after=1799)
-    assert story.phase(N1) is Phase.RESOLVED
-    story.look(after=1)
-    assert story.alerts == {}
+    scenario = Scenario()
+    scenario.evaluate(N1)
+    scenario.evaluate(after=5)
+    scenario.evaluate(after=30)
+    assert scenario.phase(N1) is Phase.RESOLVED
+    scenario.evaluate(after=1799)
+    assert scenario.phase(N1) is Phase.RESOLVED
+    scenario.evaluate(after=1)
+    assert scenario.alerts == {}
 
 
 def test_what_was_told_about_an_alert_that_nobody_knows_is_forgotten() -> None:
-    lost = Told(receiver="wecom", group="DiskFull|cause=data", at=NOON, firing={"0123": CRITICAL})
-    story = Story()
-    story.told = {("wecom", lost.group): lost}
-    assert story.says() == []
-    assert story.told == {}
-    story.told = {("wecom", lost.group): lost}
-    assert story.says(N1) == ["new n1"]
+    lost = NotificationLogEntry(receiver="wecom", group="DiskFull|cause=data", at=NOON, firing={"0123": CRITICAL})
+    scenario = Scenario()
+    scenario.log = {("wecom", lost.group): lost}
+    assert scenario.notifies() == []
+    assert scenario.log == {}
+    scenario.log = {("wecom", lost.group): lost}
+    assert scenario.notifies(N1) == ["new n1"]
 
 
 @pytest.mark.parametrize("years", [-1, 1])
 def test_a_clock_that_jumps_does_not_hold_messages_back(years: int) -> None:
-    story = Story()
-    story.look(N1)
+    scenario = Scenario()
+    scenario.evaluate(N1)
     jump = years * 31_536_000.0
-    assert story.says(N1, after=jump) == ([] if years < 0 else ["repeat +n1"])
-    assert story.says(N1, N2, after=30) == ["more-subjects n2 +n1"]
-    story.look(after=1)
-    assert story.says(after=30) == ["resolved -n1 -n2"]
+    assert scenario.notifies(N1, after=jump) == ([] if years < 0 else ["repeat +n1"])
+    assert scenario.notifies(N1, N2, after=30) == ["more-subjects n2 +n1"]
+    scenario.evaluate(after=1)
+    assert scenario.notifies(after=30) == ["resolved -n1 -n2"]
 
 
 def test_only_what_changes_is_in_the_decision() -> None:
-    story = Story()
-    story.look(N1)
-    story.look(N1, after=5)
-    assert (story.decision.told, story.decision.forgotten) == ({}, ())
-    story.policy = changed(story.policy, cluster="b")
-    story.look(N1, after=5)
-    assert story.decision.told == {}
+    scenario = Scenario()
+    scenario.evaluate(N1)
+    scenario.evaluate(N1, after=5)
+    assert (scenario.decision.log_changes, scenario.decision.forgotten) == ({}, ())
+    scenario.policy = changed(scenario.policy, cluster="b")
+    scenario.evaluate(N1, after=5)
+    assert scenario.decision.log_changes == {}

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.routes import Route, receivers_of, routes_for, soonest
+from monitor.alert.routes import Route, receivers_of, routes_for, shortest_intervals
 
 
-def route(*receivers: str, match: str = "", go_on: bool = False) -> Route:
-    return Route(receivers, tuple(parse_matcher(each) for each in match.split()), go_on=go_on)
+def route(*receivers: str, match: str = "", continue_matching: bool = False) -> Route:
+    return Route(receivers, tuple(parse_matcher(each) for each in match.split()), continue_matching=continue_matching)
 
 
 ROUTES = (
-    route("audit", go_on=True),
+    route("audit", continue_matching=True),
     route("oncall", match="severity=critical"),
-    route("zhang", match="user=zhang severity!=info", go_on=True),
+    route("zhang", match="user=zhang severity!=info", continue_matching=True),
     route("team"),
     route("never"),
 )
@@ -44,7 +44,7 @@ def test_all_receivers_of_the_routes() -> None:
 
 def test_a_group_of_several_routes_waits_for_none_of_them() -> None:
     given = {Route(("a",), repeat=60.0, group_wait=5.0, group_interval=10.0), Route(("a",), repeat=90.0)}
-    found = soonest(given)
+    found = shortest_intervals(given)
     assert (found.repeat, found.group_wait, found.group_interval) == (60.0, 0.5, 10.0)
 
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.sample import sample_finding, sample_parcel
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
+from monitor.alert.sample import sample_batch, sample_finding
 from monitor.i18n import LANGUAGES
 from monitor.i18n.notes import sentence
 from monitor.queries.alerts import SAMPLE_CAUSES, send_samples
@@ -22,13 +23,13 @@ def test_of_every_rule_there_is_a_sample_in_whole_sentences(rule: str) -> None:
 
 @pytest.mark.parametrize(("lang", "word"), [("en", "test message"), ("zh", "测试")])
 def test_a_sample_says_that_it_is_one(lang: str, word: str) -> None:
-    letter = compose(sample_parcel("wecom", "disk-full", "images", NOW), Voice(lang=lang))
-    text = "".join(span.text for line in letter.lines for span in line.spans)
-    assert word in letter.title + text
+    message = compose(sample_batch("wecom", "disk-full", "images", NOW), Locale(lang=lang))
+    text = "".join(span.text for line in message.lines for span in line.spans)
+    assert word in message.title + text
 
 
 def test_what_has_no_words_has_no_sample() -> None:
-    with pytest.raises(ValueError, match="no words for nothing"):
+    with pytest.raises(ValueError, match="no text for nothing"):
         sample_finding("nothing", "at-all", NOW)
 
 

@@ -4,12 +4,12 @@ import msgspec
 import pytest
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.silences import Silence, active, silenced
+from monitor.alert.silences import Silence, active_silences, matching_silence
 
 
-def silence(own: str, *matchers: str, starts_at: float = 100.0, ends_at: float = 200.0) -> Silence:
+def silence(silence_id: str, *matchers: str, starts_at: float = 100.0, ends_at: float = 200.0) -> Silence:
     return Silence(
-        id=own,
+        id=silence_id,
         matchers=tuple(parse_matcher(each) for each in matchers),
         starts_at=starts_at,
         ends_at=ends_at,
@@ -23,20 +23,20 @@ def silence(own: str, *matchers: str, starts_at: float = 100.0, ends_at: float =
 )
 def test_a_silence_is_in_force_from_its_start_until_before_its_end(now: float, in_force: bool) -> None:
     given = silence("a", "node=n1")
-    assert active([given], now) == ((given,) if in_force else ())
-    assert (silenced({"node": "n1"}, [given], now) is given) is in_force
+    assert active_silences([given], now) == ((given,) if in_force else ())
+    assert (matching_silence({"node": "n1"}, active_silences([given], now)) is given) is in_force
 
 
 def test_a_silence_that_was_ended_before_it_began_is_never_in_force() -> None:
-    assert active([silence("a", "node=n1", starts_at=100.0, ends_at=50.0)], 75.0) == ()
+    assert active_silences([silence("a", "node=n1", starts_at=100.0, ends_at=50.0)], 75.0) == ()
 
 
 def test_the_first_silence_that_meets_all_labels_is_named() -> None:
     given = [silence("a", "node=n1", "user=li"), silence("b", "node=n1"), silence("c", "node=~n.*")]
-    found = silenced({"node": "n1", "user": "zhang"}, given, 150.0)
+    found = matching_silence({"node": "n1", "user": "zhang"}, given)
     assert found is not None
     assert found.id == "b"
-    assert silenced({"node": "m1"}, given, 150.0) is None
+    assert matching_silence({"node": "m1"}, given) is None
 
 
 def test_a_silence_of_everything_must_be_meant() -> None:

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.windows import QuietHours, Window, in_maintenance, open_windows
+from monitor.alert.windows import MaintenanceWindow, QuietHours, matching_window, open_windows
 from monitor.base.cron import cron_trigger
 
 SHANGHAI, BERLIN = "Asia/Shanghai", "Europe/Berlin"
@@ -27,7 +27,7 @@ def at(local: str, timezone: str = SHANGHAI) -> float:
         ("0 2 * * *", 2, SHANGHAI, "2025-06-19 03:59:59", True),
         ("0 2 * * *", 2, SHANGHAI, "2025-06-19 04:00:00", False),
         ("0 23 * * *", 3, SHANGHAI, "2025-06-20 01:30:00", True),  # over midnight
-        ("0 2 * * *", 2, "UTC", "2025-06-19 10:30:00", True),  # 02:30 UTC, as Shanghai's clocks show it
+        ("0 2 * * *", 2, "UTC", "2025-06-19 10:30:00", True),  # 02:30 UTC in Shanghai
         ("0 2 * * 0", 2, SHANGHAI, "2025-06-22 03:00:00", True),  # 0 is Sunday
         ("0 2 * * 0", 2, SHANGHAI, "2025-06-23 03:00:00", False),
         ("0 2 * * 7", 2, SHANGHAI, "2025-06-22 03:00:00", True),  # and so is 7
@@ -40,16 +40,19 @@ def at(local: str, timezone: str = SHANGHAI) -> float:
         ("0 2 1 * *", 2, SHANGHAI, "2025-07-01 03:00:00", True),
         ("0 0 29 2 *", 2, SHANGHAI, "2028-02-29 01:00:00", True),
         ("0 0 1 1 *", 24 * 400, SHANGHAI, "2025-06-19 03:00:00", True),  # longer than its own interval
-        # The clocks of Berlin skip 02:30 on this day: the window opens an hour later, and is as long as ever.
+        # Berlin skips 02:30 on this day: the window opens an hour later, with the same duration.
         ("30 2 * * *", 2, BERLIN, "2025-03-30 01:59:00", False),
         ("30 2 * * *", 2, BERLIN, "2025-03-30 03:45:00", True),
         ("30 2 * * *", 2, BERLIN, "2025-03-30 05:45:00", False),
-        # They show 02:30 twice on this one: open from the first on.
+        # Berlin has 02:30 twice on this day: the window opens at the first.
         ("30 2 * * *", 1, BERLIN, "2025-10-26 02:45:00", True),
     ],
 )
 def test_a_window_is_open_for_its_duration(cron: str, hours: float, timezone: str, local: str, opened: bool) -> None:
-    assert Window(cron, hours * 3600.0, timezone).open(at(local, BERLIN if timezone == BERLIN else SHANGHAI)) is opened
+    assert (
+        MaintenanceWindow(cron, hours * 3600.0, timezone).open(at(local, BERLIN if timezone == BERLIN else SHANGHAI))
+        is opened
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,26 +71,26 @@ def test_a_window_is_open_for_its_duration(cron: str, hours: float, timezone: st
 )
 def test_what_is_no_schedule_is_refused_in_words(cron: str, timezone: str, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
-        Window(cron, 60.0, timezone)
+        MaintenanceWindow(cron, 60.0, timezone)
 
 
 def test_a_window_needs_a_duration() -> None:
     with pytest.raises(ValueError, match="duration"):
-        Window("0 2 * * *", 0.0)
+        MaintenanceWindow("0 2 * * *", 0.0)
 
 
 def test_a_window_is_about_what_meets_its_matchers() -> None:
     windows = [
-        Window("0 2 * * *", 3600.0, matchers=(parse_matcher("node=~gpu.*"),)),
-        Window("0 3 * * *", 3600.0),
+        MaintenanceWindow("0 2 * * *", 3600.0, matchers=(parse_matcher("node=~gpu.*"),)),
+        MaintenanceWindow("0 3 * * *", 3600.0),
     ]
     at_two, at_three = (open_windows(windows, at(f"2025-06-19 0{hour}:30", "UTC")) for hour in (2, 3))
-    assert in_maintenance({"node": "gpu1"}, at_two) is windows[0]
-    assert in_maintenance({"node": "cpu1"}, at_two) is None
-    assert in_maintenance({"node": "cpu1"}, at_three) is windows[1]
+    assert matching_window({"node": "gpu1"}, at_two) is windows[0]
+    assert matching_window({"node": "cpu1"}, at_two) is None
+    assert matching_window({"node": "cpu1"}, at_three) is windows[1]
 
 
-@example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 of a day that has none
+@example("15 2 31 * *", BERLIN, 475_982_101)  # opens at 02:15 on a day that skips it
 @given(
     st.sampled_from(["0 * * * *", "30 2 * * *", "*/7 1-3 * * 0", "15 2 31 * *"]),
     st.sampled_from(["Australia/Lord_Howe", BERLIN, "America/St_Johns", "UTC", "Africa/Casablanca"]),
@@ -96,7 +99,7 @@ def test_a_window_is_about_what_meets_its_matchers() -> None:
 def test_no_moment_is_too_odd_for_a_window(cron: str, timezone: str, now: int) -> None:
     start = datetime.fromtimestamp(now, ZoneInfo(timezone))
     opens = cron_trigger(cron, timezone).get_next_fire_time(None, start).timestamp()
-    window = Window(cron, 600.0, timezone)
+    window = MaintenanceWindow(cron, 600.0, timezone)
     assert opens >= now
     assert window.open(opens)
     assert window.open(opens + 599.0)
@@ -135,9 +138,9 @@ def test_quiet_hours_end_at_eight_when_the_clocks_change(night: str, hours: int)
 @pytest.mark.parametrize(
     ("start", "end", "timezone", "says"),
     [
-        ("22", "08:00", "UTC", "'22' is no time of day"),
-        ("22:00", "24:00", "UTC", "'24:00' is no time of day"),
-        ("22:00", "08:60", "UTC", "is no time of day"),
+        ("22", "08:00", "UTC", "'22' is not a time of day"),
+        ("22:00", "24:00", "UTC", "'24:00' is not a time of day"),
+        ("22:00", "08:60", "UTC", "is not a time of day"),
         ("22:00", "22:00", "UTC", "have no length"),
         ("22:00", "08:00", "Beijing", "is not a time zone"),
     ],

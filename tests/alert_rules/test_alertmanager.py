@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
+from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
 from monitor.detect.rules import RULES
 from tests.alert_rules.rules import ALERTS
 from tests.support import need, wait_until
@@ -85,7 +85,9 @@ def test_the_daemon_is_called_with_its_token_and_knows_the_alert(lab: Lab) -> No
     wait_until(lambda: lab.hook.asked, 10, "it has called")
     asked = lab.hook.asked[0]
     assert (asked.path, asked.headers["authorization"]) == ("/v1/alertmanager", "Bearer of-the-callback")
-    told = called(read_payload(asked.body), ["wecom"], TheTold(), Ours(rules=[rule.rule for rule in RULES]), 2e9)
+    told = process_callback(
+        read_payload(asked.body), ["wecom"], NotificationLog(), OwnAlerts(rules=[rule.rule for rule in RULES]), 2e9
+    )
     (subject,) = told.notifications[0].subjects
     assert subject.finding.rule == "disk-full"
     assert subject.finding.labels == {"node": "gpu1", "mount": "/"}

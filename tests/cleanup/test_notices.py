@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Batch, Notification
 from monitor.alert.routes import Route
 from monitor.cleanup.journal import ItemState, JournalEntry
 from monitor.cleanup.notices import NoticeRouting, announcement, dry_run_report, notices, refusal_report, report
@@ -25,8 +26,8 @@ POLICY = ImagePolicy(name="images")
 
 def text(notification: Notification, lang: str = "en") -> str:
     """A notification as rendered; every text key is in the catalogs."""
-    parcel = Parcel(id="x", receiver="wecom", notifications=(notification,), at=NOW)
-    letter = compose(parcel, Voice(lang))
+    parcel = Batch(id="x", receiver="wecom", notifications=(notification,), at=NOW)
+    letter = compose(parcel, Locale(lang))
     lines = [letter.title, *("".join(span.text for span in line.spans) for line in letter.lines)]
     assert not any("cleanup." in line or "=" in line for line in lines), lines
     return "\n".join(lines)

@@ -109,7 +109,7 @@ def test_without_the_token_nothing_is_changed(environ: dict[str, str]) -> None:
 USAGE: list[tuple[list[str], str]] = [
     (["silence"], "Missing argument"),
     (["silence", "service=portal"], "Missing option '--for'"),
-    (["silence", "service", "--for", "1h"], "is no matcher"),
+    (["silence", "service", "--for", "1h"], "is not a matcher"),
     (["silence", "servic=portal", "--for", "1h"], "did you mean 'service'?"),
     (["silence", "service=portal", "--for", "long"], "is not a duration"),
     (["history", "--since", "long"], "is not a duration"),

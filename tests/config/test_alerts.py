@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.lifecycle import Timing
+from monitor.alert.lifecycle import AlertTiming
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.receivers.base import MailSettings, Owner, Pace, ReceiverSettings
+from monitor.alert.receivers.base import MailSettings, OwnerContact, RateLimit, ReceiverSettings
 from monitor.alert.routes import Route
-from monitor.alert.windows import QuietHours, Window
+from monitor.alert.windows import MaintenanceWindow, QuietHours
 from monitor.config.alerts import AlertsConfig, local_timezone
 from monitor.config.file import ConfigError, load
 from monitor.config.root import Config
@@ -108,12 +108,12 @@ def test_everything_that_is_given_reaches_the_receiver(tmp_path: Path) -> None:
         cluster="lab",
         timezone="Asia/Shanghai",
         template="{{ title }}",
-        owners={"zhang": Owner(wecom="ZhangSan", mobile="13800000000")},
+        owners={"zhang": OwnerContact(wecom="ZhangSan", mobile="13800000000")},
         mention=("all",),
         timeout=3.0,
         proxy="http://proxy.lab:3128",
         verify_tls=False,
-        pace=Pace(5, 30.0, 1.0),
+        pace=RateLimit(5, 30.0, 1.0),
     )
     assert only({"url": WECOM, "language": "en"}, language="zh").language == "en"
 
@@ -178,17 +178,17 @@ def test_a_whole_policy(tmp_path: Path) -> None:
     assert daemon.read_token() == "abc"
     critical = (parse_matcher("severity=critical"),)
     assert given.real_routes() == (
-        Route(receivers=("wecom",), matchers=critical, repeat=3600.0, group_wait=0.0, go_on=True),
+        Route(receivers=("wecom",), matchers=critical, repeat=3600.0, group_wait=0.0, continue_matching=True),
         Route(receivers=("console",), group_interval=60.0, quiet=QuietHours("22:00", "08:00", "Asia/Shanghai")),
         Route(receivers=("wecom", "console")),
     )
     timings = given.rules.timings()
-    assert timings.of("image-pull") == Timing(wait=10.0, keep=60.0)
-    assert timings.of("monitor-blind") == Timing(wait=300.0)
-    assert timings.of("disk-full") == timings.of("no-such-rule") == Timing()
+    assert timings.of("image-pull") == AlertTiming(wait=10.0, keep=60.0)
+    assert timings.of("monitor-blind") == AlertTiming(wait=300.0)
+    assert timings.of("disk-full") == timings.of("no-such-rule") == AlertTiming()
     assert given.windows() == (
-        Window("0 3 * * 6", 7200.0, "UTC", (parse_matcher("node=gpu1"),)),
-        Window("0 3 * * 0", 1800.0, "Asia/Shanghai"),
+        MaintenanceWindow("0 3 * * 6", 7200.0, "UTC", (parse_matcher("node=gpu1"),)),
+        MaintenanceWindow("0 3 * * 0", 1800.0, "Asia/Shanghai"),
     )
     assert given.group_by == ("alertname", "node")
     assert given.heartbeat is not None

@@ -64,7 +64,7 @@ class Made:
 
     def firing(self) -> dict[str, bool]:
         """Return what fires, and whether it is as last seen."""
-        alerts = self.alerting.desk.book.alerts.values()
+        alerts = self.alerting.dispatcher.state.alerts.values()
         return {alert.finding.key: alert.finding.held for alert in alerts if alert.phase is Phase.FIRING}
 
 
@@ -189,7 +189,7 @@ def test_a_silence_holds_at_once(tmp_path: Path, close: list[Made]) -> None:
     made.alerting.found((finding("n1"), finding("n2")))
     made.clock.advance(1.0)
     made.alerting.found((finding("n1"), finding("n2")))
-    assert [subject.fingerprint for subject in made.alerting.desk.still_firing("wecom")] == [
+    assert [subject.fingerprint for subject in made.alerting.dispatcher.still_firing("wecom")] == [
         each.fingerprint for each in questions.alerts("en") if each.labels == {"node": "n2"}
     ]
     assert [each.silenced_by for each in questions.alerts("en")].count(silence.id) == 1

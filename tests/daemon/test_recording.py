@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from monitor.alert.store import FILE as ALERTS
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from monitor.report.mail import LAST_SENT_KEY
 from monitor.report.model import Report, ReportRow
 from monitor.sim.manifests import Work
@@ -223,7 +223,7 @@ def test_a_kill_forgets_nothing_that_was_reported_and_the_missed_report_is_sent(
             before = killed.report().total
             process.kill()
             process.wait(5)
-        store = Store(str(tmp_path / "state" / ALERTS))
+        store = AlertStore(str(tmp_path / "state" / ALERTS))
         store.send((), {LAST_SENT_KEY: repr(time.time() - 3600).encode()})  # nobody ran for an hour
         store.close()
         with running(command("daemon"), environ, stdout=subprocess.DEVNULL) as process:

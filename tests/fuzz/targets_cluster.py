@@ -14,10 +14,10 @@ from unittest import mock
 import msgspec
 
 from monitor.access.errors import RequestRejectedError
-from monitor.alert.alertmanager.callback import Ours, TheTold, called, read_payload
+from monitor.alert.alertmanager.callback import NotificationLog, OwnAlerts, process_callback, read_payload
 from monitor.alert.alertmanager.silences import read_silences
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.message.compose import Voice
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.template import check_template, render_template
 from monitor.base.http import Reply
 from monitor.cleanup.execute import harbor as registry_harbor
@@ -46,7 +46,7 @@ from monitor.kube.decode import stream
 from monitor.kube.decode.pod import PodFieldFilter
 from monitor.kube.decode.values import parse_quantity, parse_time
 from monitor.web.forms import parse_form
-from tests.alert.receivers.batches import parcel
+from tests.alert.receivers.batches import batch
 from tests.cluster.builders import NOW, agent, card, device, node, pod
 from tests.support.snapshots import POD
 
@@ -142,11 +142,11 @@ def callback(data: bytes) -> None:
         payload = read_payload(data)
     except ValueError:
         return
-    told = called(payload, ("ops",), TheTold(), Ours(), NOW)
+    told = process_callback(payload, ("ops",), NotificationLog(), OwnAlerts(), NOW)
     for one in told.notifications:
-        text = render_template("", parcel(one), Voice(lang="zh"), 4096)
+        text = render_template("", batch(one), Locale(lang="zh"), 4096)
         assert len(text.encode()) <= 4096
-    msgspec.json.decode(msgspec.json.encode(told.told), type=TheTold)
+    msgspec.json.decode(msgspec.json.encode(told.log), type=NotificationLog)
 
 
 def silences(data: bytes) -> None:
@@ -172,7 +172,7 @@ def template(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     with contextlib.suppress(ValueError):
         check_template(text)
-        assert render_template(text, parcel(), Voice(lang="en"), 2048)
+        assert render_template(text, batch(), Locale(lang="en"), 2048)
 
 
 def configuration(data: bytes) -> None:

@@ -9,9 +9,9 @@ from unittest.mock import MagicMock
 from prometheus_client.parser import text_string_to_metric_families
 
 from monitor.agent.metrics import AgentMetrics as AgentExposition
-from monitor.alert.delivery.stats import Traffic
+from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.cleanup.totals import CleanupTotals
 from monitor.daemon.metrics import Area, Exposition, alerts, catalogue, cleanup, cluster, findings, own, pods
 from monitor.daemon.metrics.collect import Scraped
@@ -148,12 +148,12 @@ def _unwell() -> Unwell:
     return Unwell((UnwellPod(pod, "pending", "quota"),), {("pending", "quota"): 3}, 2)
 
 
-def _alerts() -> tuple[Shown, ...]:
-    def shown(phase: Phase, **more: Any) -> Shown:
+def _alerts() -> tuple[AlertView, ...]:
+    def shown(phase: Phase, **more: Any) -> AlertView:
         alert = Alert(
             fingerprint="f", finding=_finding(Severity.CRITICAL), phase=phase, first_seen_at=AT, seen_at=AT
         )  # fmt: skip
-        return Shown(alert=alert, **more)
+        return AlertView(alert=alert, **more)
 
     return (
         shown(Phase.PENDING),
@@ -165,9 +165,9 @@ def _alerts() -> tuple[Shown, ...]:
     )
 
 
-def _traffic() -> tuple[Traffic, ...]:
+def _traffic() -> tuple[DeliveryStats, ...]:
     outcomes = {"sent": 3, "failed": 2, "parked": 1}
-    return (Traffic(receiver="bot", waiting=2, parked=1, outcomes=outcomes, took=4.0, failing_since=AT - 9),)
+    return (DeliveryStats(receiver="bot", waiting=2, parked=1, outcomes=outcomes, took=4.0, failing_since=AT - 9),)
 
 
 def _cleaned() -> CleanupTotals:

@@ -13,8 +13,8 @@ from typing import Any
 from unittest.mock import patch
 
 import monitor
-from monitor.alert.model import Parcel
-from monitor.alert.receivers.base import MailSettings, Owner, ReceiverSettings
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import MailSettings, OwnerContact, ReceiverSettings
 from monitor.alert.receivers.registry import build
 from tests.alert.message.documents import CASES, NOW
 from tests.golden.text import as_json
@@ -23,7 +23,9 @@ from tests.support.receivers.http_server import Handler, LocalServer
 from tests.support.receivers.smtp_server import SmtpServer
 
 PARCELS = {"firing": "disk_full", "owned": "zombie", "resolved": "resolved", "digest": "digest_few", "sample": "sample"}
-OWNERS = {"zhang": Owner(wecom="zhangsan", mobile="13800000000", mail="zhang@lab", feishu="ou_7d8a", slack="U024BE7LH")}
+OWNERS = {
+    "zhang": OwnerContact(wecom="zhangsan", mobile="13800000000", mail="zhang@lab", feishu="ou_7d8a", slack="U024BE7LH")
+}
 SECRET = "of-ours-alone"
 TEMPLATE = (
     "{{ id }} {{ cluster }} {{ language }} {{ severity }} {{ resolved }} {{ late_seconds }} {{ lines | length }}"
@@ -109,12 +111,12 @@ def _told(
     )
 
 
-def _settings(kind: str, given: dict[str, Any], **more: Any) -> tuple[ReceiverSettings, Parcel]:
+def _settings(kind: str, given: dict[str, Any], **more: Any) -> tuple[ReceiverSettings, Batch]:
     values: dict[str, Any] = {
         "name": "ops", "kind": kind, "page": "https://warden.example", "cluster": "prod", "owners": OWNERS,
         "timezone": "Asia/Shanghai", "mention": ("oncall",), "timeout": 10.0,
     }  # fmt: skip
-    parcel: Parcel = given["parcel"]
+    parcel: Batch = given["parcel"]
     rest = {key: value for key, value in given.items() if key != "parcel"}
     return ReceiverSettings(**(values | rest | more)), parcel
 

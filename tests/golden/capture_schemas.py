@@ -17,11 +17,11 @@ from monitor.access.audit import AuditLog
 from monitor.access.settings import AccessSettings
 from monitor.agent.journal import JournalLine
 from monitor.agent.server import ACTIONS_PATH, ActionsDisabled, AgentRoutes
-from monitor.alert.alertmanager.callback import Payload, TheTold
-from monitor.alert.delivery.backoff import Health
-from monitor.alert.model import Alert, Notification, Told
+from monitor.alert.alertmanager.callback import CallbackPayload, NotificationLog
+from monitor.alert.delivery.backoff import ReceiverHealth
+from monitor.alert.model import Alert, Notification, NotificationLogEntry
 from monitor.alert.silences import Silence
-from monitor.alert.store import Event
+from monitor.alert.store import AlertEvent
 from monitor.cleanup.journal import CleanupRun, JournalEntry
 from monitor.cleanup.model import CleanupPlan
 from monitor.cluster.view_memory import SavedViewMemory
@@ -47,12 +47,12 @@ VERSION = "VERSION"
 # What is kept on disk or on the Lease, each under the place where it is kept.
 KEPT: Mapping[str, Any] = {
     "alerts.db/alerts": Alert,
-    "alerts.db/told": Told,
+    "alerts.db/told": NotificationLogEntry,
     "alerts.db/silences": Silence,
-    "alerts.db/history": Event,
+    "alerts.db/history": AlertEvent,
     "alerts.db/outbox": Notification,
-    "alerts.db/health": Health,
-    "alerts.db/notes/called": TheTold,
+    "alerts.db/health": ReceiverHealth,
+    "alerts.db/notes/called": NotificationLog,
     "cleanup.db/runs.body": CleanupRun,
     "cleanup.db/runs.plan": CleanupPlan,
     "cleanup.db/items": JournalEntry,
@@ -85,7 +85,7 @@ def action_schemas() -> str:
 
 def callback_schema() -> str:
     """Return the schema of what an Alertmanager may send to the daemon."""
-    return _schema(Payload)
+    return _schema(CallbackPayload)
 
 
 def kept_schemas() -> str:

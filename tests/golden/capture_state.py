@@ -20,8 +20,8 @@ from monitor.agent.collectors.images import ImagesCollector, ImageUse
 from monitor.agent.journal import ActionJournal as AgentJournal
 from monitor.agent.runtime import Runtimes
 from monitor.alert import store as alert_store
-from monitor.alert.alertmanager.callback import TheTold
-from monitor.alert.model import Told
+from monitor.alert.alertmanager.callback import NotificationLog
+from monitor.alert.model import NotificationLogEntry
 from monitor.cleanup import journal as cleanup_journal
 from monitor.cluster import view_memory
 from monitor.cluster.node_join import GpuMemory
@@ -47,7 +47,7 @@ from tests.support.snapshots import AT, GIB, full_snapshot
 
 # Each database: the name of its file, and what opens it.
 DATABASES: tuple[tuple[str, Callable[[str], Any]], ...] = (
-    (alert_store.FILE, alert_store.Store),
+    (alert_store.FILE, alert_store.AlertStore),
     (cleanup_journal.FILE, cleanup_journal.CleanupJournal),
     (record_store.FILE, record_store.UsageStore),
     (audit.FILE, audit.AuditLog),
@@ -112,7 +112,9 @@ def lease() -> str:
     )
     record = with_runs(record, "images", ("n1",), RecordedRun(AT, "asked", is_open=False, id="run-2", ended_at=AT + 5))
     record = with_mark(with_mark(record, "digest", AT - 5), "report", AT - 6)
-    told = TheTold(told=(Told(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),))
+    told = NotificationLog(
+        told=(NotificationLogEntry(receiver="ops", group="DiskFull/images", at=AT, firing={"f": Severity.CRITICAL}),)
+    )
     annotations = {LEDGER_ANNOTATION: encode_ledger(record), RELAYED_ANNOTATION: msgspec.json.encode(told).decode()}
     return as_json(held_body(None, "gpuwarden", LeaseClaim("gpuwarden-0_0a1b2c3d", 15.0), AT, annotations))
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Alert, Phase, Reason
-from monitor.alert.muted import Shown
+from monitor.alert.model import Alert, NotificationReason, Phase
+from monitor.alert.mute import AlertView
 from monitor.alert.silences import Silence
-from monitor.alert.store import Delivery, Event, What
+from monitor.alert.store import AlertEvent, AlertEventKind, Delivery
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.present.alerts import (
@@ -36,7 +36,7 @@ def alert(node: str, phase: Phase = Phase.FIRING, severity: Severity = Severity.
     return Alert(fingerprint=f"fp-{node}", finding=finding, phase=phase, first_seen_at=NOW - 90, seen_at=NOW, **more)
 
 
-def views(*shown: Shown) -> tuple[LocalizedAlert, ...]:
+def views(*shown: AlertView) -> tuple[LocalizedAlert, ...]:
     return localize_alerts(shown, "en")
 
 
@@ -46,11 +46,11 @@ def column(table: TextTable, name: str) -> list[str]:
 
 def test_what_fires_and_is_worst_comes_first() -> None:
     alerts = views(
-        Shown(alert=alert("over", Phase.RESOLVED, resolved_at=NOW)),
-        Shown(alert=alert("symptom", severity=Severity.CRITICAL), explained_by="fp-cause"),
-        Shown(alert=alert("mild")),
-        Shown(alert=alert("waiting", Phase.PENDING)),
-        Shown(alert=alert("bad", severity=Severity.CRITICAL), told=("wecom",)),
+        AlertView(alert=alert("over", Phase.RESOLVED, resolved_at=NOW)),
+        AlertView(alert=alert("symptom", severity=Severity.CRITICAL), explained_by="fp-cause"),
+        AlertView(alert=alert("mild")),
+        AlertView(alert=alert("waiting", Phase.PENDING)),
+        AlertView(alert=alert("bad", severity=Severity.CRITICAL), told=("wecom",)),
     )
     assert [each.labels["node"] for each in alerts] == ["bad", "mild", "symptom", "waiting", "over"]
     assert column(alerts_table(alerts, NOW), "subject") == ["node bad", "node mild"]
@@ -64,18 +64,18 @@ def test_what_fires_and_is_worst_comes_first() -> None:
     ("shown", "expect"),
     [
         ([], False),
-        ([Shown(alert=alert("a"))], True),
-        ([Shown(alert=alert("a"), silenced_by="s")], False),
-        ([Shown(alert=alert("a", severity=Severity.INFO))], False),
-        ([Shown(alert=alert("a", Phase.RESOLVED)), Shown(alert=alert("b", Phase.PENDING))], False),
+        ([AlertView(alert=alert("a"))], True),
+        ([AlertView(alert=alert("a"), silenced_by="s")], False),
+        ([AlertView(alert=alert("a", severity=Severity.INFO))], False),
+        ([AlertView(alert=alert("a", Phase.RESOLVED)), AlertView(alert=alert("b", Phase.PENDING))], False),
     ],
 )
-def test_what_needs_somebody(shown: list[Shown], expect: bool) -> None:
+def test_what_needs_somebody(shown: list[AlertView], expect: bool) -> None:
     assert has_urgent(views(*shown)) is expect
 
 
 def test_of_very_many_the_first_are_shown() -> None:
-    table = alerts_table(views(*(Shown(alert=alert(f"n{number}")) for number in range(MAX_ROWS + 5))), NOW)
+    table = alerts_table(views(*(AlertView(alert=alert(f"n{number}")) for number in range(MAX_ROWS + 5))), NOW)
     assert (len(table.rows), table.title) == (MAX_ROWS, f"Alerts (the first {MAX_ROWS} of {MAX_ROWS + 5})")
 
 
@@ -84,10 +84,10 @@ def test_other_tables() -> None:
         id="s1", matchers=(parse_matcher("node=~n.*"),), starts_at=NOW, ends_at=NOW + 60, author="li", comment="why"
     )
     assert silences_table([silence], NOW).rows == (("s1", "node=~n.*", "1m", "li", "why"),)
-    event = Event(at=NOW, what=What.FIRED, alert=alert("n1"))
+    event = AlertEvent(at=NOW, what=AlertEventKind.FIRED, alert=alert("n1"))
     assert column(history_table(localize_events([event], "zh")), "at (UTC)") == ["2023-11-14 22:13:20"]
     delivery = Delivery(
-        id="d", receiver="wecom", group="g", reason=Reason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
+        id="d", receiver="wecom", group="g", reason=NotificationReason.NEW, severity=Severity.INFO, at=NOW, subjects=1,
         state="parked", late=2.5, attempts=3, word="no\nway",
     )  # fmt: skip
     (row,) = deliveries_table([delivery]).rows

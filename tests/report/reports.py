@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monitor.alert.model import Alert, Phase
-from monitor.alert.store import Event, What
+from monitor.alert.store import AlertEvent, AlertEventKind
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 from monitor.report.buckets import DAY, HOUR, Bucket, By
@@ -46,12 +46,12 @@ def alert(rule: str, cause: str, fired_at: float, explained_by: str | None = Non
     )  # fmt: skip
 
 
-def fired(rule: str, cause: str, at: float, **more: str) -> Event:
-    return Event(at=at, what=What.FIRED, alert=alert(rule, cause, at, **more))
+def fired(rule: str, cause: str, at: float, **more: str) -> AlertEvent:
+    return AlertEvent(at=at, what=AlertEventKind.FIRED, alert=alert(rule, cause, at, **more))
 
 
-def resolved(rule: str, cause: str, at: float, after: float, **more: str) -> Event:
-    return Event(at=at, what=What.RESOLVED, alert=alert(rule, cause, at - after, **more))
+def resolved(rule: str, cause: str, at: float, after: float, **more: str) -> AlertEvent:
+    return AlertEvent(at=at, what=AlertEventKind.RESOLVED, alert=alert(rule, cause, at - after, **more))
 
 
 EVENTS = (

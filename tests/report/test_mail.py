@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.message.compose import Voice, compose
+from monitor.alert.message.compose import compose
 from monitor.alert.message.formats import plain, wecom
 from monitor.alert.message.formats.base import fit
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Batch, Notification
 from monitor.report.buckets import DAY, By
 from monitor.report.mail import LAST_SENT_KEY, ReportScheduler, report_notifications
 from monitor.report.model import Report
@@ -92,8 +93,8 @@ def test_a_row_without_gpus_is_not_named() -> None:
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_golden(lang: str, form: str, markup: Any) -> None:
     (notification,) = report_notifications(REPORT, ("wecom",))
-    parcel = Parcel(id="p", receiver="wecom", notifications=(notification,), at=notification.at)
-    voice = Voice(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
+    parcel = Batch(id="p", receiver="wecom", notifications=(notification,), at=notification.at)
+    voice = Locale(lang, page="https://gpuwarden.lab", timezone="Asia/Shanghai")
     written = fit(compose(parcel, voice), markup, 4096, {}) + "\n"
     golden = GOLDEN / f"message.{lang}.{form}"
     if os.environ.get("UPDATE_GOLDEN"):  # review the diff before committing

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.dispatcher import _after
+from monitor.alert.dispatcher import next_state
 from monitor.alert.inhibition import inhibition
 from monitor.alert.lifecycle import GROUP_BY, advance
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.model import Alert, Notification, Parcel
-from monitor.alert.notify import Book, Policy, decide
-from monitor.alert.routes import Route
+from monitor.alert.message.compose import compose
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Alert, AlertState, Batch, Notification
+from monitor.alert.notify import decide
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.cluster.agents.poller import MAX_SKIPPED_INTERVALS, _failed
 from monitor.cluster.identity import identify
 from monitor.cluster.owners import no_owners
@@ -55,7 +56,7 @@ READ: dict[str, float] = {
     if (interval := getattr(CollectorsConfig(), name).interval)
 }  # fmt: skip
 EVENTS_KEPT = 3600.0  # by the API server
-POLICY = Policy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
+POLICY = NotifyPolicy(routes=(Route(receivers=("ops",)),), cluster="scorecard")
 GROUP_WAIT = POLICY.routes[0].group_wait
 PLATFORMS = all_rules()
 KINDS: dict[str, stream.ObjectKind[Any]] = {
@@ -199,7 +200,7 @@ class Product:
         self._builder = ViewBuilder(lambda pod: identify(pod, no_owners, PLATFORMS, {}))
         self._history = History()
         self._timings = AlertsConfig().rules.timings()
-        self._book = Book()
+        self._book = AlertState()
         self._started_at = scene.clock.now
         self._joined_at = 0.0
         self.record = Record()
@@ -223,7 +224,7 @@ class Product:
         self.record.looks += 1
         self.record.note(alerts, now)
         self._note_causes(alerts, now)
-        self._book = Book(alerts, self._book.told)
+        self._book = AlertState(alerts, self._book.notification_log)
         for moment in (now, now + GROUP_WAIT):
             self._tell(moment)
 
@@ -266,14 +267,14 @@ class Product:
             self.record.tell(notification, now)
             for title in _read(notification):
                 assert title
-        self._book = _after(self._book.alerts, self._book, decision)
+        self._book = next_state(self._book.alerts, self._book, decision)
 
 
 def _read(notification: Notification) -> Iterator[str]:
     """Yield the title of a message in both languages: what cannot be said fails here."""
-    parcel = Parcel(
+    parcel = Batch(
         id=notification.id, receiver=notification.receiver, notifications=(notification,), at=notification.at
     )  # fmt: skip
     msgspec.json.encode(parcel)  # as the outbox keeps it
     for lang in ("en", "zh"):
-        yield compose(parcel, Voice(lang)).title
+        yield compose(parcel, Locale(lang)).title

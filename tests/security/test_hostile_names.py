@@ -22,7 +22,7 @@ from monitor.cluster.owners import no_owners
 from monitor.cluster.platforms import all_rules
 from monitor.facts.agents import AgentFact
 from monitor.facts.node import NodeSnapshot
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, subject
+from tests.alert.receivers.batches import batch, finding, notification, receiver, subject
 from tests.cluster.builders import NOW, pod
 from tests.fuzz.targets_cluster import view_of
 from tests.security import lies
@@ -46,7 +46,7 @@ OTHERS = ("mail", "console", "apprise")
 
 def hostile() -> Any:
     found = finding(mount=EVIL, pod=EVIL, namespace=EVIL, user=EVIL, job=EVIL, image=EVIL)
-    return parcel(notification(subject(found), users=(EVIL,)))
+    return batch(notification(subject(found), users=(EVIL,)))
 
 
 def delivered(kind: str) -> list[Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from monitor.alert.store import FILE as ALERTS
-from monitor.alert.store import KEEP_ROWS, Store
+from monitor.alert.store import KEEP_ROWS, AlertStore
 from monitor.report.buckets import DAY
 from monitor.report.buckets import KEEP_DAYS as RECORD_DAYS
 from monitor.report.store import FILE as RECORD
@@ -61,7 +61,7 @@ def _fill_and_prune(alerts: Path) -> float:
             _repeat_sent(file, f"+{time.monotonic_ns()}")
             if number > 40:
                 raise RuntimeError("the soak has sent nothing that could be repeated")
-    store = Store(str(alerts))
+    store = AlertStore(str(alerts))
     began = time.monotonic()
     store.prune(time.time())
     took = time.monotonic() - began

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Phase, Reason
+from monitor.alert.model import NotificationReason, Phase
 from monitor.alert.silences import Silence
 from monitor.alert.store import Delivery
 from monitor.facts.findings import Severity
@@ -35,7 +35,7 @@ SILENCE = Silence(
     id="s1", matchers=(parse_matcher(f"node={EVIL}"),), starts_at=AT, ends_at=AT * 2, author=EVIL, comment=EVIL
 )
 DELIVERY = Delivery(
-    id="d1", receiver="wecom", group=EVIL, reason=Reason.NEW, severity=Severity.CRITICAL, at=AT, subjects=1,
+    id="d1", receiver="wecom", group=EVIL, reason=NotificationReason.NEW, severity=Severity.CRITICAL, at=AT, subjects=1,
     state="sent", late=0.5, attempts=1, word=EVIL,
 )  # fmt: skip
 
@@ -185,7 +185,7 @@ def test_a_silence_is_made_and_ended(alerts: FakeAlerts, site: str) -> None:
     [
         ({"matchers": [], "duration": "2h"}, "at least one matcher"),
         ({"matchers": ["nod=x"], "duration": "2h"}, "did you mean 'node'?"),
-        ({"matchers": ["node=~["], "duration": "2h"}, "cannot be understood"),
+        ({"matchers": ["node=~["], "duration": "2h"}, "invalid pattern"),
         ({"matchers": ["node=x"], "duration": "long"}, "is not a duration"),
         ({"matchers": ["node=x"], "duration": "0s"}, "needs a duration"),
         ({"matchers": ["node=x"]}, "invalid request body"),

@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from monitor.access.principal import AuthMethod, Principal, Role
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import (
     ClusterView,
@@ -258,11 +258,11 @@ def alert(fingerprint: str, **more: Any) -> Alert:
 
 def test_alerts_are_one_line_a_cause_and_silenced_ones_are_no_trouble() -> None:
     shown = (
-        Shown(alert=alert("a"), silenced_by="s"),
-        Shown(alert=alert("b", finding=finding(cause="y", labels={"node": "1"}, severity=Severity.WARNING))),
-        Shown(alert=alert("c", finding=finding(cause="y", labels={"node": "2"}))),
-        Shown(alert=alert("d", finding=finding(cause="z")), explained_by="b"),
-        Shown(alert=alert("e", phase=Phase.RESOLVED, finding=finding(cause="w"))),
+        AlertView(alert=alert("a"), silenced_by="s"),
+        AlertView(alert=alert("b", finding=finding(cause="y", labels={"node": "1"}, severity=Severity.WARNING))),
+        AlertView(alert=alert("c", finding=finding(cause="y", labels={"node": "2"}))),
+        AlertView(alert=alert("d", finding=finding(cause="z")), explained_by="b"),
+        AlertView(alert=alert("e", phase=Phase.RESOLVED, finding=finding(cause="w"))),
     )
     body = Visitor(deps(alerts=lambda: shown, findings=lambda: ())).text("/")
     assert re.findall(r'<li class="(critical|warning)( silenced)?">', body) == [

@@ -1,12 +1,11 @@
-"""What an Alertmanager tells us -> what is told to chats that it cannot speak to itself. Pure.
+"""Webhook calls from an Alertmanager, forwarded to chats that it cannot reach itself.
 
-Alertmanager has grouped, silenced and repeated already. What is left to do: of several replicas that call with the same
-news only the first is heard, and news about our own alerts is told in our own words.
+Alertmanager has already grouped, silenced and repeated. What remains: replicas that call with the same content count
+once, and our own alerts are reported in our own words.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,28 +16,31 @@ from monitor.alert.model import (
     SEVERITY_RANK,
     Alert,
     Notification,
+    NotificationLogEntry,
+    NotificationReason,
+    NotificationSubject,
     Phase,
-    Reason,
-    Subject,
-    Told,
     alertname,
     fingerprint_of,
-    worst,
+    has_escalated,
+    notification_id,
+    worst_severity,
 )
 from monitor.facts.findings import LABELS, Finding, Severity
 from monitor.facts.text import Text
 
-SAME = 300.0  # replicas of one Alertmanager have all called within this; what comes later is meant as a repetition
+REPLICA_WINDOW_SECONDS = 300.0  # identical calls within this come from replicas; a later one is a repetition
 EXTERNAL = "external"
-LONGEST = 1000
+MAX_ANNOTATION_CHARS = 1000
 SEVERITIES = {
     **dict.fromkeys(("critical", "page", "emergency", "fatal", "disaster", "error"), Severity.CRITICAL),
     **dict.fromkeys(("info", "none", "debug", "low"), Severity.INFO),
 }
+Subjects = list[NotificationSubject]
 
 
-class CalledAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """An alert in the payload of an Alertmanager's webhook."""
+class CallbackAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An alert in the payload of Alertmanager's webhook."""
 
     status: str
     labels: dict[str, str]
@@ -48,23 +50,23 @@ class CalledAlert(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ends_at: datetime | None = None
 
 
-class Payload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an Alertmanager's webhook sends, version 4; of it, what is needed here."""
+class CallbackPayload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Payload of Alertmanager's webhook, version 4, as far as it is used here."""
 
     group_key: str
-    alerts: tuple[CalledAlert, ...]
+    alerts: tuple[CallbackAlert, ...]
     version: str = "4"
 
 
-class TheTold(msgspec.Struct, frozen=True, kw_only=True):
-    """What was told of what Alertmanager told us. Saved, so that a restart repeats nothing."""
+class NotificationLog(msgspec.Struct, frozen=True, kw_only=True):
+    """Notifications about Alertmanager's calls; saved, so that a restart repeats none."""
 
-    told: tuple[Told, ...] = ()
+    told: tuple[NotificationLogEntry, ...] = ()
 
 
 @dataclass(frozen=True)
-class Ours:
-    """What is known here: our own alerts by fingerprint, our rules, the cluster's name."""
+class OwnAlerts:
+    """Alerts of this daemon by fingerprint, its rules, and the cluster's name."""
 
     alerts: Mapping[str, Alert] = field(default_factory=dict)
     rules: Collection[str] = ()
@@ -72,152 +74,163 @@ class Ours:
 
 
 @dataclass(frozen=True)
-class Called:
-    """What to send, and what was told after that."""
+class CallbackResult:
+    """Notifications to send, and the log after that."""
 
     notifications: tuple[Notification, ...]
-    told: TheTold
+    log: NotificationLog
 
 
-def read_payload(body: bytes) -> Payload:
-    """Given the body of an Alertmanager's call, return what it says. Raise ValueError in plain words."""
+def read_payload(body: bytes) -> CallbackPayload:
+    """Payload of a call. Raise ValueError with a message for the caller."""
     try:
-        payload = msgspec.json.decode(body, type=Payload)
+        payload = msgspec.json.decode(body, type=CallbackPayload)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise ValueError(f"this is not what an Alertmanager's webhook sends: {error}") from None
+        raise ValueError(f"this is not a payload of Alertmanager's webhook: {error}") from None
     if payload.version != "4":
-        raise ValueError(f"version {payload.version!r} of an Alertmanager's webhook is not understood; only 4 is")
+        raise ValueError(f"version {payload.version!r} of Alertmanager's webhook is not supported; only 4 is")
     return payload
 
 
-def called(payload: Payload, receivers: Iterable[str], before: TheTold, ours: Ours, now: float) -> Called:
-    """Given a call, whom it is for and what was told before, return what is to be told now."""
-    told = {(each.receiver, each.group): each for each in before.told}
-    subjects = _one_each(_subject(alert, ours, now) for alert in payload.alerts)
+def process_callback(
+    payload: CallbackPayload, receivers: Iterable[str], before: NotificationLog, own: OwnAlerts, now: float
+) -> CallbackResult:
+    """Notifications to `receivers` about a call, given the log of previous ones."""
+    log = {(entry.receiver, entry.group): entry for entry in before.told}
+    subjects = _deduplicated(_subject(alert, own, now) for alert in payload.alerts)
     notifications = []
     for receiver in receivers:
         key = receiver, f"{EXTERNAL}|{payload.group_key}"
-        news = _notification(*key, subjects, told.get(key), now)
-        if news is not None:
-            notifications.append(news)
-            told[key] = Told(receiver=receiver, group=key[1], at=now, firing=_firing(subjects))
-    left = tuple(each for each in told.values() if each.firing)
-    return Called(tuple(notifications), TheTold(told=left))
+        notification = _notification(*key, subjects, log.get(key), now)
+        if notification is not None:
+            notifications.append(notification)
+            log[key] = NotificationLogEntry(receiver=receiver, group=key[1], at=now, firing=_firing(subjects))
+    return CallbackResult(
+        tuple(notifications), NotificationLog(told=tuple(entry for entry in log.values() if entry.firing))
+    )
 
 
 def _notification(
-    receiver: str, group: str, subjects: list[Subject], before: Told | None, now: float
+    receiver: str, group: str, subjects: Subjects, before: NotificationLogEntry | None, now: float
 ) -> Notification | None:
     known = before.firing if before is not None else {}
-    over = [each for each in subjects if each.phase is Phase.RESOLVED and each.fingerprint in known]
-    firing = [each for each in subjects if each.phase is Phase.FIRING]
-    reason = _reason(before, firing, over, now)
+    resolved = [entry for entry in subjects if entry.phase is Phase.RESOLVED and entry.fingerprint in known]
+    firing = [entry for entry in subjects if entry.phase is Phase.FIRING]
+    reason = _reason(before, firing, resolved, now)
     if reason is None:
         return None
-    told = [_fresh(each, known, reason) for each in (*firing, *over)]
-    told.sort(key=lambda each: (not each.fresh, SEVERITY_RANK[each.finding.severity], each.since, each.fingerprint))
+    included = [_marked(entry, known, reason) for entry in (*firing, *resolved)]
+    included.sort(
+        key=lambda entry: (not entry.fresh, SEVERITY_RANK[entry.finding.severity], entry.since, entry.fingerprint)
+    )
+    logged_at = repr(before.at if before is not None else None)
     return Notification(
-        id=_id(receiver, group, reason, before, told),
+        # Without the time: a call that is repeated after a crash gets the same id.
+        id=notification_id(receiver, group, reason.value, logged_at, *map(_description, included)),
         receiver=receiver,
         group=group,
         reason=reason,
-        severity=worst([each.finding.severity for each in firing or over]),
+        severity=worst_severity([entry.finding.severity for entry in firing or resolved]),
         at=now,
-        subjects=tuple(told),
-        users=tuple(sorted({each.finding.labels["user"] for each in firing if "user" in each.finding.labels})),
+        subjects=tuple(included),
+        users=tuple(sorted({entry.finding.labels["user"] for entry in firing if "user" in entry.finding.labels})),
     )
 
 
-def _reason(before: Told | None, firing: list[Subject], over: list[Subject], now: float) -> Reason | None:
+def _reason(
+    before: NotificationLogEntry | None, firing: Subjects, resolved: Subjects, now: float
+) -> NotificationReason | None:
     if before is None:
-        return Reason.NEW if firing else None
-    if any(_worse(each, before.firing) for each in firing):
-        return Reason.WORSE
-    if any(each.fingerprint not in before.firing for each in firing):
-        return Reason.MORE
-    if over:
-        return Reason.RESOLVED
-    return Reason.REPEAT if firing and abs(now - before.at) >= SAME else None
+        return NotificationReason.NEW if firing else None
+    if any(_escalated(entry, before.firing) for entry in firing):
+        return NotificationReason.WORSE
+    if any(entry.fingerprint not in before.firing for entry in firing):
+        return NotificationReason.MORE
+    if resolved:
+        return NotificationReason.RESOLVED
+    repeated = firing and abs(now - before.at) >= REPLICA_WINDOW_SECONDS
+    return NotificationReason.REPEAT if repeated else None
 
 
-def _worse(subject: Subject, known: Mapping[str, Severity]) -> bool:
-    before = known.get(subject.fingerprint)
-    return before is not None and SEVERITY_RANK[subject.finding.severity] < SEVERITY_RANK[before]
+def _escalated(subject: NotificationSubject, known: Mapping[str, Severity]) -> bool:
+    return has_escalated(subject.fingerprint, subject.finding.severity, known)
 
 
-def _fresh(subject: Subject, known: Mapping[str, Severity], reason: Reason) -> Subject:
-    news = subject.phase is Phase.RESOLVED or subject.fingerprint not in known or _worse(subject, known)
-    return msgspec.structs.replace(subject, fresh=news and reason is not Reason.REPEAT)
+def _marked(
+    subject: NotificationSubject, known: Mapping[str, Severity], reason: NotificationReason
+) -> NotificationSubject:
+    news = subject.phase is Phase.RESOLVED or subject.fingerprint not in known or _escalated(subject, known)
+    return msgspec.structs.replace(subject, fresh=news and reason is not NotificationReason.REPEAT)
 
 
-def _firing(subjects: list[Subject]) -> dict[str, Severity]:
-    return {each.fingerprint: each.finding.severity for each in subjects if each.phase is Phase.FIRING}
+def _firing(subjects: Subjects) -> dict[str, Severity]:
+    return {entry.fingerprint: entry.finding.severity for entry in subjects if entry.phase is Phase.FIRING}
 
 
-def _id(receiver: str, group: str, reason: Reason, before: Told | None, subjects: list[Subject]) -> str:
-    """Return what a notification is known by: the same if the same call has to be answered again after a crash."""
-    parts = [receiver, group, reason.value, repr(before.at if before is not None else None)]
-    parts += [f"{each.fingerprint} {each.phase} {each.finding.severity} {each.since}" for each in subjects]
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+def _description(subject: NotificationSubject) -> str:
+    return f"{subject.fingerprint} {subject.phase} {subject.finding.severity} {subject.since}"
 
 
-def _one_each(subjects: Iterable[Subject]) -> list[Subject]:
-    """Return each once: to Alertmanager, one that became worse is another alert. What fires counts, and the worst."""
-    found: dict[str, Subject] = {}
-    for each in subjects:
-        known = found.get(each.fingerprint)
-        found[each.fingerprint] = each if known is None else min(known, each, key=_weight)
-    return list(found.values())
+def _deduplicated(subjects: Iterable[NotificationSubject]) -> Subjects:
+    """One subject per fingerprint: firing before resolved, then the most severe.
+
+    For Alertmanager an alert that got worse is another alert, because the severity is a label.
+    """
+    by_fingerprint: dict[str, NotificationSubject] = {}
+    for subject in subjects:
+        known = by_fingerprint.get(subject.fingerprint, subject)
+        by_fingerprint[subject.fingerprint] = min(known, subject, key=_precedence)
+    return list(by_fingerprint.values())
 
 
-def _weight(subject: Subject) -> tuple[bool, int]:
+def _precedence(subject: NotificationSubject) -> tuple[bool, int]:
     return subject.phase is not Phase.FIRING, SEVERITY_RANK[subject.finding.severity]
 
 
-def _subject(alert: CalledAlert, ours: Ours, now: float) -> Subject:
-    """Return a called alert. One of ours goes by our own name for it, and is told as we know it.
+def _subject(alert: CallbackAlert, own: OwnAlerts, now: float) -> NotificationSubject:
+    """Subject of a received alert. One of our own gets our fingerprint and our finding.
 
-    Another replica may have seen sooner that it is worse: then what is called counts.
+    If severity or cause differ, another replica may have seen the change sooner, so the received alert counts.
     """
-    over = alert.status == "resolved"
-    finding = _finding(alert, ours)
-    fingerprint = fingerprint_of(finding) if finding.rule in ours.rules else alert.fingerprint
-    own = ours.alerts.get(fingerprint)
-    return Subject(
+    resolved = alert.status == "resolved"
+    finding = _finding(alert, own)
+    fingerprint = fingerprint_of(finding) if finding.rule in own.rules else alert.fingerprint
+    known = own.alerts.get(fingerprint)
+    return NotificationSubject(
         fingerprint=fingerprint,
-        finding=own.finding if own is not None and _same(own.finding, finding) else finding,
-        phase=Phase.RESOLVED if over else Phase.FIRING,
+        finding=known.finding if known is not None and _same(known.finding, finding) else finding,
+        phase=Phase.RESOLVED if resolved else Phase.FIRING,
         since=min(alert.starts_at.timestamp(), now),
-        resolved_at=min(alert.ends_at.timestamp(), now) if over and alert.ends_at is not None else None,
+        resolved_at=min(alert.ends_at.timestamp(), now) if resolved and alert.ends_at is not None else None,
     )
 
 
-def _same(own: Finding, called: Finding) -> bool:
-    return (own.severity, own.cause) == (called.severity, called.cause)
+def _same(known: Finding, received: Finding) -> bool:
+    return (known.severity, known.cause) == (received.severity, received.cause)
 
 
-def _finding(alert: CalledAlert, ours: Ours) -> Finding:
-    labels, said = alert.labels, {name: text[:LONGEST] for name, text in alert.annotations.items()}
+def _finding(alert: CallbackAlert, own: OwnAlerts) -> Finding:
+    labels, texts = alert.labels, {name: text[:MAX_ANNOTATION_CHARS] for name, text in alert.annotations.items()}
     name = labels.get("alertname", EXTERNAL)
-    rule = next((rule for rule in ours.rules if alertname(rule) == name), name)
+    rule = next((rule for rule in own.rules if alertname(rule) == name), name)
     subject = {key: labels[key] for key in LABELS if labels.get(key)}
-    if subject.get("cluster") == ours.cluster:
+    if subject.get("cluster") == own.cluster:
         subject.pop("cluster", None)
     if not subject and "instance" in labels:
         subject["service"] = labels["instance"]
-    headline = said.get("summary") or said.get("description") or said.get("message") or name
-    detail = said.get("description")
-    advice = [text for text in (said.get("advice"), said.get("runbook_url")) if text]
+    headline = texts.get("summary") or texts.get("description") or texts.get("message") or name
+    detail = texts.get("description")
+    advice = [text for text in (texts.get("advice"), texts.get("runbook_url")) if text]
     return Finding(
         rule=rule,
         severity=SEVERITIES.get(labels.get("severity", "").lower(), Severity.WARNING),
         cause=labels.get("cause", EXTERNAL),
         labels=subject,
-        headline=_note(headline),
-        evidence=(_note(detail),) if detail and detail != headline else (),
-        advice=tuple(_note(text) for text in advice),
+        headline=_text(headline),
+        evidence=(_text(detail),) if detail and detail != headline else (),
+        advice=tuple(_text(text) for text in advice),
     )
 
 
-def _note(text: str) -> Text:
+def _text(text: str) -> Text:
     return Text(key=EXTERNAL, values={"text": text})

@@ -1,9 +1,8 @@
-"""The silences of an Alertmanager, so that what is silenced there is not told here either."""
+"""Silences of an Alertmanager, which apply here as well."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,61 +10,62 @@ import msgspec
 
 from monitor.alert.matchers import Matcher, Operator
 from monitor.alert.receivers.alertmanager import api_url
-from monitor.alert.receivers.configured import bearer
+from monitor.alert.receivers.common import bearer
 from monitor.alert.silences import Silence
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError, get
+from monitor.base.threads import Periodic
 
 log = logging.getLogger(__name__)
-EVERY = 15.0
+REFRESH_SECONDS = 15.0
 _OPERATORS: dict[tuple[bool, bool], Operator] = {
     (True, False): "=", (False, False): "!=", (True, True): "=~", (False, True): "!~",
 }  # fmt: skip
 
 
-class _Matcher(msgspec.Struct):
+class _ApiMatcher(msgspec.Struct):
     name: str
     value: str
-    isRegex: bool  # noqa: N815  # theirs
-    isEqual: bool = True  # noqa: N815  # theirs; older versions do not send it
+    isRegex: bool  # noqa: N815  # name in Alertmanager's API
+    isEqual: bool = True  # noqa: N815  # name in Alertmanager's API; missing in older versions
 
 
-class _Status(msgspec.Struct):
+class _ApiStatus(msgspec.Struct):
     state: str
 
 
-class _Silence(msgspec.Struct):
+class _ApiSilence(msgspec.Struct):
     id: str
-    status: _Status
-    matchers: list[_Matcher]
-    startsAt: datetime  # noqa: N815  # theirs
-    endsAt: datetime  # noqa: N815  # theirs
-    createdBy: str = ""  # noqa: N815  # theirs
+    status: _ApiStatus
+    matchers: list[_ApiMatcher]
+    startsAt: datetime  # noqa: N815  # name in Alertmanager's API
+    endsAt: datetime  # noqa: N815  # name in Alertmanager's API
+    createdBy: str = ""  # noqa: N815  # name in Alertmanager's API
     comment: str = ""
 
 
 def read_silences(body: bytes) -> tuple[Silence, ...]:
-    """Given what an Alertmanager says, return the silences that are in force or will be. Raise ValueError.
+    """Active and future silences from the API's response. Raise ValueError.
 
-    One that cannot be understood silences nothing: being told too much is better than too little.
+    A silence that cannot be interpreted is ignored: too many notifications are better than too few.
     """
-    found = []
-    for each in msgspec.json.decode(body, type=list[_Silence]):
-        if each.status.state == "expired":
+    silences = []
+    for given in msgspec.json.decode(body, type=list[_ApiSilence]):
+        if given.status.state == "expired":
             continue
         try:
-            found.append(_silence(each))
+            silences.append(_silence(given))
         except ValueError as error:
-            log.warning("silence %s of Alertmanager is not respected: %s", each.id, error)
-    return tuple(found)
+            log.warning("ignoring Alertmanager silence %s: %s", given.id, error)
+    return tuple(silences)
 
 
-def _silence(given: _Silence) -> Silence:
+def _silence(given: _ApiSilence) -> Silence:
     return Silence(
         id=given.id,
         matchers=tuple(
-            Matcher(name=each.name, op=_OPERATORS[each.isEqual, each.isRegex], value=each.value)
-            for each in given.matchers
+            Matcher(name=matcher.name, op=_OPERATORS[matcher.isEqual, matcher.isRegex], value=matcher.value)
+            for matcher in given.matchers
         ),
         starts_at=given.startsAt.timestamp(),
         ends_at=given.endsAt.timestamp(),
@@ -75,39 +75,30 @@ def _silence(given: _Silence) -> Silence:
 
 
 class AlertmanagerSilences:
-    """Asks between start() and stop(). `silences` are those of the last answer, also while there is none."""
+    """Polls an Alertmanager between start() and stop(); `silences` are those of the last successful poll."""
 
-    def __init__(self, way: Endpoint, token: str | None = None, every: float = EVERY) -> None:
-        self._way = replace(way, url=api_url(way.url, "silences"))
+    def __init__(self, endpoint: Endpoint, token: str | None = None, interval: float = REFRESH_SECONDS) -> None:
+        self._endpoint = replace(endpoint, url=api_url(endpoint.url, "silences"))
         self._headers = bearer(token)
-        self._every = every
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_asking, name="alertmanager-silences", daemon=True)
+        self._loop = Periodic("alertmanager-silences", self.refresh, interval)
         self.silences: tuple[Silence, ...] = ()
-        self.trouble: str | None = None
+        self.error: str | None = None
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        """End. A question that is under way is not waited for."""
-        self._stopping.set()
+        """Stop without waiting for a request in progress."""
+        self._loop.stop()
 
-    def ask(self) -> None:
-        """Ask once. What was last known stays, when there is no answer."""
+    def refresh(self) -> None:
+        """Poll once; a failure keeps the last known silences."""
         try:
-            self.silences, trouble = read_silences(get(self._way, self._headers).body), None
-        except RequestError as error:
-            trouble = str(error)
-        except ValueError as error:  # also what msgspec raises
-            trouble = f"{self._way.host} answered what is no list of silences: {error}"
-        if trouble != self.trouble:
-            log.log(
-                logging.WARNING if trouble else logging.INFO, "silences of Alertmanager: %s", trouble or "read again"
-            )
-        self.trouble = trouble
-
-    def _keep_asking(self) -> None:
-        while not self._stopping.is_set():
-            self.ask()
-            self._stopping.wait(self._every)
+            self.silences, error = read_silences(get(self._endpoint, self._headers).body), None
+        except RequestError as failure:
+            error = str(failure)
+        except ValueError as failure:  # includes msgspec errors
+            error = f"{self._endpoint.host} did not return a list of silences: {failure}"
+        if error != self.error:
+            log.log(logging.WARNING if error else logging.INFO, "silences of Alertmanager: %s", error or "read again")
+        self.error = error

@@ -1,4 +1,4 @@
-"""How long a receiver that did not take a message is left alone, and how it stands with it. Pure."""
+"""Retry delays, and the health of a receiver."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from msgspec.structs import replace
 
 from monitor.facts.base import Fact
 
-FIRST = 1.0
-LONGEST = 300.0
-LONGEST_ASKED = 3600.0  # a receiver that asks for more is tried nevertheless: it may have been a mistake
+FIRST_DELAY_SECONDS = 1.0
+MAX_DELAY_SECONDS = 300.0
+MAX_RETRY_AFTER_SECONDS = 3600.0  # a receiver that asks for a longer pause may be mistaken
 
 
-def delay(failures: int, jitter: float, after: float | None = None) -> float:
-    """Given how often in a row it failed (at least once) and a random number in [0, 1), return the seconds to wait.
+def retry_delay(failures: int, jitter: float, after: float | None = None) -> float:
+    """Seconds to wait after a number of consecutive failures (at least one), with `jitter` in [0, 1).
 
-    They double from one second to five minutes; jitter takes away up to a half, so that many do not come back at once.
-    What the receiver asked for (`after`) is waited for in any case.
+    The delay doubles from one second to five minutes; jitter takes off up to a half, to spread retries. It is never
+    shorter than the `after` that the receiver asked for.
     """
-    doubled = min(LONGEST, FIRST * 2.0 ** min(failures - 1, 32))
-    return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, LONGEST_ASKED))
+    doubled = min(MAX_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** min(failures - 1, 32))
+    return max(doubled * (1.0 - jitter / 2.0), min(after or 0.0, MAX_RETRY_AFTER_SECONDS))
 
 
-class Health(Fact, frozen=True, kw_only=True):
-    """How it goes with a receiver. `failures` are those in a row, `parked` what it refused for good since it took one.
+class ReceiverHealth(Fact, frozen=True, kw_only=True):
+    """Health of a receiver: consecutive `failures`, and batches `parked` since the last success.
 
-    `error` is how it failed last. Until `rest_until` the receiver is left alone.
+    `error` is the last failure. No attempts are made until `rest_until`.
     """
 
     receiver: str
@@ -38,19 +38,19 @@ class Health(Fact, frozen=True, kw_only=True):
     parked_at: float | None = None
 
     def resting(self, now: float) -> bool:
-        """Return whether it is left alone. A clock that was set back makes nobody wait for its old time."""
+        """Whether attempts are suspended; a clock that was set back ends the pause."""
         if self.rest_until is None or self.tried_at is None:
             return False
         return self.tried_at <= now < self.rest_until
 
 
-def after_success(before: Health, now: float) -> Health:
-    """Return how it stands with a receiver that has just taken a parcel."""
-    return Health(receiver=before.receiver, ok_at=now, error=before.error, parked_at=before.parked_at)
+def after_success(before: ReceiverHealth, now: float) -> ReceiverHealth:
+    """Health after a successful delivery."""
+    return ReceiverHealth(receiver=before.receiver, ok_at=now, error=before.error, parked_at=before.parked_at)
 
 
-def after_failure(before: Health, error: str, rest: float, now: float) -> Health:
-    """Return how it stands with a receiver that has just failed, and is left alone for `rest` seconds."""
+def after_failure(before: ReceiverHealth, error: str, rest: float, now: float) -> ReceiverHealth:
+    """Health after a failed delivery, with a pause of `rest` seconds."""
     since = before.failing_since
     return replace(
         before,
@@ -62,9 +62,9 @@ def after_failure(before: Health, error: str, rest: float, now: float) -> Health
     )
 
 
-def after_parking(before: Health, error: str, now: float) -> Health:
-    """Return how it stands with a receiver that has just refused a parcel for good: it answers, so go on at once."""
-    return Health(
+def after_parking(before: ReceiverHealth, error: str, now: float) -> ReceiverHealth:
+    """Health after a permanent refusal: the receiver answers, so there is no pause."""
+    return ReceiverHealth(
         receiver=before.receiver,
         error=error,
         ok_at=before.ok_at,

@@ -1,7 +1,7 @@
-"""What is sent next to a receiver that takes only so many messages a minute: one, several in one, or nothing yet. Pure.
+"""Batching under a rate limit: what to send next to a receiver, one notification, several merged, or nothing yet.
 
-Nothing is ever dropped. With room everything goes by itself and at once. What does not fit the room that is left is
-merged: the critical last, and a quarter of the room is theirs alone.
+Nothing is dropped. While the budget lasts, every notification is sent at once and on its own. What exceeds it is merged
+into digests, critical notifications last; a quarter of the budget is reserved for them.
 """
 
 from __future__ import annotations
@@ -12,21 +12,28 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from monitor.alert.model import SEVERITY_RANK, Notification, Phase, Reason, Subject, worst
-from monitor.alert.receivers.base import Pace
+from monitor.alert.model import (
+    SEVERITY_RANK,
+    Notification,
+    NotificationReason,
+    NotificationSubject,
+    Phase,
+    worst_severity,
+)
+from monitor.alert.receivers.base import RateLimit
 from monitor.facts.findings import Severity
 
-Holds = Callable[[Sequence[Notification]], int]
+Capacity = Callable[[Sequence[Notification]], int]  # how many notifications, from the first, fit into one message
 
-# When several messages about a group become one, the first of these is why it is sent.
-REASONS = (Reason.NEW, Reason.WORSE, Reason.MORE, Reason.RESOLVED, Reason.REPEAT)
+# Precedence of reasons when notifications about a group are merged.
+REASONS = [NotificationReason(name) for name in ("new", "worse", "more-subjects", "resolved", "repeat")]
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A notification that waits, and its place in the order of arrival."""
+class QueuedNotification:
+    """A waiting notification and its sequence number."""
 
-    place: int
+    sequence: int
     notification: Notification
 
     @property
@@ -35,20 +42,20 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What goes into one message now (`together`), or else when to look again; None when something new arrives."""
+class SendPlan:
+    """Notifications to send in one message now, or else when to check again (None: on the next arrival)."""
 
-    together: tuple[Waiting, ...] = ()
-    look_at: float | None = None
+    batch: tuple[QueuedNotification, ...] = ()
+    check_at: float | None = None
 
 
 @dataclass(frozen=True)
-class Room:
-    """How many messages a receiver takes in a window, and when it was sent those that count against it now."""
+class RateBudget:
+    """Messages that a receiver accepts per window, and the times of those that count against it now."""
 
     capacity: float  # infinite without a limit
     window: float
-    used: tuple[float, ...]  # the oldest first
+    used: tuple[float, ...]  # oldest first
     now: float
 
     @property
@@ -57,119 +64,116 @@ class Room:
 
     @property
     def reserve(self) -> float:
-        """Return how much is kept for the critical."""
+        """Part of the budget for critical notifications only."""
         return 0 if math.isinf(self.capacity) else self.capacity // 4
 
     @property
-    def in_hand(self) -> float:
-        """Return how much of the reserve is kept for criticals that come while others are sent one by one."""
+    def spare(self) -> float:
+        """Part of the reserve for critical notifications that arrive while others are sent one by one."""
         return 0 if math.isinf(self.capacity) else self.capacity // 8
 
     def frees_at(self, wanted: float) -> float:
-        """Return when so much will be left."""
+        """When `wanted` messages will be left."""
         missing = wanted - self.left
         return self.now if missing <= 0 else self.used[int(missing) - 1] + self.window
 
     def spread(self, left: float) -> float:
-        """Return when to send next so that what is left lasts until the oldest message leaves the window."""
+        """When to send next so that `left` messages last until the oldest one leaves the window."""
         if not self.used:
             return self.now
         return self.used[-1] + (self.used[0] + self.window - self.used[-1]) / (left + 1)
 
 
-def room_of(pace: Pace, attempts: Sequence[float], now: float) -> Room:
-    """Given when messages were sent, return the room that is left. A gap between two limits a window as well."""
-    by_gap = pace.window // pace.gap if pace.gap else math.inf
-    used = tuple(sorted(min(at, now) for at in attempts if at + pace.window > now))
-    return Room(min(math.inf if pace.count is None else pace.count, max(1.0, by_gap)), pace.window, used, now)
+def rate_budget(limit: RateLimit, attempts: Sequence[float], now: float) -> RateBudget:
+    """Budget after attempts at these times. A minimum gap limits the window as well."""
+    by_gap = limit.window // limit.gap if limit.gap else math.inf
+    used = tuple(sorted(min(at, now) for at in attempts if at + limit.window > now))
+    capacity = min(math.inf if limit.count is None else limit.count, max(1.0, by_gap))
+    return RateBudget(capacity, limit.window, used, now)
 
 
-def allowed_at(pace: Pace, attempts: Sequence[float], now: float) -> float:
-    """Return when the receiver may be sent anything at all again; `now` or earlier if it may be."""
-    room = room_of(pace, attempts, now)
-    after_gap = room.used[-1] + pace.gap if room.used else now
-    return max(after_gap, room.frees_at(1))
+def allowed_at(limit: RateLimit, attempts: Sequence[float], now: float) -> float:
+    """When the rate limit allows the next message; `now` or earlier if it does already."""
+    budget = rate_budget(limit, attempts, now)
+    after_gap = budget.used[-1] + limit.gap if budget.used else now
+    return max(after_gap, budget.frees_at(1))
 
 
-def next_parcel(waiting: Sequence[Waiting], attempts: Sequence[float], pace: Pace, holds: Holds, now: float) -> Plan:
-    """Given what waits and when messages were sent before, return what goes now, or when to look again.
-
-    `holds` says how many notifications, from the first, fit into one message.
-    """
-    if not waiting:
-        return Plan()
-    allowed = allowed_at(pace, attempts, now)
+def plan_batch(
+    queued: Sequence[QueuedNotification], attempts: Sequence[float], limit: RateLimit, capacity: Capacity, now: float
+) -> SendPlan:
+    """Plan the next message, given the waiting notifications and the times of previous attempts."""
+    if not queued:
+        return SendPlan()
+    allowed = allowed_at(limit, attempts, now)
     if allowed > now:
-        return Plan(look_at=allowed)
-    room = room_of(pace, attempts, now)
-    ordered = sorted(waiting, key=lambda each: (SEVERITY_RANK[each.notification.severity], each.place))
-    critical = [each for each in ordered if each.critical]
-    return _critical(critical, room, holds) if critical else _others(ordered, room, holds)
+        return SendPlan(check_at=allowed)
+    budget = rate_budget(limit, attempts, now)
+    ordered = sorted(queued, key=lambda entry: (SEVERITY_RANK[entry.notification.severity], entry.sequence))
+    critical = [entry for entry in ordered if entry.critical]
+    return _plan_critical(critical, budget, capacity) if critical else _plan_others(ordered, budget, capacity)
 
 
-def _critical(waiting: list[Waiting], room: Room, holds: Holds) -> Plan:
-    """Send one by one while the rest would fit into what is left then; else as many in one message as it holds."""
-    batch = _batch(waiting, holds)
-    rest = math.ceil((len(waiting) - 1) / len(batch))
-    if room.left - 1 - room.in_hand >= rest:
-        return Plan(together=(waiting[0],))
-    return _send_or_spread(batch, waiting, room, room.left, room.in_hand)
+def _plan_critical(queued: list[QueuedNotification], budget: RateBudget, capacity: Capacity) -> SendPlan:
+    """Send one by one as long as the rest fits into the remaining budget, else as many as fit into one message."""
+    batch = _fill(queued, capacity)
+    rest = math.ceil((len(queued) - 1) / len(batch))
+    if budget.left - 1 - budget.spare >= rest:
+        return SendPlan(batch=(queued[0],))
+    return _send_or_spread(SendPlan(batch), len(batch) < len(queued), budget, budget.left, budget.spare)
 
 
-def _others(waiting: list[Waiting], room: Room, holds: Holds) -> Plan:
-    """Send one by one while all fit; else merged, and not a slot for one or two while a storm goes on."""
-    left = room.left - room.reserve
+def _plan_others(queued: list[QueuedNotification], budget: RateBudget, capacity: Capacity) -> SendPlan:
+    """Send one by one as long as all fit, else merged; during a storm, not a message for just one or two."""
+    left = budget.left - budget.reserve
     if left < 1:
-        return Plan(look_at=room.frees_at(room.reserve + 1))
-    scarce = 0 if math.isinf(room.capacity) else (room.capacity - room.reserve) // 4
-    if len(waiting) <= left and left > scarce:
-        return Plan(together=(waiting[0],))
-    return _send_or_spread(_batch(waiting, holds), waiting, room, left, scarce)
+        return SendPlan(check_at=budget.frees_at(budget.reserve + 1))
+    scarce = 0 if math.isinf(budget.capacity) else (budget.capacity - budget.reserve) // 4
+    if len(queued) <= left and left > scarce:
+        return SendPlan(batch=(queued[0],))
+    batch = _fill(queued, capacity)
+    return _send_or_spread(SendPlan(batch), len(batch) < len(queued), budget, left, scarce)
 
 
-def _send_or_spread(batch: tuple[Waiting, ...], waiting: list[Waiting], room: Room, left: float, scarce: float) -> Plan:
-    """Send a full message now. While little is left, one that is not full waits until its turn in the window."""
-    turn = room.spread(left)
-    if len(batch) < len(waiting) or left > scarce or turn <= room.now:
-        return Plan(together=batch)
-    return Plan(look_at=turn)
+def _send_or_spread(plan: SendPlan, full: bool, budget: RateBudget, left: float, scarce: float) -> SendPlan:
+    """Send a full message now. One that is not full waits for its slot in the window while the budget is scarce."""
+    slot = budget.spread(left)
+    return plan if full or left > scarce or slot <= budget.now else SendPlan(check_at=slot)
 
 
-def _batch(waiting: list[Waiting], holds: Holds) -> tuple[Waiting, ...]:
-    fitting = holds([each.notification for each in waiting])
-    return tuple(waiting[: max(1, fitting)])
+def _fill(queued: list[QueuedNotification], capacity: Capacity) -> tuple[QueuedNotification, ...]:
+    fitting = capacity([entry.notification for entry in queued])
+    return tuple(queued[: max(1, fitting)])
 
 
 def merge(earlier: Notification, later: Notification) -> Notification:
-    """Given two messages about one group of which neither was sent, return the one that says how it is in the end.
+    """Merge two unsent notifications about a group into one that reports its latest state.
 
-    What fired and is over meanwhile is still in it, as over. It is as late as the earlier one.
+    Alerts that fired and resolved in between are included as resolved. The lateness counts from the earlier one.
     """
-    subjects: dict[str, Subject] = {subject.fingerprint: subject for subject in earlier.subjects}
+    subjects: dict[str, NotificationSubject] = {subject.fingerprint: subject for subject in earlier.subjects}
     for subject in later.subjects:
         before = subjects.get(subject.fingerprint)
         fresh = subject.fresh or (before is not None and before.fresh)
         subjects[subject.fingerprint] = replace(subject, fresh=fresh)
     merged = replace(
         later,
-        severity=worst([earlier.severity, later.severity]),
+        severity=worst_severity([earlier.severity, later.severity]),
         at=min(earlier.at, later.at),
         subjects=tuple(sorted(subjects.values(), key=_order)),
         users=tuple(sorted({*earlier.users, *later.users})),
     )
-    return replace(merged, reason=_reason(earlier.reason, later.reason, over=merged.resolved))
+    if merged.resolved:
+        return replace(merged, reason=NotificationReason.RESOLVED)
+    return replace(merged, reason=min(earlier.reason, later.reason, key=REASONS.index))
 
 
-def _order(subject: Subject) -> tuple[bool, bool, int, float, str]:
-    over, rank = subject.phase is Phase.RESOLVED, SEVERITY_RANK[subject.finding.severity]
-    return not subject.fresh, over, rank, subject.since, subject.fingerprint
-
-
-def _reason(earlier: Reason, later: Reason, *, over: bool) -> Reason:
-    return Reason.RESOLVED if over else min(earlier, later, key=REASONS.index)
+def _order(subject: NotificationSubject) -> tuple[bool, bool, int, float, str]:
+    resolved, rank = subject.phase is Phase.RESOLVED, SEVERITY_RANK[subject.finding.severity]
+    return not subject.fresh, resolved, rank, subject.since, subject.fingerprint
 
 
 def may_merge(earlier: Notification, later: Notification) -> bool:
-    """Return whether two messages are about the state of one group: summaries and samples stand for themselves."""
-    special = any(each.summary is not None or each.sample for each in (earlier, later))
+    """Whether two notifications report the state of the same group; digests and test messages stay separate."""
+    special = any(entry.summary is not None or entry.sample for entry in (earlier, later))
     return not special and (earlier.receiver, earlier.group) == (later.receiver, later.group)

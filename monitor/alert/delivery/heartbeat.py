@@ -1,80 +1,80 @@
-"""Dead man's switch: an address that is asked for as long as somebody really looks at the cluster.
+"""Dead man's switch: pings a URL as long as the cluster is being evaluated.
 
-Whoever keeps that address raises the alarm when it is not asked any more: no process can tell of its own end.
+The service behind the URL raises an alarm when pings stop: no process can report its own death.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
 from monitor.base import http
 from monitor.base.endpoint import Endpoint
 from monitor.base.http import RequestError
+from monitor.base.threads import Periodic
 
 log = logging.getLogger(__name__)
-MISSED = 3  # intervals without a look after which nothing is said any more
+MAX_MISSED_INTERVALS = 3  # without an evaluation, before pings stop
+RECHECK_SECONDS = 1.0
 
 
-def alive(looked_at: float | None, interval: float, now: float) -> bool:
-    """Given when somebody last looked, return whether that is recent enough to be called alive."""
-    return looked_at is not None and now - looked_at < MISSED * interval
+def alive(evaluated_at: float | None, interval: float, now: float) -> bool:
+    """Whether the last evaluation is recent enough."""
+    return evaluated_at is not None and now - evaluated_at < MAX_MISSED_INTERVALS * interval
 
 
 class Heartbeat:
-    """Asks an address every `interval` seconds between start() and stop(). `looked_at` is by the monotonic clock."""
+    """Pings a URL every `interval` seconds between start() and stop().
+
+    `evaluated_at` is the monotonic time of the last evaluation. Of several replicas only the leader pings, so that the
+    loss of leadership raises the alarm as well.
+    """
 
     def __init__(
         self,
-        way: Endpoint,
+        endpoint: Endpoint,
         interval: float,
-        looked_at: Callable[[], float | None],
-        ours: Callable[[], bool] = lambda: True,
+        evaluated_at: Callable[[], float | None],
+        is_leader: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Of several replicas, the one that `ours` says it of is heard: without it, none is, and that is the alarm."""
-        self._ours = ours
-        self._way = way
+        self._endpoint = endpoint
         self._interval = interval
-        self._looked_at = looked_at
-        self._trouble: str | None = None
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._keep_on, name="heartbeat", daemon=True)
+        self._evaluated_at = evaluated_at
+        self._is_leader = is_leader
+        self._problem: str | None = None
+        self._loop = Periodic("heartbeat", self._beat, interval)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        """End. A request that is under way is not waited for."""
-        self._stopping.set()
+        """Stop without waiting for a request in progress."""
+        self._loop.stop()
 
-    def _keep_on(self) -> None:
-        while not self._stopping.is_set():
-            wait = self._interval
-            if not self._ours():
-                wait = min(1.0, wait)
-            elif alive(self._looked_at(), self._interval, time.monotonic()):
-                self._say(self._beat())
-            elif self._looked_at() is None:
-                wait = min(1.0, wait)  # the first look is about to come
-            else:
-                self._say("nobody has looked at the cluster for too long; the heartbeat stays out")
-            self._stopping.wait(wait)
+    def _beat(self) -> float:
+        evaluated_at = self._evaluated_at()
+        if not self._is_leader() or evaluated_at is None:  # either may change soon
+            return min(RECHECK_SECONDS, self._interval)
+        if alive(evaluated_at, self._interval, time.monotonic()):
+            self._report(self._ping())
+        else:
+            self._report("the cluster has not been evaluated for too long; no heartbeat is sent")
+        return self._interval
 
-    def _beat(self) -> str | None:
+    def _ping(self) -> str | None:
         try:
-            http.get(self._way)
+            http.get(self._endpoint)
         except RequestError as error:
-            return f"the heartbeat was not heard: {error}"
+            return f"heartbeat failed: {error}"
         return None
 
-    def _say(self, trouble: str | None) -> None:
-        """Log what is new."""
-        if trouble == self._trouble:
+    def _report(self, problem: str | None) -> None:
+        """Log changes only."""
+        if problem == self._problem:
             return
-        if trouble is not None:
-            log.warning("%s", trouble)
+        if problem is not None:
+            log.warning("%s", problem)
         else:
-            log.info("the heartbeat is heard again")
-        self._trouble = trouble
+            log.info("heartbeat succeeds again")
+        self._problem = problem

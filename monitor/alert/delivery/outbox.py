@@ -1,7 +1,7 @@
-"""What waits to be sent, in the database: written before it is sent, kept until it has arrived or was refused for good.
+"""Transactional outbox: notifications are stored before they are sent, and kept until they are delivered or parked.
 
-A notification that waits is merged with a later one about the same group. A parcel that was claimed keeps its id and
-its content however often it is tried, also by the next process after kill -9.
+A waiting notification is merged with a later one about the same group. A claimed batch keeps its id and content through
+all retries, including those of the next process after kill -9.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from enum import StrEnum
 
 import msgspec
 
-from monitor.alert.delivery.backoff import Health, after_failure, after_parking, after_success
-from monitor.alert.delivery.batching import Waiting, may_merge, merge
-from monitor.alert.delivery.schedule import OpenParcel, Queue
+from monitor.alert.delivery.backoff import ReceiverHealth, after_failure, after_parking, after_success
+from monitor.alert.delivery.batching import QueuedNotification, may_merge, merge
+from monitor.alert.delivery.schedule import OpenBatch, ReceiverQueue
 from monitor.alert.model import Notification
 from monitor.base.sqlite import Database, DatabaseSession, Row
 
 log = logging.getLogger(__name__)
 
+# Schema names: `parcel` is a batch, `place` a sequence number, `topic` a group, `word` an answer or error.
 TABLES = """
 CREATE TABLE outbox (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -43,14 +44,14 @@ UNSENT = """
 FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel
 WHERE (outbox.parcel IS NULL OR parcels.state = 'open')
 """
-OUTAGE = 3  # so many failures in a row were no accident: what failed meanwhile is tried at once when it is over
-KEEP_ATTEMPTS = 3600.0  # no receiver limits longer windows
+OUTAGE_FAILURE_COUNT = 3  # consecutive failures after which the first success makes all open batches due at once
+KEEP_ATTEMPTS_SECONDS = 3600.0  # longer than the window of any rate limit
 
 _decode = msgspec.json.Decoder(Notification).decode
 
 
-class State(StrEnum):
-    """Where a parcel is. Parked is what a receiver refused for good: it is kept, and not tried again."""
+class BatchState(StrEnum):
+    """State of a batch. A parked batch was refused permanently: it is kept but not retried."""
 
     OPEN = "open"
     SENT = "sent"
@@ -58,108 +59,108 @@ class State(StrEnum):
 
 
 class Outbox:
-    """The rows of the outbox. Every method is one transaction, but for `add`, which is part of a larger one."""
+    """Outbox tables. Every method is one transaction, except `add`, which is part of a larger one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, session: DatabaseSession, notification: Notification) -> None:
-        """Put a notification into the outbox. What still waits to be told about its group becomes one with it."""
+        """Queue a notification, merged with a waiting one about the same group if there is one."""
         values = (notification.receiver, notification.group)
         query = "SELECT place, body FROM outbox WHERE receiver = ? AND topic = ? AND parcel IS NULL ORDER BY place DESC"
-        for place, body in session.run(query, values):
+        for sequence, body in session.run(query, values):
             earlier = _decode(body)
             if may_merge(earlier, notification):
                 merged = msgspec.json.encode(merge(earlier, notification))
-                session.run("UPDATE outbox SET body = ? WHERE place = ?", (merged, place))
+                session.run("UPDATE outbox SET body = ? WHERE place = ?", (merged, sequence))
                 return
         session.run(
             "INSERT INTO outbox (receiver, topic, body) VALUES (?, ?, ?)", (*values, msgspec.json.encode(notification))
         )
 
-    def queue(self, receiver: str, window: float, now: float) -> Queue:
-        """Return what there is for a receiver, and when it was tried in the last `window` seconds."""
+    def queue(self, receiver: str, window: float, now: float) -> ReceiverQueue:
+        """Queue of a receiver, with the attempts of the last `window` seconds."""
         with self._database.transaction() as session:
-            # A clock that was set back: what was sent "later" counts from now on, and not until that time comes again.
+            # After the clock was set back, attempts in the future count from now, not until that time comes again.
             session.run("UPDATE attempts SET at = ? WHERE receiver = ? AND at > ?", (now, receiver, now))
             query = "SELECT at FROM attempts WHERE receiver = ? AND at > ? ORDER BY at"
             attempts = tuple(at for (at,) in session.run(query, (receiver, now - window)))
-            parcels = _open_parcels(session, receiver)
+            batches = _open_batches(session, receiver)
             waiting = _waiting(session, receiver)
             health = _health(session, receiver)
-        busy = {notification.group for each in parcels for notification in each.notifications}
-        free = tuple(each for each in waiting if each.notification.group not in busy)
-        return Queue(waiting=free, open=parcels, attempts=attempts, health=health)
+        busy = {notification.group for batch in batches for notification in batch.notifications}
+        free = tuple(entry for entry in waiting if entry.notification.group not in busy)
+        return ReceiverQueue(waiting=free, open=batches, attempts=attempts, health=health)
 
-    def claim(self, receiver: str, places: Sequence[int], now: float) -> OpenParcel:
-        """Make a parcel of what waits at these places, in this order, and note that it is tried now."""
+    def claim(self, receiver: str, sequences: Sequence[int], now: float) -> OpenBatch:
+        """Combine waiting notifications, in this order, into a batch that is tried now."""
         with self._database.transaction() as session:
-            parcel = _claim(session, receiver, places, now)
-            self._try(session, receiver, parcel, now)
-            return next(each for each in _open_parcels(session, receiver) if each.id == parcel)
+            batch_id = _claim(session, receiver, sequences, now)
+            _begin_attempt(session, receiver, batch_id, now)
+            return next(batch for batch in _open_batches(session, receiver) if batch.id == batch_id)
 
-    def retry(self, parcel: OpenParcel, now: float) -> None:
-        """Note that a parcel is tried again now."""
+    def retry(self, batch: OpenBatch, now: float) -> None:
+        """Record that a batch is tried again."""
         with self._database.transaction() as session:
-            self._try(session, parcel.receiver, parcel.id, now)
+            _begin_attempt(session, batch.receiver, batch.id, now)
 
-    def sent(self, parcel: OpenParcel, answer: str, now: float) -> None:
-        """Note that a parcel has arrived."""
+    def sent(self, batch: OpenBatch, answer: str, now: float) -> None:
+        """Record a delivery."""
         with self._database.transaction() as session:
-            before = _health(session, parcel.receiver)
-            _close(session, parcel.id, State.SENT, answer, now)
+            before = _health(session, batch.receiver)
+            _close(session, batch.id, BatchState.SENT, answer, now)
             _put_health(session, after_success(before, now))
-            if before.failures >= OUTAGE:
+            if before.failures >= OUTAGE_FAILURE_COUNT:
                 session.run(
-                    "UPDATE parcels SET next_at = ? WHERE receiver = ? AND state = 'open'", (now, parcel.receiver)
+                    "UPDATE parcels SET next_at = ? WHERE receiver = ? AND state = 'open'", (now, batch.receiver)
                 )
 
-    def failed(self, parcel: OpenParcel, error: str, wait: float, rest: float, now: float) -> None:
-        """Note that a parcel was not taken: it waits for `wait` seconds, and the receiver is left alone for `rest`."""
+    def failed(self, batch: OpenBatch, error: str, wait: float, rest: float, now: float) -> None:
+        """Record a failed attempt: the batch waits for `wait` seconds, the receiver rests for `rest` seconds."""
         with self._database.transaction() as session:
-            health = after_failure(_health(session, parcel.receiver), error, rest, now)
+            health = after_failure(_health(session, batch.receiver), error, rest, now)
             session.run(
                 "UPDATE parcels SET failures = attempts, tried_at = ?, next_at = ?, word = ? WHERE id = ?",
-                (now, now + wait, error, parcel.id),
+                (now, now + wait, error, batch.id),
             )
-            _end_attempt(session, parcel.id, now)
+            _end_attempt(session, batch.id, now)
             _put_health(session, health)
 
-    def parked(self, parcel: OpenParcel, error: str, now: float) -> None:
-        """Note that a parcel was refused for good."""
+    def parked(self, batch: OpenBatch, error: str, now: float) -> None:
+        """Record a permanent refusal."""
         with self._database.transaction() as session:
-            health = after_parking(_health(session, parcel.receiver), error, now)
-            _close(session, parcel.id, State.PARKED, error, now)
+            health = after_parking(_health(session, batch.receiver), error, now)
+            _close(session, batch.id, BatchState.PARKED, error, now)
             _put_health(session, health)
 
     def begin(self, receivers: Collection[str], now: float) -> None:
-        """Note that a process begins to send to these receivers.
+        """Prepare for a new process that sends to these receivers.
 
-        What was under way when the last one ended may have arrived until this moment. What waits for a receiver that
-        is not there any more is parked, and so is what another version wrote that this one cannot understand.
+        Attempts in progress when the previous process ended may have succeeded until now. Notifications for receivers
+        that are no longer configured are parked, and so are those that this version cannot decode.
         """
         with self._database.transaction() as session:
             session.run("UPDATE attempts SET at = ?, under_way = 0 WHERE under_way = 1", (now,))
-            session.run("DELETE FROM attempts WHERE at < ?", (now - KEEP_ATTEMPTS,))
-            for place, receiver, body, parcel in session.run(f"SELECT place, outbox.receiver, body, parcel {UNSENT}"):
-                why = None if _understood(body) else "it was written by another version and cannot be understood"
+            session.run("DELETE FROM attempts WHERE at < ?", (now - KEEP_ATTEMPTS_SECONDS,))
+            for sequence, receiver, body, batch in session.run(f"SELECT place, outbox.receiver, body, parcel {UNSENT}"):
+                problem = None if _is_decodable(body) else "it was written by another version and cannot be decoded"
                 if receiver not in receivers:
-                    why = "this receiver is not configured any more"
-                if why is not None:
-                    log.error("a message for receiver %s is parked: %s", receiver, why)
-                    own = parcel or _claim(session, receiver, [place], now)
-                    _close(session, own, State.PARKED, why, now)
+                    problem = "this receiver is no longer configured"
+                if problem is not None:
+                    log.error("a message for receiver %s is parked: %s", receiver, problem)
+                    batch_id = batch or _claim(session, receiver, [sequence], now)
+                    _close(session, batch_id, BatchState.PARKED, problem, now)
             for (receiver,) in session.run("SELECT receiver FROM health"):
                 if receiver not in receivers:
                     session.run("DELETE FROM health WHERE receiver = ?", (receiver,))
 
-    def health(self) -> tuple[Health, ...]:
-        """Return how it stands with every receiver that was ever tried."""
+    def health(self) -> tuple[ReceiverHealth, ...]:
+        """Health of every receiver that was ever tried."""
         rows = self._database.select("SELECT body FROM health ORDER BY receiver")
-        return tuple(msgspec.json.decode(body, type=Health) for (body,) in rows)
+        return tuple(msgspec.json.decode(body, type=ReceiverHealth) for (body,) in rows)
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """Return how many notifications are waiting, or parked, by receiver and which of the two."""
+        """Number of notifications by receiver and state, waiting or parked."""
         query = """
             SELECT outbox.receiver, CASE parcels.state WHEN 'parked' THEN 'parked' ELSE 'waiting' END, count(*)
             FROM outbox LEFT JOIN parcels ON parcels.id = outbox.parcel
@@ -168,52 +169,46 @@ class Outbox:
         return {(receiver, state): count for receiver, state, count in self._database.select(query)}
 
     def unsent(self, receiver: str) -> int:
-        """Return how many notifications have not arrived yet, and are not parked."""
+        """Number of notifications that are neither delivered nor parked."""
         query = f"SELECT count(*) {UNSENT} AND outbox.receiver = ?"
         count: int = self._database.select(query, (receiver,))[0][0]
         return count
 
-    def _try(self, session: DatabaseSession, receiver: str, parcel: str, now: float) -> None:
-        """Written before the request: it counts against the limit of the receiver even if this process ends now."""
-        session.run("UPDATE parcels SET attempts = attempts + 1, tried_at = ? WHERE id = ?", (now, parcel))
-        session.run("INSERT INTO attempts VALUES (?, ?, ?, 1)", (receiver, parcel, now))
-        session.run("DELETE FROM attempts WHERE receiver = ? AND at < ?", (receiver, now - KEEP_ATTEMPTS))
 
-
-def _waiting(session: DatabaseSession, receiver: str) -> list[Waiting]:
+def _waiting(session: DatabaseSession, receiver: str) -> list[QueuedNotification]:
     query = "SELECT place, body FROM outbox WHERE receiver = ? AND parcel IS NULL ORDER BY place"
-    return [Waiting(place, _decode(body)) for place, body in session.run(query, (receiver,))]
+    return [QueuedNotification(sequence, _decode(body)) for sequence, body in session.run(query, (receiver,))]
 
 
-def _claim(session: DatabaseSession, receiver: str, places: Sequence[int], now: float) -> str:
-    """Make a parcel, and return its id: the same for the same content, and another for every other."""
+def _claim(session: DatabaseSession, receiver: str, sequences: Sequence[int], now: float) -> str:
+    """Create a batch and return its id, which is derived from the content."""
     content = hashlib.sha256(repr(receiver).encode())
-    for place in places:
-        ((body,),) = session.run("SELECT body FROM outbox WHERE place = ? AND parcel IS NULL", (place,))
-        content.update(place.to_bytes(8) + body)
-    parcel = content.hexdigest()[:24]
+    for sequence in sequences:
+        ((body,),) = session.run("SELECT body FROM outbox WHERE place = ? AND parcel IS NULL", (sequence,))
+        content.update(sequence.to_bytes(8) + body)
+    batch_id = content.hexdigest()[:24]
     session.run(
         "INSERT INTO parcels (id, receiver, state, attempts, failures, tried_at, next_at) VALUES (?, ?, ?, 0, 0, ?, ?)",
-        (parcel, receiver, State.OPEN, now, now),
+        (batch_id, receiver, BatchState.OPEN, now, now),
     )
-    for position, place in enumerate(places):
-        session.run("UPDATE outbox SET parcel = ?, position = ? WHERE place = ?", (parcel, position, place))
-    return parcel
+    for position, sequence in enumerate(sequences):
+        session.run("UPDATE outbox SET parcel = ?, position = ? WHERE place = ?", (batch_id, position, sequence))
+    return batch_id
 
 
-def _open_parcels(session: DatabaseSession, receiver: str) -> tuple[OpenParcel, ...]:
+def _open_batches(session: DatabaseSession, receiver: str) -> tuple[OpenBatch, ...]:
     query = """
         SELECT id, attempts, failures, tried_at, next_at FROM parcels WHERE receiver = ? AND state = 'open'
         ORDER BY tried_at
     """
-    return tuple(_open_parcel(session, receiver, row) for row in session.run(query, (receiver,)))
+    return tuple(_open_batch(session, receiver, row) for row in session.run(query, (receiver,)))
 
 
-def _open_parcel(session: DatabaseSession, receiver: str, row: Row) -> OpenParcel:
-    parcel, attempts, failures, tried_at, next_at = row
-    bodies = session.run("SELECT body FROM outbox WHERE parcel = ? ORDER BY position", (parcel,))
-    return OpenParcel(
-        id=parcel,
+def _open_batch(session: DatabaseSession, receiver: str, row: Row) -> OpenBatch:
+    batch_id, attempts, failures, tried_at, next_at = row
+    bodies = session.run("SELECT body FROM outbox WHERE parcel = ? ORDER BY position", (batch_id,))
+    return OpenBatch(
+        id=batch_id,
         receiver=receiver,
         notifications=tuple(_decode(body) for (body,) in bodies),
         attempts=attempts,
@@ -223,28 +218,37 @@ def _open_parcel(session: DatabaseSession, receiver: str, row: Row) -> OpenParce
     )
 
 
-def _close(session: DatabaseSession, parcel: str, state: State, word: str, now: float) -> None:
-    values = (state, now, word, parcel)
+def _close(session: DatabaseSession, batch_id: str, state: BatchState, answer: str, now: float) -> None:
+    values = (state, now, answer, batch_id)
     session.run("UPDATE parcels SET state = ?, done_at = ?, word = ? WHERE id = ?", values)
-    _end_attempt(session, parcel, now)
+    _end_attempt(session, batch_id, now)
 
 
-def _end_attempt(session: DatabaseSession, parcel: str, now: float) -> None:
-    """Count an attempt from its end: the receiver's own clock saw it some time before that."""
-    session.run("UPDATE attempts SET at = max(at, ?), under_way = 0 WHERE parcel = ? AND under_way = 1", (now, parcel))
+def _begin_attempt(session: DatabaseSession, receiver: str, batch_id: str, now: float) -> None:
+    """Written before the request, so that it counts against the rate limit even if this process is killed."""
+    session.run("UPDATE parcels SET attempts = attempts + 1, tried_at = ? WHERE id = ?", (now, batch_id))
+    session.run("INSERT INTO attempts VALUES (?, ?, ?, 1)", (receiver, batch_id, now))
+    session.run("DELETE FROM attempts WHERE receiver = ? AND at < ?", (receiver, now - KEEP_ATTEMPTS_SECONDS))
 
 
-def _health(session: DatabaseSession, receiver: str) -> Health:
+def _end_attempt(session: DatabaseSession, batch_id: str, now: float) -> None:
+    """Count an attempt from its end: the receiver counted it some time before that."""
+    session.run(
+        "UPDATE attempts SET at = max(at, ?), under_way = 0 WHERE parcel = ? AND under_way = 1", (now, batch_id)
+    )
+
+
+def _health(session: DatabaseSession, receiver: str) -> ReceiverHealth:
     rows = session.run("SELECT body FROM health WHERE receiver = ?", (receiver,))
-    return msgspec.json.decode(rows[0][0], type=Health) if rows else Health(receiver=receiver)
+    return msgspec.json.decode(rows[0][0], type=ReceiverHealth) if rows else ReceiverHealth(receiver=receiver)
 
 
-def _put_health(session: DatabaseSession, health: Health) -> None:
+def _put_health(session: DatabaseSession, health: ReceiverHealth) -> None:
     body = msgspec.json.encode(health)
     session.run("INSERT OR REPLACE INTO health VALUES (?, ?)", (health.receiver, body))
 
 
-def _understood(body: bytes) -> bool:
+def _is_decodable(body: bytes) -> bool:
     try:
         _decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""Whose turn it is at a receiver: a parcel that was interrupted, one that failed before, or something fresh. Pure.
+"""Scheduling for one receiver: an interrupted batch, a failed one, or a new one.
 
-While a receiver is down only few parcels are opened: what is not yet in one can still be merged. And one parcel that a
-receiver does not like must not keep it from the others.
+While a receiver is down only a few batches are opened, because notifications outside a batch can still be merged. One
+batch that a receiver keeps refusing must not block the others.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.alert.delivery.backoff import Health
-from monitor.alert.delivery.batching import Holds, Plan, Waiting, allowed_at, next_parcel
+from monitor.alert.delivery.backoff import ReceiverHealth
+from monitor.alert.delivery.batching import Capacity, QueuedNotification, SendPlan, allowed_at, plan_batch
 from monitor.alert.model import Notification
-from monitor.alert.receivers.base import Pace
+from monitor.alert.receivers.base import RateLimit
 
-MOST_OPEN = 3  # so many that failed, and nothing else is tried until the receiver takes one
+MAX_OPEN_BATCHES = 3  # failed ones, before new ones wait for a success
 
 
 @dataclass(frozen=True)
-class OpenParcel:
-    """A parcel that was tried at least once and neither arrived nor was parked. Its content never changes."""
+class OpenBatch:
+    """A batch that was tried at least once and is neither sent nor parked. Its content never changes."""
 
     id: str
     receiver: str
@@ -31,61 +31,61 @@ class OpenParcel:
 
     @property
     def interrupted(self) -> bool:
-        """Return whether nobody knows how the last attempt ended: it is under way, or the process was killed."""
+        """Whether the outcome of the last attempt is unknown: in progress, or the process was killed."""
         return self.attempts > self.failures
 
     def due_at(self, now: float) -> float:
-        """Return when it may be tried again. A clock that was set back makes it wait for nothing."""
+        """When to retry; immediately if the clock was set back."""
         return now if self.interrupted or self.tried_at > now else self.next_at
 
 
 @dataclass(frozen=True)
-class Queue:
-    """What there is for a receiver, when it was sent something, and how it stands with it."""
+class ReceiverQueue:
+    """Waiting notifications, open batches, times of recent attempts, and health of a receiver."""
 
-    waiting: tuple[Waiting, ...]  # nothing of a group that has an open parcel: its order is kept
-    open: tuple[OpenParcel, ...]
+    waiting: tuple[QueuedNotification, ...]  # without groups that have an open batch: groups are sent in order
+    open: tuple[OpenBatch, ...]
     attempts: tuple[float, ...]
-    health: Health
+    health: ReceiverHealth
 
 
 @dataclass(frozen=True)
-class Turn:
-    """Try this parcel again, or send these as a new one, or look again at that time (None: when something arrives)."""
+class NextSend:
+    """Batch to retry, or notifications to send as a new batch, or when to check again (None: on the next arrival)."""
 
-    again: OpenParcel | None = None
-    fresh: tuple[Waiting, ...] = ()
-    look_at: float | None = None
+    retry: OpenBatch | None = None
+    new: tuple[QueuedNotification, ...] = ()
+    check_at: float | None = None
 
 
-def next_turn(queue: Queue, pace: Pace, holds: Holds, now: float) -> Turn:
-    """Given what there is for a receiver, return what to do now."""
+def next_send(queue: ReceiverQueue, limit: RateLimit, capacity: Capacity, now: float) -> NextSend:
+    """What to send to a receiver next."""
     if not queue.waiting and not queue.open:
-        return Turn()
+        return NextSend()
     if queue.health.resting(now):
-        return Turn(look_at=queue.health.rest_until)
-    allowed = allowed_at(pace, queue.attempts, now)
+        return NextSend(check_at=queue.health.rest_until)
+    allowed = allowed_at(limit, queue.attempts, now)
     if allowed > now:
-        return Turn(look_at=allowed)
-    plan = next_parcel(queue.waiting, queue.attempts, pace, holds, now) if _may_open(queue) else Plan()
-    due = sorted((each for each in queue.open if each.due_at(now) <= now), key=_order)
-    # After a failure something else is tried: it may have been the parcel, and not the receiver.
-    if plan.together and (not due or (queue.health.failures and not due[0].interrupted)):
-        return Turn(fresh=plan.together)
+        return NextSend(check_at=allowed)
+    plan = plan_batch(queue.waiting, queue.attempts, limit, capacity, now) if _may_open(queue) else SendPlan()
+    due = sorted((batch for batch in queue.open if batch.due_at(now) <= now), key=_order)
+    # After a failure a new batch goes first: the previous one may be at fault rather than the receiver.
+    if plan.batch and (not due or (queue.health.failures and not due[0].interrupted)):
+        return NextSend(new=plan.batch)
     if due:
-        return Turn(again=due[0])
-    return Turn(look_at=_soonest([plan.look_at, *(each.due_at(now) for each in queue.open)]))
+        return NextSend(retry=due[0])
+    return NextSend(check_at=_earliest([plan.check_at, *(batch.due_at(now) for batch in queue.open)]))
 
 
-def _may_open(queue: Queue) -> bool:
-    """Return whether a new parcel may be tried. Those that failed before the receiver last took one do not count."""
+def _may_open(queue: ReceiverQueue) -> bool:
+    """Whether a new batch may be opened. Batches that failed before the last success do not count."""
     ok_at = queue.health.ok_at
-    return sum(ok_at is None or each.tried_at > ok_at for each in queue.open) < MOST_OPEN
+    return sum(ok_at is None or batch.tried_at > ok_at for batch in queue.open) < MAX_OPEN_BATCHES
 
 
-def _order(parcel: OpenParcel) -> tuple[bool, float]:
-    return not parcel.interrupted, parcel.tried_at
+def _order(batch: OpenBatch) -> tuple[bool, float]:
+    return not batch.interrupted, batch.tried_at
 
 
-def _soonest(times: Iterable[float | None]) -> float | None:
+def _earliest(times: Iterable[float | None]) -> float | None:
     return min((at for at in times if at is not None), default=None)

@@ -1,6 +1,6 @@
-"""Sends what is in the outbox: one thread for each receiver, so that a slow one holds up nobody else.
+"""Sends the outbox: one worker per receiver, so that a slow receiver does not delay the others.
 
-A receiver that cannot be reached is itself something to be told about, by another one: see `troubles`.
+A receiver that fails is itself a finding, which the other receivers get: see `receiver_findings`.
 """
 
 from __future__ import annotations
@@ -12,45 +12,46 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, runtime_checkable
 
-from monitor.alert.delivery.backoff import Health, delay
+from monitor.alert.delivery.backoff import ReceiverHealth, retry_delay
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.delivery.schedule import OpenParcel, next_turn
-from monitor.alert.delivery.stats import Tally, Traffic
-from monitor.alert.model import Notification, Parcel, Subject
+from monitor.alert.delivery.schedule import OpenBatch, next_send
+from monitor.alert.delivery.stats import DeliveryCounters, DeliveryStats
+from monitor.alert.model import Batch, Notification, NotificationSubject
 from monitor.alert.receivers.base import DeliveryError, Receiver
-from monitor.alert.store import Store
+from monitor.alert.store import AlertStore
 from monitor.base.http import RequestError
+from monitor.base.threads import Periodic
 from monitor.detect.meta.receivers import ReceiverStatus, receiver_findings
 from monitor.facts.findings import Finding
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 5.0  # the longest that nobody looks at the clock: it may have been set
-BRIEF = 0.001
-AFTER_TROUBLE = 1.0
-FAREWELL = 3.0  # for how long what is under way is waited for at the end
+MAX_SLEEP_SECONDS = 5.0  # before the clock is read again: it may have been set
+MIN_SLEEP_SECONDS = 0.001
+ERROR_PAUSE_SECONDS = 1.0
+STOP_TIMEOUT_SECONDS = 3.0  # for deliveries in progress
 
-StillFiring = Callable[[str], Sequence[Subject]]
+StillFiring = Callable[[str], Sequence[NotificationSubject]]
 
 
 @runtime_checkable
 class Resending(Protocol):
-    """A receiver that forgets what fires unless it is told again and again, as Alertmanager does."""
+    """A receiver that forgets firing alerts unless they are sent periodically, as Alertmanager does."""
 
     @property
     def resend_every(self) -> float: ...
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
-        """Tell again what fires. Raise DeliveryError."""
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
+        """Send firing alerts again. Raise DeliveryError."""
         ...
 
 
-class PostOffice:
-    """Sends between start() and stop()."""
+class Sender:
+    """Delivers notifications between start() and stop()."""
 
     def __init__(
         self,
-        store: Store,
+        store: AlertStore,
         receivers: Iterable[Receiver],
         now: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -58,49 +59,52 @@ class PostOffice:
         self._outbox = store.outbox
         self._now = now
         self._receivers = {receiver.name: receiver for receiver in receivers}
-        self._mailers = {name: Mailer(self._outbox, each, now, jitter) for name, each in self._receivers.items()}
+        self._workers = {
+            name: ReceiverWorker(self._outbox, receiver, now, jitter) for name, receiver in self._receivers.items()
+        }
 
     def start(self, still_firing: StillFiring = lambda _: ()) -> None:
-        """Begin. Given a receiver, `still_firing` returns what it was told of and still fires."""
+        """Start sending; `still_firing` returns the alerts that a receiver was notified about and that still fire."""
         self._outbox.begin(self._receivers.keys(), self._now())
-        for mailer in self._mailers.values():
-            mailer.start(still_firing)
+        for worker in self._workers.values():
+            worker.start(still_firing)
 
     def stop(self) -> None:
-        """End. What is under way is waited for, but not for long: it would be sent again, with the same id."""
-        for mailer in self._mailers.values():
-            mailer.stop()
-        deadline = time.monotonic() + FAREWELL
-        for mailer in self._mailers.values():
-            mailer.join(max(0.0, deadline - time.monotonic()))
+        """Stop, waiting briefly for deliveries in progress: they would be repeated with the same id."""
+        for worker in self._workers.values():
+            worker.stop(0.0)
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        for worker in self._workers.values():
+            worker.stop(max(0.0, deadline - time.monotonic()))
 
     def wake(self, receivers: Iterable[str]) -> None:
-        """Say that there is something new for these."""
+        """Announce new notifications for these receivers."""
         for name in receivers:
-            if name in self._mailers:
-                self._mailers[name].wake()
+            if name in self._workers:
+                self._workers[name].wake()
 
-    def troubles(self) -> tuple[Finding, ...]:
-        """Findings about receivers that reject notifications or keep failing."""
+    def receiver_findings(self) -> tuple[Finding, ...]:
+        """Findings about receivers that refused a batch or have been failing for long."""
         known = (health for health in self._outbox.health() if health.receiver in self._receivers)
         return receiver_findings(map(self._status, known), self._now())
 
-    def traffic(self) -> tuple[Traffic, ...]:
-        """Return what becomes of messages, for each receiver."""
-        counts, health = self._outbox.counts(), {each.receiver: each for each in self._outbox.health()}
+    def delivery_stats(self) -> tuple[DeliveryStats, ...]:
+        """Delivery statistics of each receiver."""
+        counts = self._outbox.counts()
+        failing_since = {health.receiver: health.failing_since for health in self._outbox.health()}
         return tuple(
-            Traffic(
+            DeliveryStats(
                 receiver=name,
                 waiting=counts.get((name, "waiting"), 0),
                 parked=counts.get((name, "parked"), 0),
-                outcomes=dict(mailer.tally.outcomes),
-                took=mailer.tally.took,
-                failing_since=health[name].failing_since if name in health else None,
+                outcomes=dict(worker.counters.outcomes),
+                took=worker.counters.took,
+                failing_since=failing_since.get(name),
             )
-            for name, mailer in self._mailers.items()
+            for name, worker in self._workers.items()
         )
 
-    def _status(self, health: Health) -> ReceiverStatus:
+    def _status(self, health: ReceiverHealth) -> ReceiverStatus:
         return ReceiverStatus(
             receiver=health.receiver,
             kind=self._receivers[health.receiver].kind,
@@ -112,8 +116,8 @@ class PostOffice:
         )
 
 
-class Mailer:
-    """Sends to one receiver, one parcel after the other."""
+class ReceiverWorker:
+    """Sends to one receiver, one batch after the other."""
 
     def __init__(
         self, outbox: Outbox, receiver: Receiver, now: Callable[[], float], jitter: Callable[[], float]
@@ -123,110 +127,100 @@ class Mailer:
         self._now = now
         self._jitter = jitter
         self._still_firing: StillFiring = lambda _: ()
-        self._remind_at = 0.0  # of the monotonic clock
-        self.tally = Tally()
-        self._news = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"post {receiver.name}", daemon=True)
+        self._resend_at = 0.0  # monotonic
+        self.counters = DeliveryCounters()
+        self._loop = Periodic(f"sender-{receiver.name}", self._work, threading.TIMEOUT_MAX)  # sleeps until wake()
 
     def start(self, still_firing: StillFiring) -> None:
         self._still_firing = still_firing
-        self._thread.start()
+        self._loop.start()
 
-    def stop(self) -> None:
-        self._stopping.set()
-        self._news.set()
-
-    def join(self, timeout: float) -> None:
-        self._thread.join(timeout)
+    def stop(self, timeout: float) -> None:
+        self._loop.stop(timeout)
 
     def wake(self) -> None:
-        self._news.set()
+        self._loop.wake()
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._news.clear()
-            try:
-                rest = self._step()
-            except Exception:  # whatever is wrong with the file or a message, the next attempt may succeed
-                if self._stopping.is_set():  # the file was closed before a slow receiver had answered
-                    return
-                log.exception("sending to receiver %s", self._receiver.name)
-                rest = AFTER_TROUBLE
-            self._news.wait(rest)
+    def _work(self) -> float | None:
+        try:
+            return self._step()
+        except Exception:  # the next attempt may succeed, whatever is wrong with the database or a message
+            if not self._loop.stopping:  # else the database was closed before a slow receiver answered
+                log.exception("cannot send to receiver %s", self._receiver.name)
+            return ERROR_PAUSE_SECONDS
 
     def _step(self) -> float | None:
-        """Do what is due, and return for how many seconds nothing will be; None until there is news."""
-        reminder = self._remind()
+        """Do what is due. Return the seconds until the next step; None: until wake()."""
+        until_resend = self._resend()
         now, name = self._now(), self._receiver.name
         queue = self._outbox.queue(name, self._receiver.pace.window, now)
-        turn = next_turn(queue, self._receiver.pace, self._holds, now)
-        if turn.again is not None:
-            self._outbox.retry(turn.again, now)
-            self._deliver(turn.again, queue.health)
+        following = next_send(queue, self._receiver.pace, self._capacity, now)
+        if following.retry is not None:
+            self._outbox.retry(following.retry, now)
+            self._deliver(following.retry, queue.health)
             return 0.0
-        if turn.fresh:
-            parcel = self._outbox.claim(name, [each.place for each in turn.fresh], now)
-            self._deliver(parcel, queue.health)
+        if following.new:
+            batch = self._outbox.claim(name, [entry.sequence for entry in following.new], now)
+            self._deliver(batch, queue.health)
             return 0.0
-        later = None if turn.look_at is None else max(BRIEF, min(turn.look_at - now, PATIENCE))
-        return min((each for each in (later, reminder) if each is not None), default=None)
+        until_check = None
+        if following.check_at is not None:
+            until_check = max(MIN_SLEEP_SECONDS, min(following.check_at - now, MAX_SLEEP_SECONDS))
+        return min((seconds for seconds in (until_check, until_resend) if seconds is not None), default=None)
 
-    def _deliver(self, parcel: OpenParcel, health: Health) -> None:
-        """Send a parcel, and note what became of it."""
-        sending = Parcel(
-            id=parcel.id, receiver=parcel.receiver, notifications=parcel.notifications, at=self._now()
-        )  # fmt: skip
+    def _deliver(self, batch: OpenBatch, health: ReceiverHealth) -> None:
+        """Send a batch and record the outcome."""
+        attempt = Batch(id=batch.id, receiver=batch.receiver, notifications=batch.notifications, at=self._now())
         try:
-            answer = self._receiver.deliver(sending)
+            answer = self._receiver.deliver(attempt)
         except RequestError as error:
-            self._note_failure(parcel, health, error)
-        except Exception as error:  # a mistake in a receiver must not stop it; its text may hold an address with a key
-            odd = DeliveryError(f"unexpected {type(error).__name__}", retryable=True)
-            self._note_failure(parcel, health, odd)
+            self._record_failure(batch, health, error)
+        except Exception as error:  # a bug in a receiver; its text may contain a URL with a key
+            unexpected = DeliveryError(f"unexpected {type(error).__name__}", retryable=True)
+            self._record_failure(batch, health, unexpected)
         else:
             if health.failures:
-                log.info("receiver %s takes messages again", parcel.receiver)
-            self.tally.sent(parcel.notifications, self._now())
-            self._outbox.sent(parcel, answer, self._now())
+                log.info("receiver %s accepts messages again", batch.receiver)
+            self.counters.sent(batch.notifications, self._now())
+            self._outbox.sent(batch, answer, self._now())
 
-    def _note_failure(self, parcel: OpenParcel, health: Health, error: RequestError) -> None:
+    def _record_failure(self, batch: OpenBatch, health: ReceiverHealth, error: RequestError) -> None:
         if not error.retryable:
-            log.error("receiver %s refused a message for good, it is parked: %s", parcel.receiver, error)
-            self.tally.parked()
-            self._outbox.parked(parcel, str(error), self._now())
+            log.error("receiver %s refused a message permanently, it is parked: %s", batch.receiver, error)
+            self.counters.parked()
+            self._outbox.parked(batch, str(error), self._now())
             return
-        self.tally.failed()
-        wait = delay(parcel.failures + 1, self._jitter(), error.after)
-        rest = delay(health.failures + 1, self._jitter(), error.after)
+        self.counters.failed()
+        wait = retry_delay(batch.failures + 1, self._jitter(), error.after)
+        rest = retry_delay(health.failures + 1, self._jitter(), error.after)
         level = logging.DEBUG if health.failures else logging.WARNING
-        log.log(level, "receiver %s did not take a message, it is tried again: %s", parcel.receiver, error)
-        self._outbox.failed(parcel, str(error), wait, rest, self._now())
+        log.log(level, "receiver %s did not accept a message, will retry: %s", batch.receiver, error)
+        self._outbox.failed(batch, str(error), wait, rest, self._now())
 
-    def _holds(self, notifications: Sequence[Notification]) -> int:
+    def _capacity(self, notifications: Sequence[Notification]) -> int:
         try:
-            return self._receiver.holds(notifications)
-        except Exception as error:  # then each goes by itself
-            log.error("receiver %s cannot say how much it holds: %s", self._receiver.name, type(error).__name__)
+            return self._receiver.capacity(notifications)
+        except Exception as error:  # then each is sent on its own
+            log.error("receiver %s cannot compute its capacity: %s", self._receiver.name, type(error).__name__)
             return 1
 
-    def _remind(self) -> float | None:
-        """Tell again what fires if that is due, and return for how long it is not; None if nobody has to be reminded.
+    def _resend(self) -> float | None:
+        """Send firing alerts again if due. Return the seconds until the next time; None if the receiver needs none.
 
-        Here, between two parcels: what is over is told as such after this, and never before.
+        Runs between two batches, so that a resolved alert is never resent after its resolution was sent.
         """
         receiver = self._receiver
         if not isinstance(receiver, Resending):
             return None
-        left = self._remind_at - time.monotonic()
+        left = self._resend_at - time.monotonic()
         if left > 0:
             return left
-        self._remind_at = time.monotonic() + receiver.resend_every
+        self._resend_at = time.monotonic() + receiver.resend_every
         firing = self._still_firing(receiver.name)
         if firing:
             try:
                 receiver.resend(firing, self._now())
             except Exception as error:  # the next time is soon
                 text = str(error) if isinstance(error, RequestError) else f"unexpected {type(error).__name__}"
-                log.warning("receiver %s could not be told what still fires: %s", receiver.name, text)
+                log.warning("cannot resend firing alerts to receiver %s: %s", receiver.name, text)
         return receiver.resend_every

@@ -1,4 +1,4 @@
-"""How much goes out to each receiver, counted while this process runs."""
+"""Delivery statistics per receiver, since the start of the process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from monitor.facts.base import Fact
 OUTCOMES = ("sent", "failed", "parked")
 
 
-class Traffic(Fact, frozen=True, kw_only=True):
-    """What became of attempts to deliver to a receiver, and what is in its outbox.
+class DeliveryStats(Fact, frozen=True, kw_only=True):
+    """Outcomes of delivery attempts to a receiver, and the size of its outbox.
 
-    `took` is how old the last message was when it arrived. A message that is parked was refused for good.
+    `took` is the age of the last message on arrival. Parked messages were permanently refused.
     """
 
     receiver: str
@@ -24,22 +24,22 @@ class Traffic(Fact, frozen=True, kw_only=True):
     failing_since: float | None = None
 
 
-class Tally:
-    """Counts what becomes of attempts. Written by one thread, read by any."""
+class DeliveryCounters:
+    """Counts outcomes of delivery attempts. Written by one thread, read by any."""
 
     def __init__(self) -> None:
         self.outcomes = dict.fromkeys(OUTCOMES, 0)
         self.took: float | None = None
 
     def sent(self, notifications: Iterable[Notification], now: float) -> None:
-        """Count what has arrived now; the oldest of it says how long that took."""
+        """Count a delivery; its age is that of the oldest notification."""
         self.outcomes["sent"] += 1
-        self.took = max((max(0.0, now - each.at) for each in notifications), default=self.took)
+        self.took = max((max(0.0, now - notification.at) for notification in notifications), default=self.took)
 
     def failed(self) -> None:
-        """Count what is tried again later."""
+        """Count a failure that will be retried."""
         self.outcomes["failed"] += 1
 
     def parked(self) -> None:
-        """Count what was refused for good."""
+        """Count a permanent refusal."""
         self.outcomes["parked"] += 1

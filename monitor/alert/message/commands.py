@@ -1,17 +1,17 @@
-"""Commands inside a sentence of advice, so that they can be shown as such and copied."""
+"""Shell commands inside advice, so that messages show them as code."""
 
 from __future__ import annotations
 
 import re
 
-from monitor.alert.message.document import Span, Style
+from monitor.alert.message.document import Span, SpanStyle
 
-# These are never anything but commands.
+# Always commands.
 _PROGRAMS = (
     "kubectl|docker|docker-compose|crictl|nvidia-smi|ssh|systemctl|journalctl|getent|curl|gpuwarden|iostat|nfsiostat|"
     "iotop|dmesg|umount|fuser|lspci|ipmitool|vcctl|showmount|truncate|exportfs|torchrun"
 )
-# These are words as well: they are commands where an option or a path follows.
+# Also English words: commands only if an option or a path follows.
 _WORDS = "mount|last|kill|cat|grep|ps|ls|du|df"
 _FULL_WIDTH = "\u3000-\u303f\u3400-\u9fff\uff00-\uffef"
 _ENDS = rf"[{_FULL_WIDTH}]|[;,:] |\.(?: |$)| \(|\)| (?:and|or|show|shows|is|does|on|the|to|then) |$"
@@ -21,10 +21,10 @@ _COMMAND = re.compile(
 
 
 def with_commands(text: str) -> tuple[Span, ...]:
-    """Given a sentence, return it as spans in which the commands are code."""
+    """Sentence as spans, with its commands as code."""
     spans: list[Span] = []
     end = 0
-    for found in _COMMAND.finditer(text):
-        spans += [Span(text[end : found.start()]), Span(found[0], Style.CODE)]
-        end = found.end()
+    for match in _COMMAND.finditer(text):
+        spans += [Span(text[end : match.start()]), Span(match[0], SpanStyle.CODE)]
+        end = match.end()
     return tuple(span for span in (*spans, Span(text[end:])) if span.text)

@@ -1,21 +1,19 @@
-"""From a parcel to a letter: what people read at three in the morning. Pure."""
+"""Composes the message of a batch."""
 
 from __future__ import annotations
 
-from monitor.alert.message.digest import digest, summary
-from monitor.alert.message.document import Letter
-from monitor.alert.message.locale import Voice
-from monitor.alert.message.single import one
-from monitor.alert.model import Parcel
-
-__all__ = ["Voice", "compose"]
+from monitor.alert.message.digest import digest_message, summary_message
+from monitor.alert.message.document import AlertMessage
+from monitor.alert.message.locale import Locale
+from monitor.alert.message.single import single_message
+from monitor.alert.model import Batch
 
 
-def compose(parcel: Parcel, voice: Voice) -> Letter:
-    """Given what goes out in one request, return it in words: one notification in full, several in a line each."""
-    if len(parcel.notifications) != 1:
-        return digest(parcel, voice)
-    notification = parcel.notifications[0]
+def compose(batch: Batch, locale: Locale) -> AlertMessage:
+    """Message of a batch: a single notification in full, several with a line each."""
+    if len(batch.notifications) != 1:
+        return digest_message(batch, locale)
+    notification = batch.notifications[0]
     if notification.summary is not None:
-        return summary(parcel, notification, notification.summary, voice)
-    return one(parcel, notification, voice)
+        return summary_message(batch, notification, notification.summary, locale)
+    return single_message(batch, notification, locale)

@@ -1,131 +1,134 @@
-"""Several notifications in one message, and the summary of a day or a week. Pure."""
+"""Messages about several notifications, and about a digest."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.alert.message.document import Letter, Line, Span, Style
-from monitor.alert.message.locale import Voice
+from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.parts import (
-    LATE,
-    LONGEST_NAME,
-    LONGEST_SENTENCE,
-    SHOWN,
+    LATE_SECONDS,
+    MAX_NAME_CHARS,
+    MAX_SENTENCE_CHARS,
+    MAX_SUBJECTS_SHOWN,
     SUMMARY_MARK,
-    line,
+    labelled,
     link,
     mark,
-    names,
     status,
-    what,
+    topic,
+    user_names,
 )
-from monitor.alert.message.single import of_many
-from monitor.alert.model import SEVERITY_RANK, Notification, Parcel, Summary, worst
+from monitor.alert.message.single import list_entry
+from monitor.alert.model import SEVERITY_RANK, Batch, Notification, Summary, worst_severity
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
 DIGEST_MARK = "📋"
-_WITH_SENTENCES = 6  # so many in one message have room for more than a line each
-_NAMED = 2  # users in a line
-_RULES = 4
-_LEAST = 5  # order of what goes first when there is no room
+_MAX_WITH_HEADLINES = 6  # notifications up to which each has more than one line
+_MAX_USERS_PER_LINE = 2
+_MAX_RULES = 4
 
 
-def digest(parcel: Parcel, voice: Voice) -> Letter:
-    """Given a parcel of several notifications, return a line for each, the worst first, what is over last."""
-    ordered = sorted(parcel.notifications, key=lambda each: (each.resolved, SEVERITY_RANK[each.severity], each.at))
-    talkative = len(ordered) <= _WITH_SENTENCES
-    lines = [entry for each in ordered for entry in _entry(each, voice, talkative)]
-    firing = [each for each in ordered if not each.resolved]
-    users = tuple(sorted({user for each in firing for user in each.users}))
-    return Letter(
-        id=parcel.id,
-        title=f"{DIGEST_MARK} {voice.say('digest', count=len(ordered), parts=_counts(ordered, voice))}",
-        lines=(*_lateness(parcel, voice), *lines, *_called(users, voice), *link(voice.address(), voice)),
-        severity=worst([each.severity for each in firing]),
+def digest_message(batch: Batch, locale: Locale) -> AlertMessage:
+    """Message with a line per notification, by severity, resolved ones last."""
+    ordered = sorted(batch.notifications, key=lambda entry: (entry.resolved, SEVERITY_RANK[entry.severity], entry.at))
+    headlines = len(ordered) <= _MAX_WITH_HEADLINES
+    lines = [line for notification in ordered for line in _entry(notification, locale, headlines)]
+    firing = [notification for notification in ordered if not notification.resolved]
+    users = tuple(sorted({user for notification in firing for user in notification.users}))
+    return AlertMessage(
+        id=batch.id,
+        title=f"{DIGEST_MARK} {locale.say('digest', count=len(ordered), parts=_counts(ordered, locale))}",
+        lines=(*_lateness(batch, locale), *lines, *_affected(users, locale), *link(locale.alert_url(), locale)),
+        severity=worst_severity([notification.severity for notification in firing]),
         resolved=not firing,
         mentions=users,
-        lang=voice.lang,
+        lang=locale.lang,
     )
 
 
-def _counts(notifications: Sequence[Notification], voice: Voice) -> str:
-    firing = [each.severity for each in notifications if not each.resolved]
+def _counts(notifications: Sequence[Notification], locale: Locale) -> str:
+    firing = [notification.severity for notification in notifications if not notification.resolved]
     counts = {f"digest-{severity.value}": firing.count(severity) for severity in SEVERITY_RANK}
     counts["digest-resolved"] = len(notifications) - len(firing)
-    return voice.say("list").join(voice.say(key, count=count) for key, count in counts.items() if count)
+    return locale.say("list").join(locale.say(key, count=count) for key, count in counts.items() if count)
 
 
-def _lateness(parcel: Parcel, voice: Voice) -> list[Line]:
-    seconds = parcel.at - min((each.at for each in parcel.notifications), default=parcel.at)
-    return [Line((Span(voice.say("digest-late", seconds=seconds), Style.MUTED),), 1)] if seconds > LATE else []
+def _lateness(batch: Batch, locale: Locale) -> list[TextLine]:
+    seconds = batch.at - min((notification.at for notification in batch.notifications), default=batch.at)
+    if seconds <= LATE_SECONDS:
+        return []
+    return [TextLine((Span(locale.say("digest-late", seconds=seconds), SpanStyle.MUTED),), 1)]
 
 
-def _called(users: Sequence[str], voice: Voice) -> list[Line]:
-    """Return the line that calls everybody by name whom this concerns: once, however many lines are about them."""
-    return [line(voice.say("affected"), *names(users, users, voice), order=1)] if users else []
+def _affected(users: Sequence[str], locale: Locale) -> list[TextLine]:
+    """Line that mentions each affected user once, however many lines are about them."""
+    return [labelled(locale.say("affected"), *user_names(users, users, locale), order=1)] if users else []
 
 
-def _entry(notification: Notification, voice: Voice, talkative: bool) -> list[Line]:
-    """Return a notification's line, and where there is room the sentence that says what is wrong."""
+def _entry(notification: Notification, locale: Locale, headlines: bool) -> list[TextLine]:
+    """Line about a notification, followed by its headline if there is room."""
     if notification.summary is not None:
-        return [Line((Span(f"{SUMMARY_MARK} {_headline(notification.summary, voice)}"),), 1)]
-    told = f"{status(notification, voice, 'short')} · {what(notification, voice)}"
-    whose = "".join(f" · {shorten(user, LONGEST_NAME)}" for user in notification.users[:_NAMED])
-    spans = (Span(f"{mark(notification)} {voice.clock(_began(notification))} "), Span(told + whose))
-    said = notification.subjects[0].finding.headline if talkative and notification.subjects else None
-    more = [Line((Span(shorten(voice.note(said), LONGEST_SENTENCE), Style.MUTED),), _LEAST)] if said else []
-    return [Line(spans, 1), *more]
+        return [TextLine((Span(f"{SUMMARY_MARK} {_title(notification.summary, locale)}"),), 1)]
+    start = min((subject.since for subject in notification.subjects), default=notification.at)
+    about = f"{status(notification, locale, 'short')} · {topic(notification, locale)}"
+    users = "".join(f" · {shorten(user, MAX_NAME_CHARS)}" for user in notification.users[:_MAX_USERS_PER_LINE])
+    line = TextLine((Span(f"{mark(notification)} {locale.time_of_day(start)} "), Span(about + users)), 1)
+    if not (headlines and notification.subjects):
+        return [line]
+    headline = shorten(locale.text(notification.subjects[0].finding.headline), MAX_SENTENCE_CHARS)
+    return [line, TextLine((Span(headline, SpanStyle.MUTED),), order=5)]
 
 
-def _began(notification: Notification) -> float:
-    return min((subject.since for subject in notification.subjects), default=notification.at)
-
-
-def summary(parcel: Parcel, notification: Notification, told: Summary, voice: Voice) -> Letter:
-    """Given the summary of a stretch of time, return it: what fired most, and what is still wrong."""
-    fired, resolved = sum(told.fired.values()), sum(told.resolved.values())
-    values = {"start": voice.moment(told.since), "end": voice.moment(told.until)}
-    period = voice.say("summary-period", **values, fired=fired, resolved=resolved)
-    return Letter(
-        id=parcel.id,
-        title=f"{SUMMARY_MARK} {_headline(told, voice)}",
+def summary_message(batch: Batch, notification: Notification, summary: Summary, locale: Locale) -> AlertMessage:
+    """Message of a digest: the rules that fired most, and what still fires."""
+    fired, resolved = sum(summary.fired.values()), sum(summary.resolved.values())
+    start, end = locale.timestamp(summary.since), locale.timestamp(summary.until)
+    period = locale.say("summary-period", start=start, end=end, fired=fired, resolved=resolved)
+    return AlertMessage(
+        id=batch.id,
+        title=f"{SUMMARY_MARK} {_title(summary, locale)}",
         lines=(
-            Line((Span(period),), 0),
-            *(Line((Span(shorten(voice.note(note), LONGEST_SENTENCE)),), 2) for note in told.notes[1:]),
-            *_still_firing(parcel, notification, told, voice),
-            *_by_rule(told, voice),
-            *link(voice.place("report") if told.notes else voice.address(), voice),
+            TextLine((Span(period),), 0),
+            *(TextLine((Span(shorten(locale.text(note), MAX_SENTENCE_CHARS)),), 2) for note in summary.notes[1:]),
+            *_still_firing(batch, notification, summary, locale),
+            *_by_rule(summary, locale),
+            *link(locale.page_url("report") if summary.notes else locale.alert_url(), locale),
         ),
         severity=Severity.INFO,
-        lang=voice.lang,
+        lang=locale.lang,
     )
 
 
-def _headline(told: Summary, voice: Voice) -> str:
-    if told.notes:
-        return voice.note(told.notes[0])
-    return voice.say("summary", firing=told.still_firing) if told.still_firing else voice.say("summary-calm")
+def _title(summary: Summary, locale: Locale) -> str:
+    if summary.notes:
+        return locale.text(summary.notes[0])
+    return locale.say("summary", firing=summary.still_firing) if summary.still_firing else locale.say("summary-calm")
 
 
-def _still_firing(parcel: Parcel, notification: Notification, told: Summary, voice: Voice) -> list[Line]:
+def _still_firing(batch: Batch, notification: Notification, summary: Summary, locale: Locale) -> list[TextLine]:
     if not notification.subjects:
         return []
-    head = Line((Span(voice.say("summary-firing", count=told.still_firing), Style.BOLD),), 1)
-    return [head, *(of_many(subject, parcel.at, voice, order=2) for subject in notification.subjects[:SHOWN])]
+    head = TextLine((Span(locale.say("summary-firing", count=summary.still_firing), SpanStyle.BOLD),), 1)
+    shown = notification.subjects[:MAX_SUBJECTS_SHOWN]
+    return [head, *(list_entry(subject, batch.at, locale, order=2) for subject in shown)]
 
 
-def _by_rule(told: Summary, voice: Voice) -> list[Line]:
-    """Return a line for each of the rules that fired most, and one for the rest."""
-    rules = sorted(told.fired.keys() | told.resolved.keys(), key=lambda rule: (-told.fired.get(rule, 0), rule))
+def _by_rule(summary: Summary, locale: Locale) -> list[TextLine]:
+    """Line for each of the rules that fired most, and one for the others."""
+    rules = sorted(summary.fired.keys() | summary.resolved.keys(), key=lambda rule: (-summary.fired.get(rule, 0), rule))
     lines = [
-        voice.say(
-            "summary-rule", what=voice.rule(rule), fired=told.fired.get(rule, 0), resolved=told.resolved.get(rule, 0)
+        locale.say(
+            "summary-rule",
+            what=locale.rule(rule),
+            fired=summary.fired.get(rule, 0),
+            resolved=summary.resolved.get(rule, 0),
         )
-        for rule in rules[:_RULES]
+        for rule in rules[:_MAX_RULES]
     ]
-    rest = rules[_RULES:]
+    rest = rules[_MAX_RULES:]
     if rest:
-        fired, resolved = (sum(counts.get(rule, 0) for rule in rest) for counts in (told.fired, told.resolved))
-        lines.append(voice.say("summary-others", count=len(rest), fired=fired, resolved=resolved))
-    return [Line((Span(text),), 3) for text in lines]
+        fired, resolved = (sum(counts.get(rule, 0) for rule in rest) for counts in (summary.fired, summary.resolved))
+        lines.append(locale.say("summary-others", count=len(rest), fired=fired, resolved=resolved))
+    return [TextLine((Span(text),), 3) for text in lines]

@@ -1,4 +1,4 @@
-"""A message before it has a format: lines made of spans. Formats turn it into markup and make it fit."""
+"""A message before formatting: lines made of spans. Formats turn it into markup and make it fit."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import StrEnum
 from monitor.facts.findings import Severity
 
 
-class Style(StrEnum):
-    """What a span is, for the format to show as it can."""
+class SpanStyle(StrEnum):
+    """Meaning of a span, which each format renders as it can."""
 
     PLAIN = "plain"
     BOLD = "bold"
@@ -23,31 +23,31 @@ class Style(StrEnum):
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a line. `target` is a link's address, or the user name of who is mentioned."""
+    """A piece of a line; `target` is the URL of a link, or the user name of a mention."""
 
     text: str
-    style: Style = Style.PLAIN
+    style: SpanStyle = SpanStyle.PLAIN
     target: str | None = None
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line. When a message is too long, the lines of the highest `order` go first, the last of them first."""
+class TextLine:
+    """A line. If a message is too long, lines with the highest `order` are dropped first, starting with the last."""
 
     spans: tuple[Span, ...]
     order: int = 0
 
 
 @dataclass(frozen=True)
-class Letter:
-    """A whole message. `id` is the parcel's; `resolved` tells the colour apart from `severity`.
+class AlertMessage:
+    """A whole message; `id` is that of the batch. `resolved` takes precedence over `severity` for the colour.
 
-    `mentions` are the users whose jobs this is about, `lang` the language that it is written in.
+    `mentions` are the owners of the affected jobs.
     """
 
     id: str
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[TextLine, ...]
     severity: Severity
     resolved: bool = False
     mentions: tuple[str, ...] = ()

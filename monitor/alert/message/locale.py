@@ -1,4 +1,4 @@
-"""How a message is told: the language, the time zone, and where its links lead."""
+"""Locale of a message: language, time zone, and the base URL of its links."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from monitor.i18n.notes import sentence
 
 
 @dataclass(frozen=True)
-class Voice:
-    """A language, the base address of the page (None: no links), the cluster's name and the readers' time zone."""
+class Locale:
+    """Language and time zone of the readers, base URL of the page (None: no links), and the cluster's name."""
 
     lang: str = "en"
     page: str | None = None
@@ -24,58 +24,54 @@ class Voice:
     timezone: str = "UTC"
 
     def say(self, key: str, **values: Value) -> str:
-        """Return one of the sentences that messages are made of."""
+        """Text of a message part."""
         return say(self.lang, f"alert.{key}", values)
 
-    def note(self, note: Text) -> str:
-        """Return a finding's sentence."""
-        return sentence(note, self.lang)
+    def text(self, text: Text) -> str:
+        """Text of a finding."""
+        return sentence(text, self.lang)
 
     def severity(self, severity: Severity) -> str:
-        """Return how bad it is, in a word."""
         return self.say(f"severity.{severity.value}")
 
     def rule(self, rule: str) -> str:
-        """Return the short name of a rule; alerts from elsewhere have names that no catalog knows."""
+        """Short name of a rule; alerts from elsewhere keep theirs."""
         return CATALOGS[self.lang].get(f"rule.{rule}", rule)
 
     def label(self, name: str, value: str) -> str:
-        """Return a label in words."""
         return sentence(Text(key=f"label.{name}", values={"value": value}), self.lang)
 
-    def names(self, names: Sequence[str], most: int) -> str:
-        """Return a list of at most so many names, and how many there are if that is not all."""
-        shown = self.say("list").join(names[:most])
-        return self.say("names", names=shown, count=len(names)) if len(names) > most else shown
+    def names(self, names: Sequence[str], limit: int) -> str:
+        """List of up to `limit` names, with the total number if there are more."""
+        shown = self.say("list").join(names[:limit])
+        return self.say("names", names=shown, count=len(names)) if len(names) > limit else shown
 
-    def moment(self, at: float) -> str:
-        """Return a time of day with its date, where the readers are."""
-        return self._local(at, "%Y-%m-%d %H:%M %Z")
+    def timestamp(self, at: float) -> str:
+        return self._format(at, "%Y-%m-%d %H:%M %Z")
+
+    def time_of_day(self, at: float) -> str:
+        return self._format(at, "%H:%M")
 
     def period(self, start: float, end: float) -> tuple[str, str]:
-        """Return when something began and ended; the end without its date if that is the same."""
-        same_day = self._local(start, "%Y-%m-%d") == self._local(end, "%Y-%m-%d")
-        return self.moment(start), self.clock(end) if same_day else self.moment(end)
+        """Start and end of a period; the end without the date if that is the same."""
+        same_day = self._format(start, "%Y-%m-%d") == self._format(end, "%Y-%m-%d")
+        return self.timestamp(start), self.time_of_day(end) if same_day else self.timestamp(end)
 
-    def clock(self, at: float) -> str:
-        """Return a time of day."""
-        return self._local(at, "%H:%M")
-
-    def _local(self, at: float, form: str) -> str:
+    def _format(self, at: float, form: str) -> str:
         try:
             return datetime.fromtimestamp(at, ZoneInfo(self.timezone)).strftime(form)
-        except (ValueError, OverflowError, OSError):  # a time that a broken clock gave
+        except (ValueError, OverflowError, OSError):  # from a broken clock
             return "?"
 
-    def place(self, name: str) -> str | None:
-        """Return where a part of the page is: `cleanup`, `report`. None if there is no page."""
+    def page_url(self, name: str) -> str | None:
+        """URL of a section of the page, such as `cleanup` or `report`; None without a page."""
         return None if self.page is None else f"{self.page.rstrip('/')}/{name}"
 
-    def address(self, *, fingerprint: str | None = None, group: str | None = None) -> str | None:
-        """Return where the page shows an alert, a group, or all of them. None if there is no page."""
-        if self.page is None:
-            return None
-        base = f"{self.page.rstrip('/')}/alerts"
+    def alert_url(self, *, fingerprint: str | None = None, group: str | None = None) -> str | None:
+        """URL of an alert, a group, or all alerts on the page; None without a page."""
+        base = self.page_url("alerts")
+        if base is None or (fingerprint is None and group is None):
+            return base
         if fingerprint is not None:
             return f"{base}/{quote(fingerprint, safe='')}"
-        return base if group is None else f"{base}?group={quote(group.encode('utf-8', 'replace'), safe='')}"
+        return f"{base}?group={quote((group or '').encode('utf-8', 'replace'), safe='')}"

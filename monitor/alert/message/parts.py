@@ -1,12 +1,12 @@
-"""The parts that messages of every kind are made of. Pure."""
+"""Parts shared by all messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from monitor.alert.message.document import Line, Span, Style
-from monitor.alert.message.locale import Voice
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
+from monitor.alert.message.document import Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase
 from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
@@ -14,146 +14,152 @@ MARKS = {Severity.CRITICAL: "🔴", Severity.WARNING: "🟠", Severity.INFO: "�
 RESOLVED_MARK = "✅"
 SAMPLE_MARK = "🧪"
 SUMMARY_MARK = "📊"
-LATE = 60.0  # a message that is later than this says so
-SHOWN = 5  # of many subjects
-LONGEST_TITLE = 120
-LONGEST_SENTENCE = 240
-LONGEST_OF_MANY = 110
-LONGEST_NAME = 60
-_MENTIONED = 10
-# What a title names, the first of these that there is; what a pod's alert is about is the pod.
-_PLACES = (("pod",), ("node", "gpu", "mount"), ("service",), ("image",), ("queue",), ("job",), ("namespace",))
-# What the line about the place names.
+LATE_SECONDS = 60.0  # lateness from which a message mentions it
+MAX_SUBJECTS_SHOWN = 5
+MAX_TITLE_CHARS = 120
+MAX_SENTENCE_CHARS = 240
+MAX_LIST_ENTRY_CHARS = 110
+MAX_NAME_CHARS = 60
+MAX_NAMES_SHOWN = 3
+_MAX_USERS_SHOWN = 10
+# Labels that a title names: the first group with any label present. For a pod's alert, that is the pod.
+_PLACES = (("node", "gpu", "mount"), ("service",), ("image",), ("queue",), ("job",), ("namespace",))
 WHERE = ("cluster", "node", "gpu", "namespace", "pod", "container", "mount", "service", "image", "queue")
 
 
-def line(label: str, *spans: Span, order: int) -> Line:
-    """Return a line that begins with what it is about."""
-    return Line((Span(label, Style.MUTED), *spans), order)
+def labelled(label: str, *spans: Span, order: int) -> TextLine:
+    """Line that starts with a label."""
+    return TextLine((Span(label, SpanStyle.MUTED), *spans), order)
 
 
 def mark(notification: Notification) -> str:
-    """Return the sign by which a message is told apart from afar."""
+    """Symbol at the start of a title."""
     if notification.sample:
         return SAMPLE_MARK
     return RESOLVED_MARK if notification.resolved else MARKS[notification.severity]
 
 
-def status(notification: Notification, voice: Voice, kind: str = "reason") -> str:
-    """Return how bad it is and why it is told, in a few words; as `short`, only why."""
+def status(notification: Notification, locale: Locale, kind: str = "reason") -> str:
+    """Severity and reason in a few words; with kind `short`, only the reason."""
     firing = [subject for subject in notification.subjects if subject.phase is not Phase.RESOLVED]
     reason, count = notification.reason.value, len(firing)
     if notification.resolved:
-        reason = Reason.RESOLVED.value
-    elif notification.reason is Reason.RESOLVED:
+        reason = NotificationReason.RESOLVED.value
+    elif notification.reason is NotificationReason.RESOLVED:
         reason = "partly"
-    elif notification.reason is Reason.MORE:
+    elif notification.reason is NotificationReason.MORE:
         count = sum(subject.fresh for subject in firing)
     elif is_notice(notification):
         reason = "notice"
-    severity = voice.severity(notification.severity)
-    return voice.say(f"{kind}.{reason}", severity=severity, over=len(notification.subjects) - len(firing), count=count)
+    severity = locale.severity(notification.severity)
+    resolved = len(notification.subjects) - len(firing)
+    return locale.say(f"{kind}.{reason}", severity=severity, over=resolved, count=count)
 
 
 def is_notice(notification: Notification) -> bool:
-    """Return whether it tells of what we did or will do ourselves: nothing that fires and is over some day."""
+    """Whether it reports an action of this program, which neither fires nor resolves."""
     return bool(notification.subjects) and all(
         subject.finding.rule.startswith("cleanup-") for subject in notification.subjects
     )
 
 
-def what(notification: Notification, voice: Voice) -> str:
-    """Return what it is about: the rule's name, how many there are, and where if it is one place."""
+def topic(notification: Notification, locale: Locale) -> str:
+    """Name of the rule, number of alerts, and their place if they share one."""
     rules = list(dict.fromkeys(subject.finding.rule for subject in notification.subjects))
-    name = voice.rule(rules[0]) if len(rules) == 1 else voice.say("mixed")
+    name = locale.rule(rules[0]) if len(rules) == 1 else locale.say("mixed")
     firing = sum(subject.phase is not Phase.RESOLVED for subject in notification.subjects)
     count = firing or len(notification.subjects)
     if count > 1:
-        name = voice.say("title-many", what=name, count=count)
-    found = place(common(subject.finding.labels for subject in notification.subjects), voice)
-    return name + (voice.say("place", place=found) if found else "")
+        name = locale.say("title-many", what=name, count=count)
+    shared = place(common_labels(subject.finding.labels for subject in notification.subjects), locale)
+    return name + (locale.say("place", place=shared) if shared else "")
 
 
-def common(labels: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Given the labels of several, return those that all of them have alike."""
-    sets = [set(each.items()) for each in labels]
+def common_labels(label_sets: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Labels that all sets have with the same value."""
+    sets = [set(labels.items()) for labels in label_sets]
     return dict(set.intersection(*sets)) if sets else {}
 
 
-def place(labels: Mapping[str, str], voice: Voice) -> str:
-    """Given labels, return the shortest that tells where it is; empty if they do not say."""
+def place(labels: Mapping[str, str], locale: Locale) -> str:
+    """Shortest description of where an alert is; empty if its labels do not tell."""
     if "gpu" not in labels and "pod" in labels:
-        return shorten(pod_name(labels), LONGEST_NAME)
-    for names in _PLACES[1:]:
-        parts = [voice.label(name, labels[name]) if name == "gpu" else labels[name] for name in names if name in labels]
+        return shorten(pod_name(labels), MAX_NAME_CHARS)
+    for names in _PLACES:
+        parts = [
+            locale.label(name, labels[name]) if name == "gpu" else labels[name] for name in names if name in labels
+        ]
         if parts:
-            return " ".join(shorten(part, LONGEST_NAME) for part in parts)
+            return " ".join(shorten(part, MAX_NAME_CHARS) for part in parts)
     return ""
 
 
 def pod_name(labels: Mapping[str, str]) -> str:
-    """Given the labels of a pod, return its name with its namespace."""
+    """Name of a pod, with its namespace if known."""
     return f"{labels['namespace']}/{labels['pod']}" if "namespace" in labels else labels["pod"]
 
 
-def where(subjects: Sequence[Subject], voice: Voice) -> list[Line]:
-    """Return the line that names the place: of several subjects, the places that they are spread over."""
+def where(subjects: Sequence[NotificationSubject], locale: Locale) -> list[TextLine]:
+    """Line that names the place, or the places of several subjects."""
     parts = []
     for name in WHERE:
         values = list(dict.fromkeys(s.finding.labels[name] for s in subjects if name in s.finding.labels))
-        if name == "cluster" and not values and voice.cluster:
-            values = [voice.cluster]
+        if name == "cluster" and not values and locale.cluster:
+            values = [locale.cluster]
         if values and (len(subjects) == 1 or name not in ("pod", "gpu", "container")):
-            parts.append(voice.label(name, voice.names([shorten(value, LONGEST_NAME) for value in values], 3)))
-    return [line(voice.say("where"), Span(" · ".join(parts)), order=2)] if parts else []
+            parts.append(locale.label(name, _names(values, locale)))
+    return [labelled(locale.say("where"), Span(" · ".join(parts)), order=2)] if parts else []
 
 
-def affected(notification: Notification, voice: Voice) -> list[Line]:
-    """Return the line about whom it concerns. Who has something that is wrong now is called by name."""
+def affected(notification: Notification, locale: Locale) -> list[TextLine]:
+    """Line about the affected users and jobs; owners of firing alerts are mentioned."""
     users = list(dict.fromkeys((*notification.users, *_owners(notification.subjects))))
     jobs = list(dict.fromkeys(s.finding.labels["job"] for s in notification.subjects if "job" in s.finding.labels))
     if not users and not jobs:
         return []
-    spans = names(users, notification.users, voice)
+    spans = user_names(users, notification.users, locale)
     if jobs:
-        told = voice.label("job", voice.names([shorten(job, LONGEST_NAME) for job in jobs], 3))
         spans += [Span(" · ")] if users else []
-        spans.append(Span(told))
-    return [line(voice.say("affected"), *spans, order=1)]
+        spans.append(Span(locale.label("job", _names(jobs, locale))))
+    return [labelled(locale.say("affected"), *spans, order=1)]
 
 
-def names(users: Sequence[str], mentioned: Sequence[str], voice: Voice) -> list[Span]:
-    """Given users, return their names, of some of them so that they are notified; no more than one screen takes."""
+def user_names(users: Sequence[str], mentioned: Sequence[str], locale: Locale) -> list[Span]:
+    """Names of users, some of them mentioned, up to a limit."""
     spans: list[Span] = []
-    for user in users[:_MENTIONED]:
-        style = Style.MENTION if user in mentioned else Style.PLAIN
-        spans += [Span(voice.say("list")), Span(shorten(user, LONGEST_NAME), style, user)]
-    if len(users) > _MENTIONED:
-        spans.append(Span(voice.say("others", count=len(users))))
+    for user in users[:_MAX_USERS_SHOWN]:
+        style = SpanStyle.MENTION if user in mentioned else SpanStyle.PLAIN
+        spans += [Span(locale.say("list")), Span(shorten(user, MAX_NAME_CHARS), style, user)]
+    if len(users) > _MAX_USERS_SHOWN:
+        spans.append(Span(locale.say("others", count=len(users))))
     return spans[1:]
 
 
-def _owners(subjects: Iterable[Subject]) -> list[str]:
+def _names(names: Sequence[str], locale: Locale) -> str:
+    return locale.names([shorten(name, MAX_NAME_CHARS) for name in names], MAX_NAMES_SHOWN)
+
+
+def _owners(subjects: Iterable[NotificationSubject]) -> list[str]:
     return sorted({subject.finding.labels["user"] for subject in subjects if "user" in subject.finding.labels})
 
 
-def symptoms(notification: Notification, voice: Voice, most: int) -> list[Line]:
-    """Return lines about what is wrong only because of this: it is not told on its own."""
+def symptoms(notification: Notification, locale: Locale, limit: int) -> list[TextLine]:
+    """Lines about inhibited symptoms, which have no notification of their own."""
     lines = []
-    for each in notification.symptoms[:most]:
-        text = voice.say("symptom", what=voice.rule(each.rule), count=each.count)
-        names = [name for name in (place(labels, voice) for labels in each.examples[:3]) if name]
-        more = voice.say("symptom-examples", names=voice.say("list").join(names)) if names else ""
-        lines.append(line(voice.say("symptoms"), Span(text, Style.BOLD), Span(more), order=2))
+    for entry in notification.symptoms[:limit]:
+        text = locale.say("symptom", what=locale.rule(entry.rule), count=entry.count)
+        names = [name for name in (place(labels, locale) for labels in entry.examples[:MAX_NAMES_SHOWN]) if name]
+        more = locale.say("symptom-examples", names=locale.say("list").join(names)) if names else ""
+        lines.append(labelled(locale.say("symptoms"), Span(text, SpanStyle.BOLD), Span(more), order=2))
     return lines
 
 
-def late(parcel: Parcel, notification: Notification, voice: Voice) -> list[Line]:
-    """Return a line about how late the message is, if it is."""
-    seconds = parcel.at - notification.at
-    return [Line((Span(voice.say("late", seconds=seconds), Style.BAD),), 1)] if seconds > LATE else []
+def lateness(batch: Batch, notification: Notification, locale: Locale) -> list[TextLine]:
+    """Line about the lateness of a message, if it is late."""
+    seconds = batch.at - notification.at
+    return [TextLine((Span(locale.say("late", seconds=seconds), SpanStyle.BAD),), 1)] if seconds > LATE_SECONDS else []
 
 
-def link(address: str | None, voice: Voice) -> list[Line]:
-    """Return the line that leads to the page, if there is one."""
-    return [Line((Span(voice.say("link"), Style.LINK, address),), 1)] if address else []
+def link(url: str | None, locale: Locale) -> list[TextLine]:
+    """Line with a link to the page, if there is one."""
+    return [TextLine((Span(locale.say("link"), SpanStyle.LINK, url),), 1)] if url else []

@@ -1,145 +1,146 @@
-"""One notification in full: what, where, since when, who is affected, the evidence, what to do. Pure."""
+"""Message about one notification: what, where, since when, who is affected, evidence and advice."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from monitor.alert.message.commands import with_commands
-from monitor.alert.message.document import Letter, Line, Span, Style
-from monitor.alert.message.locale import Voice
+from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
 from monitor.alert.message.parts import (
-    LONGEST_OF_MANY,
-    LONGEST_SENTENCE,
-    LONGEST_TITLE,
-    SHOWN,
+    MAX_LIST_ENTRY_CHARS,
+    MAX_SENTENCE_CHARS,
+    MAX_SUBJECTS_SHOWN,
+    MAX_TITLE_CHARS,
     affected,
     is_notice,
-    late,
-    line,
+    labelled,
+    lateness,
     link,
     mark,
     status,
     symptoms,
-    what,
+    topic,
     where,
 )
-from monitor.alert.model import Notification, Parcel, Phase, Subject
+from monitor.alert.model import Batch, Notification, NotificationSubject, Phase
 from monitor.base.text import shorten
 
-SCREEN = 14  # lines, the title among them
-_EVIDENCE = 3
-_ADVICE = 2
-_LONGEST_EVIDENCE = 160
-_SAID_ALREADY = frozenset({"card-owner", "shm-pressure.owner"})  # in the line about whom it concerns
+MAX_LINES = 14  # one screen, including the title
+_MAX_EVIDENCE = 3
+_MAX_ADVICE = 2
+_MAX_EVIDENCE_CHARS = 160
+_REDUNDANT = frozenset({"card-owner", "shm-pressure.owner"})  # evidence that repeats the line about affected users
 
 
-def one(parcel: Parcel, notification: Notification, voice: Voice) -> Letter:
-    """Given one notification, return it as a letter of at most one screen."""
-    sample = [Line((Span(voice.say("sample"), Style.BOLD),), 0)] if notification.sample else []
-    head = [*sample, *_story(parcel, notification, voice)]
-    tail = [*late(parcel, notification, voice), *link(_address(notification, voice), voice)]
-    room = SCREEN - 1 - len(head) - len(tail)
-    return Letter(
-        id=parcel.id,
-        title=shorten(f"{mark(notification)} {_title(notification, voice)}", LONGEST_TITLE),
-        lines=(*head, *_help(notification, voice, room), *tail),
+def single_message(batch: Batch, notification: Notification, locale: Locale) -> AlertMessage:
+    """Message of at most one screen about one notification."""
+    sample = [TextLine((Span(locale.say("sample"), SpanStyle.BOLD),), 0)] if notification.sample else []
+    head = [*sample, *_story(batch, notification, locale)]
+    tail = [*lateness(batch, notification, locale), *link(_url(notification, locale), locale)]
+    room = MAX_LINES - 1 - len(head) - len(tail)
+    return AlertMessage(
+        id=batch.id,
+        title=shorten(f"{mark(notification)} {_title(notification, locale)}", MAX_TITLE_CHARS),
+        lines=(*head, *_help(notification, locale, room), *tail),
         severity=notification.severity,
         resolved=notification.resolved,
         mentions=notification.users,
-        lang=voice.lang,
+        lang=locale.lang,
     )
 
 
-def _title(notification: Notification, voice: Voice) -> str:
-    about = what(notification, voice)
+def _title(notification: Notification, locale: Locale) -> str:
+    about = topic(notification, locale)
     if notification.sample:
-        return voice.say("title-sample", what=about)
-    return voice.say("title", status=status(notification, voice), what=about)
+        return locale.say("title-sample", what=about)
+    return locale.say("title", status=status(notification, locale), what=about)
 
 
-def _story(parcel: Parcel, notification: Notification, voice: Voice) -> list[Line]:
-    """Return what happened, where, when, to whom, and what else comes of it."""
+def _story(batch: Batch, notification: Notification, locale: Locale) -> list[TextLine]:
+    """Lines about what happened, where and when, the affected users, and the symptoms."""
     subjects = notification.subjects
     if not subjects:
         return []
-    told = _many if len(subjects) > 1 else _single
+    several = len(subjects) > 1
     return [
-        *told(subjects, parcel.at, voice),
-        *where(subjects, voice),
-        _when(notification, parcel.at, voice),
-        *affected(notification, voice),
-        *symptoms(notification, voice, 1 if len(subjects) > 1 else 2),
+        *(_list(subjects, batch.at, locale) if several else _headline(subjects[0], locale)),
+        *where(subjects, locale),
+        _when(notification, batch.at, locale),
+        *affected(notification, locale),
+        *symptoms(notification, locale, 1 if several else 2),
     ]
 
 
-def _single(subjects: Sequence[Subject], _now: float, voice: Voice) -> list[Line]:
-    subject = subjects[0]
-    said = Span(shorten(voice.note(subject.finding.headline), LONGEST_SENTENCE))
+def _headline(subject: NotificationSubject, locale: Locale) -> list[TextLine]:
+    headline = Span(shorten(locale.text(subject.finding.headline), MAX_SENTENCE_CHARS))
     if subject.phase is Phase.RESOLVED:
-        return [line(voice.say("was"), said, order=0)]
-    held = [Line((Span(voice.say("held"), Style.MUTED),), 1)] if subject.finding.held else []
-    return [Line((said,), 0), *held]
+        return [labelled(locale.say("was"), headline, order=0)]
+    held = [TextLine((Span(locale.say("held"), SpanStyle.MUTED),), 1)] if subject.finding.held else []
+    return [TextLine((headline,), 0), *held]
 
 
-def _many(subjects: Sequence[Subject], now: float, voice: Voice) -> list[Line]:
-    """Return the first of many; how many there are is said as well."""
-    shown = subjects[:SHOWN]
-    rest = len(subjects) > SHOWN
-    count = [Line((Span(voice.say("of-these", count=len(subjects), shown=SHOWN), Style.MUTED),), 1)] if rest else []
-    return [*count, *(of_many(subject, now, voice, order=3 if number else 0) for number, subject in enumerate(shown))]
+def _list(subjects: Sequence[NotificationSubject], now: float, locale: Locale) -> list[TextLine]:
+    """First few of several subjects, with their total number."""
+    lines = []
+    if len(subjects) > MAX_SUBJECTS_SHOWN:
+        text = locale.say("of-these", count=len(subjects), shown=MAX_SUBJECTS_SHOWN)
+        lines.append(TextLine((Span(text, SpanStyle.MUTED),), 1))
+    shown = enumerate(subjects[:MAX_SUBJECTS_SHOWN])
+    return [*lines, *(list_entry(subject, now, locale, order=3 if number else 0) for number, subject in shown)]
 
 
-def of_many(subject: Subject, now: float, voice: Voice, order: int) -> Line:
-    """Return the line for one of many subjects."""
-    said = Span("• " + shorten(voice.note(subject.finding.headline), LONGEST_OF_MANY))
+def list_entry(subject: NotificationSubject, now: float, locale: Locale, order: int) -> TextLine:
+    """Line about one of several subjects."""
+    headline = Span("• " + shorten(locale.text(subject.finding.headline), MAX_LIST_ENTRY_CHARS))
     if subject.phase is Phase.RESOLVED:
-        return Line((said, Span(voice.say("over", seconds=_lasted(subject, now)), Style.GOOD)), order)
-    return Line((said, Span(voice.say("for", seconds=max(0.0, now - subject.since)), Style.MUTED)), order)
+        seconds = max(0.0, _end(subject, now) - subject.since)
+        return TextLine((headline, Span(locale.say("over", seconds=seconds), SpanStyle.GOOD)), order)
+    seconds = max(0.0, now - subject.since)
+    return TextLine((headline, Span(locale.say("for", seconds=seconds), SpanStyle.MUTED)), order)
 
 
-def _when(notification: Notification, now: float, voice: Voice) -> Line:
+def _when(notification: Notification, now: float, locale: Locale) -> TextLine:
     subjects = notification.subjects
-    began = min(subject.since for subject in subjects)
+    start = min(subject.since for subject in subjects)
     flapping = any(subject.flapping for subject in subjects)
-    spans = [Span(voice.say("flapping"), Style.BAD)] if flapping else []
+    spans = [Span(locale.say("flapping"), SpanStyle.BAD)] if flapping else []
     if notification.resolved:
-        ended = max(_ended(subject, now) for subject in subjects)
-        start, end = voice.period(began, ended)
-        text = voice.say("lasted", start=start, end=end, seconds=max(0.0, ended - began))
-        return line(voice.say("when"), Span(text), *spans, order=1)
+        end = max(_end(subject, now) for subject in subjects)
+        first, last = locale.period(start, end)
+        text = locale.say("lasted", start=first, end=last, seconds=max(0.0, end - start))
+        return labelled(locale.say("when"), Span(text), *spans, order=1)
     key = "since-for" if len(subjects) == 1 else "first-for"
-    text = voice.say(key, moment=voice.moment(began), seconds=max(0.0, now - began))
-    return line(voice.say("since"), Span(text), *spans, order=1)
+    text = locale.say(key, moment=locale.timestamp(start), seconds=max(0.0, now - start))
+    return labelled(locale.say("since"), Span(text), *spans, order=1)
 
 
-def _ended(subject: Subject, now: float) -> float:
+def _end(subject: NotificationSubject, now: float) -> float:
     return now if subject.resolved_at is None else subject.resolved_at
 
 
-def _lasted(subject: Subject, now: float) -> float:
-    return max(0.0, _ended(subject, now) - subject.since)
-
-
-def _help(notification: Notification, voice: Voice, room: int) -> list[Line]:
-    """Return the evidence and what to do, for the first subject that is still wrong, in so many lines."""
+def _help(notification: Notification, locale: Locale, room: int) -> list[TextLine]:
+    """Evidence and advice for the first firing subject, in at most `room` lines."""
     finding = next((s.finding for s in notification.subjects if s.phase is not Phase.RESOLVED), None)
     if finding is None:
         return []
-    advice = [_advice(voice.note(note), voice) for note in finding.advice[: min(_ADVICE, room)]]
-    count = min(_EVIDENCE, room - len(advice))
-    notes = [note for note in finding.evidence if note.key not in _SAID_ALREADY][: max(0, count)]
-    said = [Span(shorten(voice.note(note), _LONGEST_EVIDENCE)) for note in notes]
-    evidence = [line(voice.say("evidence") if span is said[0] else "• ", span, order=4) for span in said]
+    advice = [_advice(locale.text(text), locale) for text in finding.advice[: min(_MAX_ADVICE, room)]]
+    count = min(_MAX_EVIDENCE, room - len(advice))
+    texts = [text for text in finding.evidence if text.key not in _REDUNDANT][: max(0, count)]
+    spans = [Span(shorten(locale.text(text), _MAX_EVIDENCE_CHARS)) for text in texts]
+    evidence = [
+        labelled("• " if number else locale.say("evidence"), span, order=4) for number, span in enumerate(spans)
+    ]
     return [*evidence, *advice]
 
 
-def _advice(sentence: str, voice: Voice) -> Line:
-    return line(voice.say("advice"), *with_commands(sentence), order=1)
+def _advice(sentence: str, locale: Locale) -> TextLine:
+    return labelled(locale.say("advice"), *with_commands(sentence), order=1)
 
 
-def _address(notification: Notification, voice: Voice) -> str | None:
+def _url(notification: Notification, locale: Locale) -> str | None:
     if is_notice(notification):
-        return voice.place("cleanup")
+        return locale.page_url("cleanup")
     if len(notification.subjects) == 1:
-        return voice.address(fingerprint=notification.subjects[0].fingerprint)
-    return voice.address(group=notification.group)
+        return locale.alert_url(fingerprint=notification.subjects[0].fingerprint)
+    return locale.alert_url(group=notification.group)

@@ -1,10 +1,10 @@
-"""An Alertmanager (or several behind one address): alerts go to its API, which groups, routes and repeats them.
+"""Alertmanager's API, which groups, routes and repeats alerts itself.
 
-Alertmanager holds an alert to be over when it hears nothing of it. So what fires is sent again and again, with an end
-that lies a few repetitions ahead: if this program dies, its alerts end there within minutes and not never.
+Alertmanager resolves an alert that is not sent again. Firing alerts are therefore resent periodically, with an end a
+few intervals ahead: if this program dies, its alerts resolve there within minutes.
 
-It knows an alert by all of its labels, the severity among them: one that becomes worse is another one there, and the
-old one has to be ended.
+Alertmanager identifies an alert by all labels, including the severity: one that gets worse is a new alert there, and
+the previous one has to be ended.
 """
 
 from __future__ import annotations
@@ -13,51 +13,50 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from monitor.alert.model import Notification, Parcel, Phase, Subject
+from monitor.alert.model import Batch, NotificationSubject, Phase
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.configured import ID_HEADER, Configured, bearer, way_of
-from monitor.alert.receivers.payload import label_set, link, rfc3339, words
+from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, bearer
+from monitor.alert.receivers.payload import alert_annotations, alert_link, label_set, rfc3339
 from monitor.base.http import post_json
 
-AT_ONCE = 500  # alerts in one request
+MAX_ALERTS_PER_REQUEST = 500
+KEEP_FACTOR = 5  # intervals until an alert ends that is not resent
 
 
-class Alertmanager(Configured):
-    """`resend` wants to be called every `resend_every` seconds with all that fires and is routed here."""
+class Alertmanager(BaseReceiver):
+    """An Alertmanager, or several behind one URL. Call `resend` with all firing alerts every `resend_every` seconds."""
 
     kind = "alertmanager"
     resend_every = 60.0
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        way = way_of(settings)
-        self._way = replace(way, url=api_url(way.url, "alerts"))
+        self.endpoint = replace(self.endpoint, url=api_url(settings.url, "alerts"))
         self._headers = bearer(settings.token)
-        self._firing: dict[str, dict[str, Any]] = {}  # by fingerprint: the alert as it was last sent
+        self._firing: dict[str, dict[str, Any]] = {}  # last sent, by fingerprint
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return max(1, len(notifications))
-
-    def deliver(self, parcel: Parcel) -> str:
-        # The last word on an alert counts, when several wait.
-        last = {
-            subject.fingerprint: (subject, each.sample) for each in parcel.notifications for subject in each.subjects
+    def deliver(self, batch: Batch) -> str:
+        # The last state of an alert counts if several notifications contain it.
+        latest = {
+            subject.fingerprint: (subject, notification.sample)
+            for notification in batch.notifications
+            for subject in notification.subjects
         }
-        if not last:
-            return "nothing to send: a digest is no alert"
-        return self._send(list(last.values()), parcel.at, {ID_HEADER: parcel.id})
+        if not latest:
+            return "nothing to send: a digest has no alerts"
+        return self._send(list(latest.values()), batch.at, {ID_HEADER: batch.id})
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
-        """Say of each of these that it still fires. Raise DeliveryError; the next time makes up for it."""
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
+        """Send the firing ones again. Raise DeliveryError; the next call makes up for it."""
         self._send([(subject, False) for subject in subjects if subject.phase is Phase.FIRING], now, {})
 
-    def _send(self, subjects: Sequence[tuple[Subject, bool]], now: float, headers: dict[str, str]) -> str:
-        """Send what is to be said of these, each with whether it is a sample, and end what they were before."""
+    def _send(self, subjects: Sequence[tuple[NotificationSubject, bool]], now: float, headers: dict[str, str]) -> str:
+        """Send subjects, each with whether it is a sample, and end their previous versions with other labels."""
         alerts = {subject.fingerprint: self._alert(subject, now, sample=sample) for subject, sample in subjects}
         ended = [
-            _ended(self._firing[own], now)
-            for own, alert in alerts.items()
-            if own in self._firing and self._firing[own]["labels"] != alert["labels"]
+            _ended(self._firing[fingerprint], now)
+            for fingerprint, alert in alerts.items()
+            if fingerprint in self._firing and self._firing[fingerprint]["labels"] != alert["labels"]
         ]
         answer = self._post([*ended, *alerts.values()], headers)
         for subject, _ in subjects:
@@ -68,29 +67,30 @@ class Alertmanager(Configured):
         return answer
 
     def _post(self, alerts: Sequence[dict[str, Any]], headers: dict[str, str]) -> str:
-        parts = [alerts[start : start + AT_ONCE] for start in range(0, len(alerts), AT_ONCE)]
-        return " ".join(str(post_json(self._way, part, headers | self._headers).status) for part in parts)
+        starts = range(0, len(alerts), MAX_ALERTS_PER_REQUEST)
+        parts = [alerts[start : start + MAX_ALERTS_PER_REQUEST] for start in starts]
+        return " ".join(str(post_json(self.endpoint, part, headers | self._headers).status) for part in parts)
 
-    def _alert(self, subject: Subject, now: float, *, sample: bool) -> dict[str, Any]:
-        ends = now + 5 * self.resend_every
+    def _alert(self, subject: NotificationSubject, now: float, *, sample: bool) -> dict[str, Any]:
+        ends = now + KEEP_FACTOR * self.resend_every
         if subject.phase is Phase.RESOLVED:
             ends = max(subject.resolved_at or now, subject.since)
         alert: dict[str, Any] = {
-            "labels": label_set(subject, self.voice),
-            "annotations": words(subject, self.voice, sample=sample),
+            "labels": label_set(subject, self.locale),
+            "annotations": alert_annotations(subject, self.locale, sample=sample),
             "startsAt": rfc3339(min(subject.since, ends)),
             "endsAt": rfc3339(ends),
         }
-        where = link(subject, self.voice)
-        return alert | {"generatorURL": where} if where else alert
+        url = alert_link(subject, self.locale)
+        return alert | {"generatorURL": url} if url else alert
 
 
 def _ended(alert: dict[str, Any], now: float) -> dict[str, Any]:
-    """Given an alert as it was sent, return it as one that is over."""
+    """A sent alert with its end at `now`."""
     ends = rfc3339(now)
     return alert | {"startsAt": min(alert["startsAt"], ends), "endsAt": ends}
 
 
-def api_url(base: str, what: str) -> str:
-    """Given the address of an Alertmanager, return that of a part of its API."""
-    return f"{base.rstrip('/').removesuffix('/api/v2/alerts').removesuffix('/api/v2')}/api/v2/{what}"
+def api_url(base: str, resource: str) -> str:
+    """URL of an API resource of the Alertmanager at `base`."""
+    return f"{base.rstrip('/').removesuffix('/api/v2/alerts').removesuffix('/api/v2')}/api/v2/{resource}"

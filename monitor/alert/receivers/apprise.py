@@ -1,73 +1,64 @@
-"""Everybody else, through the optional library Apprise: it knows a hundred services by an address of its own kind.
+"""Other services through the optional library Apprise, which knows a hundred of them by its own URL schemes.
 
-It says only whether it worked, not why not. What we speak ourselves is not sent this way: it would lose the reason.
+Apprise reports only success or failure, so services with a receiver of their own do not use it: reasons would be lost.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import Any
 
-from monitor.alert.message.formats import plain
-from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import Configured, Writer
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import DeliveryError
+from monitor.alert.receivers.common import TextReceiver
 from monitor.base.http import no_requests_logged
+from monitor.base.text import shorten
 from monitor.base.threads import with_deadline
 
-LIMIT = 4096
-TITLE = 150
+MAX_TITLE_CHARS = 150
 
 
-class Apprise(Configured):
-    """One address as Apprise writes them. It is a secret."""
+class Apprise(TextReceiver):
+    """An Apprise URL, which is a secret."""
 
     kind = "apprise"
+    max_bytes = 4096
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._writer = Writer(self, plain.MARKUP)
-
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.holds(notifications, LIMIT)
-
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, batch: Batch) -> str:
         library = _library()
         if library is None:
-            raise DeliveryError("Apprise is not installed: pip install 'gpuwarden[apprise]'", retryable=False)
-        letter = self._writer.letter(parcel)
-        title, text = shorten(letter.title, TITLE), self._writer.text(parcel, letter, LIMIT)
-        problem, retryable = "Apprise could not deliver; it does not say why", True
+            raise DeliveryError("Apprise is not installed; run pip install 'gpuwarden[apprise]'", retryable=False)
+        message = self.writer.message(batch)
+        title, text = shorten(message.title, MAX_TITLE_CHARS), self.writer.text(batch, message, self.max_bytes)
+        problem, retryable = "Apprise could not deliver and gives no reason", True
         try:
             delivered = with_deadline(self.settings.timeout, lambda _: self._send(library, title, text))
-        except _NotUnderstoodError:
-            delivered, problem, retryable = False, "the address is not one that Apprise understands", False
+        except _UnknownUrlError:
+            delivered, problem, retryable = False, "Apprise does not support this URL", False
         except TimeoutError:
-            delivered, problem = False, f"Apprise was not done within {self.settings.timeout:g} s"
-        except Exception as error:  # anything, from any of its hundred services; their words may hold the address
+            delivered, problem = False, f"Apprise did not finish within {self.settings.timeout:g} s"
+        except Exception as error:  # from any of its hundred services; the text may contain the URL
             delivered, problem = False, f"Apprise failed: {type(error).__name__}"
         if not delivered:
             raise DeliveryError(problem, retryable=retryable)
         return "delivered"
 
     def _send(self, library: Any, title: str, text: str) -> bool:
-        """Return whether it was delivered. Raise _NotUnderstoodError, or whatever the library lets through."""
-        logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)  # it logs addresses, and what we say anyway
+        """Whether the message was delivered. Raise _UnknownUrlError, or any exception of a service."""
+        logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)  # it logs URLs
         sender = library.Apprise()
         with no_requests_logged():
             if not sender.add(self.settings.url):
-                raise _NotUnderstoodError
+                raise _UnknownUrlError
             return bool(sender.notify(title=title, body=text))
 
 
-class _NotUnderstoodError(Exception):
-    """Apprise knows no such service, or not so written."""
+class _UnknownUrlError(Exception):
+    """Apprise does not support the URL."""
 
 
 def _library() -> Any:
-    """Return the module, or None where it is not installed. It is large, and few need it: not imported before."""
+    """The library, or None if it is not installed. Imported on use: it is large and rarely needed."""
     try:
         import apprise
     except ImportError:

@@ -1,4 +1,4 @@
-"""What every receiver of alerts is, and how it says that it could not deliver."""
+"""Receiver protocol, settings of receivers, and the delivery error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.base.http import RequestError
 
 
@@ -15,8 +15,8 @@ class DeliveryError(RequestError):
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How many messages a receiver takes in how many seconds; `gap` is the least time between two. None: no limit."""
+class RateLimit:
+    """Messages per `window` seconds (`count`, None: unlimited), and the minimum time between two (`gap`)."""
 
     count: int | None = None
     window: float = 60.0
@@ -24,8 +24,8 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Owner:
-    """How a user of the cluster is reached: a WeCom user id, a mobile number (WeCom, DingTalk), and so on."""
+class OwnerContact:
+    """How to mention or reach a user: chat ids, a mobile number (WeCom, DingTalk), a mail address."""
 
     wecom: str | None = None
     mobile: str | None = None
@@ -36,7 +36,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class MailSettings:
-    """How mail is sent. `to_owners` adds the owners of what a message is about."""
+    """SMTP server and recipients; `to_owners` adds the owners of the affected jobs."""
 
     host: str
     port: int
@@ -50,7 +50,7 @@ class MailSettings:
 
 @dataclass(frozen=True)
 class ReceiverSettings:
-    """What a receiver is told about itself. `url`, `secret` and `token` are secrets: they show nowhere."""
+    """Settings of one receiver. `url`, `secret` and `token` are secrets and never shown."""
 
     name: str
     kind: str
@@ -62,18 +62,18 @@ class ReceiverSettings:
     cluster: str | None = None
     timezone: str = "UTC"
     template: str | None = None
-    owners: Mapping[str, Owner] = field(default_factory=dict)
-    mention: tuple[str, ...] = ()  # always, in the receiver's own ids; "all" for everybody
+    owners: Mapping[str, OwnerContact] = field(default_factory=dict)
+    mention: tuple[str, ...] = ()  # in every message: ids of the receiver's own, or "all"
     timeout: float = 10.0
     proxy: str | None = field(default=None, repr=False)
     ca_file: str | None = None
     verify_tls: bool = True
-    pace: Pace | None = None  # None: the kind's own
+    pace: RateLimit | None = None  # None: the default of the kind
     mail: MailSettings | None = None
 
 
 class Receiver(Protocol):
-    """Somebody who is told. Deliver may take as long as its time limit; it is called from one thread at a time."""
+    """Destination of notifications. Its methods are called from one thread at a time."""
 
     @property
     def name(self) -> str: ...
@@ -82,12 +82,12 @@ class Receiver(Protocol):
     def kind(self) -> str: ...
 
     @property
-    def pace(self) -> Pace: ...
+    def pace(self) -> RateLimit: ...
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        """Return how many of these, from the first, fit into one message as a digest. At least one."""
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        """How many of the notifications, from the first, fit into one message; at least one."""
         ...
 
-    def deliver(self, parcel: Parcel) -> str:
-        """Send, and return the receiver's own answer in short, without secrets. Raise RequestError."""
+    def deliver(self, batch: Batch) -> str:
+        """Send a batch and return the receiver's answer, shortened and without secrets. Raise RequestError."""
         ...

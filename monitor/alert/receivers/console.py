@@ -1,37 +1,27 @@
-"""The terminal, or the log of a container: messages as plain text on stdout."""
+"""Standard output: a terminal, or the log of a container."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-from monitor.alert.message.formats import plain
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, ReceiverSettings
-from monitor.alert.receivers.configured import Configured, Writer
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import DeliveryError
+from monitor.alert.receivers.common import TextReceiver
 from monitor.base.logs import printable
 
-LIMIT = 16_384
 
-
-class Console(Configured):
-    """Whoever looks at what this process writes."""
+class Console(TextReceiver):
+    """Standard output of this process."""
 
     kind = "console"
+    max_bytes = 16_384
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._writer = Writer(self, plain.MARKUP)
-
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.holds(notifications, LIMIT)
-
-    def deliver(self, parcel: Parcel) -> str:
-        text = self._writer.text(parcel, self._writer.letter(parcel), LIMIT)
+    def deliver(self, batch: Batch) -> str:
+        text = self.writer.text(batch, self.writer.message(batch), self.max_bytes)
         lines = "\n".join(printable(line) for line in text.split("\n"))
         try:
             sys.stdout.write(f"{lines}\n\n")
             sys.stdout.flush()
-        except (OSError, ValueError) as error:  # nobody reads it any more, or it is closed
-            raise DeliveryError(f"stdout cannot be written: {type(error).__name__}", retryable=True) from None
+        except (OSError, ValueError) as error:  # broken pipe, or closed
+            raise DeliveryError(f"cannot write to stdout: {type(error).__name__}", retryable=True) from None
         return "written"

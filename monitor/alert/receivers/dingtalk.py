@@ -1,79 +1,73 @@
-"""DingTalk group bots (oapi.dingtalk.com): markdown, signed when the bot has a secret."""
+"""DingTalk group bots (oapi.dingtalk.com): markdown, signed if the bot has a secret."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from urllib.parse import quote
 
 from monitor.alert.message.formats import dingtalk
-from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import Pace, ReceiverSettings
-from monitor.alert.receivers.bots import ROOM_FOR_THE_REST, Codes, InJson, fitted
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import RateLimit
+from monitor.alert.receivers.bots import BodyLimitedBot, BotCodes
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL
 from monitor.base.http import post
+from monitor.base.text import shorten
 
-LIMIT = 20_000  # bytes of the whole body
-TITLE = 100  # characters; it is seen in the list of chats only
-CODES = Codes(
+MAX_TITLE_CHARS = 100  # shown in the list of chats only
+CODES = BotCodes(
     fields=("errcode",),
-    words=("errmsg",),
-    # Signature, keyword or time not right; too large; token unknown, group dissolved, bot switched off or gone; type or
-    # parameter not right; forbidden words, links or pictures.
+    texts=("errmsg",),
+    # Wrong signature, keyword or time; too large; unknown token, dissolved group, bot disabled or removed; wrong type
+    # or parameter; forbidden words, links or pictures.
     permanent=frozenset({310000, 460101, 300001, 300005, 400013, 400101, 400102, 400105, 400106})
     | {40035, 43004, 430101, 430102, 430103, 430104},
-    # It blocks for ten minutes. Asking once a minute finds out when that is over, and asks for no more of it.
-    patience={130101: 60.0, 410100: 60.0},
+    # DingTalk blocks for ten minutes; an attempt per minute notices the end and does not extend the block.
+    retry_after={130101: 60.0, 410100: 60.0},
 )
 
 
-class DingTalk(Configured):
-    """A group bot. The token is in its address; `secret` is the key that its requests are signed with."""
+class DingTalk(BodyLimitedBot):
+    """A group bot. Its token is part of the URL; `secret` signs the requests."""
 
     kind = "dingtalk"
-    usual_pace = Pace(count=20, window=60.0)
+    default_pace = RateLimit(count=20, window=60.0)
+    markup = dingtalk.MARKUP
+    max_bytes = 20_000
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._way = way_of(settings)
-        self._always = tuple(each for each in settings.mention if each != EVERYBODY)
-        # Who is not named in the text is not called either.
-        called = " ".join(f"@{each}" for each in self._always)
-        self._writer = Writer(self, dingtalk.MARKUP, tail=called)
-        self._measure = Writer(self, InJson(dingtalk.MARKUP), tail=called)
+    def tail(self) -> str:
+        return " ".join(f"@{mobile}" for mobile in self._always())  # a mention must be in the text as well
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._measure.holds(notifications, LIMIT - ROOM_FOR_THE_REST)
-
-    def deliver(self, parcel: Parcel) -> str:
-        letter = self._writer.letter(parcel)
-        at = {"atMobiles": self._mobiles(letter.mentions), "isAtAll": EVERYBODY in self.settings.mention}
-        title = shorten(letter.title, TITLE)
-        body = fitted(
+    def deliver(self, batch: Batch) -> str:
+        message = self.writer.message(batch)
+        at = {"atMobiles": self._mobiles(message.mentions), "isAtAll": MENTION_ALL in self.settings.mention}
+        title = shorten(message.title, MAX_TITLE_CHARS)
+        body = self.fitted(
             lambda room: {
                 "msgtype": "markdown",
-                "markdown": {"title": title, "text": self._writer.text(parcel, letter, room)},
+                "markdown": {"title": title, "text": self.writer.text(batch, message, room)},
                 "at": at,
-            },
-            LIMIT,
+            }
         )
-        way = self._way
+        endpoint = self.endpoint
         if self.settings.secret:
-            way = replace(way, url=signed(way.url, self.settings.secret, parcel.at))
-        return CODES.accepted(way, post(way, body, {ID_HEADER: parcel.id}))
+            endpoint = replace(endpoint, url=signed(endpoint.url, self.settings.secret, batch.at))
+        return CODES.accepted(endpoint, post(endpoint, body, {ID_HEADER: batch.id}))
+
+    def _always(self) -> list[str]:
+        return [mobile for mobile in self.settings.mention if mobile != MENTION_ALL]
 
     def _mobiles(self, users: Iterable[str]) -> list[str]:
         owners = [self.settings.owners[user] for user in users if user in self.settings.owners]
-        return list(dict.fromkeys([*self._always, *(owner.mobile for owner in owners if owner.mobile)]))
+        return list(dict.fromkeys([*self._always(), *(owner.mobile for owner in owners if owner.mobile)]))
 
 
 def signed(url: str, secret: str, now: float) -> str:
-    """Given the address and the secret of a bot, return the address of a request that is made now."""
+    """URL of a bot with the signature of a request made at `now`."""
     timestamp = str(round(now * 1000))
     digest = hmac.new(secret.encode(), f"{timestamp}\n{secret}".encode(), hashlib.sha256).digest()
-    joint = "&" if "?" in url else "?"
-    return f"{url}{joint}timestamp={timestamp}&sign={quote(base64.b64encode(digest), safe='')}"
+    separator = "&" if "?" in url else "?"
+    return f"{url}{separator}timestamp={timestamp}&sign={quote(base64.b64encode(digest), safe='')}"

@@ -1,74 +1,67 @@
-"""Feishu and Lark group bots (open.feishu.cn, open.larksuite.com): a card with a coloured header, signed or not."""
+"""Feishu and Lark group bots (open.feishu.cn, open.larksuite.com): a card with a coloured header, optionally signed."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
-from collections.abc import Sequence
 from typing import Any
 
-from monitor.alert.message.document import Letter
+from monitor.alert.message.document import AlertMessage
 from monitor.alert.message.formats import feishu
-from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import Owner, Pace, ReceiverSettings
-from monitor.alert.receivers.bots import ROOM_FOR_THE_REST, Codes, InJson, fitted
-from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import OwnerContact, RateLimit
+from monitor.alert.receivers.bots import BodyLimitedBot, BotCodes
+from monitor.alert.receivers.common import ID_HEADER
 from monitor.base.http import post
+from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
-LIMIT = 20_000  # bytes of the whole body
-TITLE = 150  # characters
-CODES = Codes(
+MAX_TITLE_CHARS = 150
+CODES = BotCodes(
     fields=("code", "StatusCode"),
-    words=("msg", "StatusMessage"),
-    # Token or parameters not right, signature, sender's address, keyword; a card that is not understood.
+    texts=("msg", "StatusMessage"),
+    # Wrong token or parameters, signature, source address, keyword; invalid card.
     permanent=frozenset({19001, 19002, 19021, 19022, 19024, 11246}),
-    patience={},
+    retry_after={},
 )
 COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "orange", Severity.INFO: "blue"}
 
 
-class Feishu(Configured):
-    """A group bot. The token is in its address; `secret` is the key that its requests are signed with."""
+class Feishu(BodyLimitedBot):
+    """A group bot. Its token is part of the URL; `secret` signs the requests."""
 
     kind = "feishu"
-    usual_pace = Pace(count=100, window=60.0, gap=0.2)
+    default_pace = RateLimit(count=100, window=60.0, gap=0.2)
+    markup = feishu.MARKUP
+    max_bytes = 20_000
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._way = way_of(settings)
-        # "all" is its own word for everybody, too.
-        called = "".join(feishu.MARKUP.mention(Owner(feishu=each)) or "" for each in settings.mention)
-        self._writer = Writer(self, feishu.MARKUP, tail=called)
-        self._measure = Writer(self, InJson(feishu.MARKUP), tail=called)
+    def tail(self) -> str:
+        # Feishu itself uses "all" for all members.
+        return "".join(feishu.MARKUP.mention(OwnerContact(feishu=user)) or "" for user in self.settings.mention)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._measure.holds(notifications, LIMIT - ROOM_FOR_THE_REST)
-
-    def deliver(self, parcel: Parcel) -> str:
-        letter = self._writer.letter(parcel)
-        seal = _seal(self.settings.secret, parcel.at) if self.settings.secret else {}
-        body = fitted(lambda room: seal | card(letter, self._writer.text(parcel, letter, room)), LIMIT)
-        return CODES.accepted(self._way, post(self._way, body, {ID_HEADER: parcel.id}))
+    def deliver(self, batch: Batch) -> str:
+        message = self.writer.message(batch)
+        signature = _signature(self.settings.secret, batch.at) if self.settings.secret else {}
+        body = self.fitted(lambda room: signature | card(message, self.writer.text(batch, message, room)))
+        return CODES.accepted(self.endpoint, post(self.endpoint, body, {ID_HEADER: batch.id}))
 
 
-def card(letter: Letter, text: str) -> dict[str, Any]:
-    """Given a letter and its lines written out, return the message."""
-    title = {"tag": "plain_text", "content": shorten(letter.title, TITLE)}
+def card(message: AlertMessage, text: str) -> dict[str, Any]:
+    """Card with the rendered lines of a message."""
+    title = {"tag": "plain_text", "content": shorten(message.title, MAX_TITLE_CHARS)}
     return {
         "msg_type": "interactive",
         "card": {
             "config": {"wide_screen_mode": True},
-            "header": {"title": title, "template": "green" if letter.resolved else COLOURS[letter.severity]},
+            "header": {"title": title, "template": "green" if message.resolved else COLOURS[message.severity]},
             "elements": [{"tag": "markdown", "content": text}],
         },
     }
 
 
-def _seal(secret: str, now: float) -> dict[str, str]:
-    """Return the time and the signature: the secret is in the key here, and nothing is signed with it."""
+def _signature(secret: str, now: float) -> dict[str, str]:
+    """Timestamp and signature: for Feishu, time and secret are the key and the signed text is empty."""
     timestamp = str(int(now))
     digest = hmac.new(f"{timestamp}\n{secret}".encode(), b"", hashlib.sha256).digest()
     return {"timestamp": timestamp, "sign": base64.b64encode(digest).decode()}

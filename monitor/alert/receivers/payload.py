@@ -1,4 +1,4 @@
-"""Alerts as Prometheus and Alertmanager write them: labels, annotations, times. Pure."""
+"""Alerts in the data model of Prometheus and Alertmanager: labels, annotations, timestamps."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from monitor.alert.labels import labels_of
-from monitor.alert.message.locale import Voice
-from monitor.alert.model import Notification, Phase, Subject
+from monitor.alert.message.locale import Locale
+from monitor.alert.message.parts import common_labels
+from monitor.alert.model import Notification, NotificationSubject, Phase, labels_of
 
-NEVER = "0001-01-01T00:00:00Z"  # what Alertmanager writes for a time that is not known
+NEVER = "0001-01-01T00:00:00Z"  # Go's zero time, which Alertmanager uses for an unknown time
 
 
 def rfc3339(at: float) -> str:
-    """Given a time, return it as Alertmanager writes it."""
+    """Timestamp in the format of Alertmanager."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def link(subject: Subject, voice: Voice) -> str:
-    """Return where the page tells all about this; empty where there is no page."""
-    return voice.address(fingerprint=subject.fingerprint) or ""
+def alert_link(subject: NotificationSubject, locale: Locale) -> str:
+    """URL of the alert on the page; empty without a page."""
+    return locale.alert_url(fingerprint=subject.fingerprint) or ""
 
 
-def label_set(subject: Subject, voice: Voice) -> dict[str, str]:
-    """Return the labels of an alert. One that is empty does not exist for Prometheus."""
-    given = labels_of(subject.finding, voice.cluster)
-    return {name: value for name, value in given.items() if value}
+def label_set(subject: NotificationSubject, locale: Locale) -> dict[str, str]:
+    """Labels of an alert, without empty ones: to Prometheus they do not exist."""
+    labels = labels_of(subject.finding, locale.cluster)
+    return {name: value for name, value in labels.items() if value}
 
 
-def words(subject: Subject, voice: Voice, *, sample: bool) -> dict[str, str]:
-    """Return the annotations of an alert: what it says in sentences. A test message says so."""
+def alert_annotations(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dict[str, str]:
+    """Annotations of an alert; a test message is marked as such."""
     finding = subject.finding
-    said = {
-        "summary": voice.note(finding.headline),
-        "description": "\n".join(voice.note(note) for note in finding.evidence),
-        "advice": "\n".join(voice.note(note) for note in finding.advice),
-        "runbook_url": link(subject, voice),
+    texts = {
+        "summary": locale.text(finding.headline),
+        "description": "\n".join(locale.text(text) for text in finding.evidence),
+        "advice": "\n".join(locale.text(text) for text in finding.advice),
+        "runbook_url": alert_link(subject, locale),
         "sample": "true" if sample else "",
     }
-    return {name: text for name, text in said.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
-def v4(notification: Notification, voice: Voice, receiver: str) -> dict[str, Any]:
-    """Given a notification, return the body that Alertmanager's webhook would send, version 4."""
-    alerts = [_alert(subject, voice, sample=notification.sample) for subject in notification.subjects]
+def webhook_payload(notification: Notification, locale: Locale, receiver: str) -> dict[str, Any]:
+    """Body of Alertmanager's webhook, version 4."""
+    alerts = [_alert(subject, locale, sample=notification.sample) for subject in notification.subjects]
     common = _common([alert["labels"] for alert in alerts])
     grouped_by = ["alertname", *(part.partition("=")[0] for part in notification.group.split("|")[1:])]
     return {
@@ -56,26 +56,25 @@ def v4(notification: Notification, voice: Voice, receiver: str) -> dict[str, Any
         "groupLabels": {name: common[name] for name in grouped_by if name in common},
         "commonLabels": common,
         "commonAnnotations": _common([alert["annotations"] for alert in alerts]),
-        "externalURL": voice.page or "",
+        "externalURL": locale.page or "",
         "alerts": alerts,
     }
 
 
-def _alert(subject: Subject, voice: Voice, *, sample: bool) -> dict[str, Any]:
-    over = subject.phase is Phase.RESOLVED
+def _alert(subject: NotificationSubject, locale: Locale, *, sample: bool) -> dict[str, Any]:
+    resolved = subject.phase is Phase.RESOLVED
     return {
-        "status": "resolved" if over else "firing",
-        "labels": label_set(subject, voice),
-        "annotations": words(subject, voice, sample=sample),
+        "status": "resolved" if resolved else "firing",
+        "labels": label_set(subject, locale),
+        "annotations": alert_annotations(subject, locale, sample=sample),
         "startsAt": rfc3339(subject.since),
-        "endsAt": rfc3339(subject.resolved_at) if over and subject.resolved_at is not None else NEVER,
-        "generatorURL": link(subject, voice),
+        "endsAt": rfc3339(subject.resolved_at) if resolved and subject.resolved_at is not None else NEVER,
+        "generatorURL": alert_link(subject, locale),
         "fingerprint": subject.fingerprint,
     }
 
 
-def _common(each: Sequence[dict[str, str]]) -> dict[str, str]:
-    """Return what all of them have, with the same value."""
-    if not each:
-        return {}
-    return {name: value for name, value in each[0].items() if all(other.get(name) == value for other in each[1:])}
+def _common(sets: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Pairs that all sets share, in the order of the first."""
+    shared = common_labels(sets)
+    return {name: value for name, value in sets[0].items() if name in shared} if sets else {}

@@ -1,69 +1,63 @@
-"""Slack's incoming webhooks (hooks.slack.com), and what speaks like them: Mattermost, Rocket.Chat."""
+"""Slack's incoming webhooks (hooks.slack.com), and compatible ones: Mattermost, Rocket.Chat."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from monitor.alert.message.formats import slack
-from monitor.alert.message.formats.base import shorten
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.model import Batch
+from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, TextReceiver
 from monitor.base.http import Reply, post_json
+from monitor.base.text import shorten
 from monitor.facts.findings import Severity
 
-LIMIT = 3000  # characters of a section, and so at least as many bytes
-TITLE = 150
+MAX_TITLE_CHARS = 150
 COLOURS = {Severity.CRITICAL: "#d32f2f", Severity.WARNING: "#f9a825", Severity.INFO: "#1976d2"}
-RESOLVED = "#2e7d32"
+RESOLVED_COLOUR = "#2e7d32"
 
 
-class Slack(Configured):
-    """A webhook of one channel. The whole address is a secret."""
+class Slack(TextReceiver):
+    """Webhook of a channel. The whole URL is a secret."""
 
     kind = "slack"
-    usual_pace = Pace(gap=1.0)
+    default_pace = RateLimit(gap=1.0)
+    markup = slack.MARKUP
+    max_bytes = 3000  # the limit of a section is 3000 characters
 
-    def __init__(self, settings: ReceiverSettings) -> None:
-        super().__init__(settings)
-        self._way = way_of(settings)
-        always = ["<!channel>" if each == EVERYBODY else _mention(each) for each in settings.mention]
-        self._writer = Writer(self, slack.MARKUP, tail=" ".join(always))
+    def tail(self) -> str:
+        return " ".join("<!channel>" if user == MENTION_ALL else _mention(user) for user in self.settings.mention)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return self._writer.holds(notifications, LIMIT)
-
-    def deliver(self, parcel: Parcel) -> str:
-        letter = self._writer.letter(parcel)
-        section = {"type": "mrkdwn", "text": self._writer.text(parcel, letter, LIMIT), "verbatim": True}
+    def deliver(self, batch: Batch) -> str:
+        message = self.writer.message(batch)
+        section = {"type": "mrkdwn", "text": self.writer.text(batch, message, self.max_bytes), "verbatim": True}
         payload = {
             "attachments": [
                 {
-                    "color": RESOLVED if letter.resolved else COLOURS[letter.severity],
-                    "fallback": shorten(letter.title, TITLE),  # what a phone shows before it is unlocked
+                    "color": RESOLVED_COLOUR if message.resolved else COLOURS[message.severity],
+                    "fallback": shorten(message.title, MAX_TITLE_CHARS),  # shown on a locked phone
                     "blocks": [{"type": "section", "text": section}],
                 }
             ]
         }
-        reply = post_json(self._way, payload, {ID_HEADER: parcel.id})
-        if not _is_yes(reply):
-            raise DeliveryError(f"{self._way.host} answered {reply.status}, but not as Slack does", retryable=True)
+        reply = post_json(self.endpoint, payload, {ID_HEADER: batch.id})
+        if not _is_success(reply):
+            raise DeliveryError(f"{self.endpoint.host} answered {reply.status}, but not like Slack", retryable=True)
         return f"{reply.status} ok"
 
 
 def _mention(slack_id: str) -> str:
-    return slack.MARKUP.mention(Owner(slack=slack_id)) or ""
+    return slack.MARKUP.mention(OwnerContact(slack=slack_id)) or ""
 
 
-def _is_yes(reply: Reply) -> bool:
-    """Return whether an answer is Slack's "ok" or what its likes say: not the page of a network that wants a login."""
+def _is_success(reply: Reply) -> bool:
+    """Whether an answer is Slack's or a compatible server's success, and not the login page of a network."""
     if reply.body.strip().lower() == b"ok":
         return True
     try:
-        said = msgspec.json.decode(reply.body, type=dict[str, Any])
+        body = msgspec.json.decode(reply.body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
-    return said.get("ok") is True or said.get("success") is True
+    return body.get("ok") is True or body.get("success") is True

@@ -1,60 +1,55 @@
-"""Anybody's webhook: the body of Alertmanager's own (version 4), one request for each group.
+"""Generic webhook with the payload of Alertmanager's webhook (version 4), one request per group.
 
-`X-Gpuwarden-Id` is the same however often a parcel is tried, so whoever receives it can tell a repetition. With a
-secret, `X-Gpuwarden-Signature` is `sha256=` and the HMAC-SHA256 of `<X-Gpuwarden-Timestamp>.<body>` in hexadecimal.
+`X-Gpuwarden-Id` is the same for all retries of a batch, so that the server can recognise repetitions. With a secret,
+`X-Gpuwarden-Signature` is `sha256=` and the hexadecimal HMAC-SHA256 of `<X-Gpuwarden-Timestamp>.<body>`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
 
 import msgspec
 
 from monitor.alert.message.formats import plain
-from monitor.alert.model import Notification, Parcel
+from monitor.alert.model import Batch, Notification
 from monitor.alert.receivers.base import ReceiverSettings
-from monitor.alert.receivers.configured import ID_HEADER, Configured, Writer, bearer, way_of
-from monitor.alert.receivers.payload import v4
+from monitor.alert.receivers.common import ID_HEADER, BaseReceiver, MessageWriter, bearer
+from monitor.alert.receivers.payload import webhook_payload
 from monitor.base.http import as_json, post
 
-DIGEST_LIMIT = 16_384
+MAX_DIGEST_BYTES = 16_384
 
 
-class Webhook(Configured):
-    """An address that takes what Alertmanager sends. `secret` signs, `token` is sent as bearer."""
+class Webhook(BaseReceiver):
+    """A webhook. `secret` signs the requests, `token` is sent as bearer token."""
 
     kind = "webhook"
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        self._writer = Writer(self, plain.MARKUP)
+        self._writer = MessageWriter(self, plain.MARKUP)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return max(1, len(notifications))
-
-    def deliver(self, parcel: Parcel) -> str:
-        statuses = [self._post(parcel, each) for each in parcel.notifications]
+    def deliver(self, batch: Batch) -> str:
+        statuses = [self._post(batch, notification) for notification in batch.notifications]
         return " ".join(map(str, statuses))
 
-    def _post(self, parcel: Parcel, notification: Notification) -> int:
-        payload = v4(notification, self.voice, self.name)
-        if notification.summary is not None:  # a digest has no alerts, but it has something to say
-            alone = msgspec.structs.replace(parcel, notifications=(notification,))
-            letter = self._writer.letter(alone)
-            text = self._writer.text(alone, letter, DIGEST_LIMIT)
-            payload["commonAnnotations"] = {"summary": letter.title, "description": text}
+    def _post(self, batch: Batch, notification: Notification) -> int:
+        payload = webhook_payload(notification, self.locale, self.name)
+        if notification.summary is not None:  # a digest has text instead of alerts
+            single = msgspec.structs.replace(batch, notifications=(notification,))
+            message = self._writer.message(single)
+            text = self._writer.text(single, message, MAX_DIGEST_BYTES)
+            payload["commonAnnotations"] = {"summary": message.title, "description": text}
         body = as_json(payload)
-        headers = {ID_HEADER: parcel.id} | bearer(self.settings.token)
+        headers = {ID_HEADER: batch.id} | bearer(self.settings.token)
         if self.settings.secret:
-            timestamp = str(int(parcel.at))
+            timestamp = str(int(batch.at))
             headers["X-Gpuwarden-Timestamp"] = timestamp
             headers["X-Gpuwarden-Signature"] = f"sha256={signature(self.settings.secret, timestamp, body)}"
-        return post(self._way, body, headers).status
+        return post(self.endpoint, body, headers).status
 
 
 def signature(secret: str, timestamp: str, body: bytes) -> str:
-    """Given a secret and what is sent, return what proves that it comes from who knows the secret, and when."""
+    """HMAC that proves the origin and the time of a request."""
     return hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()

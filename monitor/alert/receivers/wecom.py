@@ -1,8 +1,8 @@
-"""WeCom group bots (qyapi.weixin.qq.com): markdown with colours, or text where only text can mention somebody.
+"""WeCom group bots (qyapi.weixin.qq.com): coloured markdown, or text for mentions that markdown cannot express.
 
-A bot knows `<@userid>` in markdown, but mobile numbers and @all only in text. So a message that has to reach somebody
-whose user id is not known, or everybody, goes as text. A markdown message that is refused for what it contains goes as
-text at the next attempt: one attempt is one request, as the bot counts 20 of them in a minute.
+Markdown supports `<@userid>`; mobile numbers and @all work in text only, so a message that mentions one of them is sent
+as text. Markdown that is refused for its content is sent as text on the next attempt: each attempt is one request,
+because the bot accepts 20 per minute.
 """
 
 from __future__ import annotations
@@ -11,86 +11,88 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.alert.message.formats import wecom, wecom_text
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import DeliveryError, Owner, Pace, ReceiverSettings
-from monitor.alert.receivers.bots import Codes
-from monitor.alert.receivers.configured import EVERYBODY, ID_HEADER, Configured, Writer, way_of
+from monitor.alert.message.formats import wecom
+from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import DeliveryError, OwnerContact, RateLimit, ReceiverSettings
+from monitor.alert.receivers.bots import BotCodes
+from monitor.alert.receivers.common import ID_HEADER, MENTION_ALL, BaseReceiver, MessageWriter
 from monitor.base.http import post_json
 
-MARKDOWN_LIMIT = 4096
-TEXT_LIMIT = 2048
-# What text may cure: a type, characters, parameters or a length that is not taken; JSON that is not understood.
-CONTENT = frozenset({40008, 40033, 40035, 40058, 45002, 47001})
-CODES = Codes(
+MAX_MARKDOWN_BYTES = 4096
+MAX_TEXT_BYTES = 2048
+# Refusals that sending text may cure: type, characters, parameters or length; JSON that was not understood.
+CONTENT_CODES = frozenset({40008, 40033, 40035, 40058, 45002, 47001})
+CODES = BotCodes(
     fields=("errcode",),
-    words=("errmsg",),
-    permanent=CONTENT | {44004, 93000, 93004, 93008},  # empty; wrong key; bot switched off; not in the group
-    patience={},
+    texts=("errmsg",),
+    permanent=CONTENT_CODES | {44004, 93000, 93004, 93008},  # empty; wrong key; bot disabled; not in the group
+    retry_after={},
 )
 
 
 @dataclass(frozen=True)
-class Called:
-    """Who is mentioned in a text."""
+class WeComMentions:
+    """Mentions in a text message."""
 
     ids: tuple[str, ...]
     mobiles: tuple[str, ...]
 
     @property
-    def only_in_text(self) -> bool:
+    def need_text(self) -> bool:
         return bool(self.mobiles) or "@all" in self.ids
 
 
-class WeCom(Configured):
-    """A group bot. The key is in its address."""
+class WeCom(BaseReceiver):
+    """A group bot. Its key is part of the URL."""
 
     kind = "wecom"
-    usual_pace = Pace(count=20, window=60.0)
+    default_pace = RateLimit(count=20, window=60.0)
 
     def __init__(self, settings: ReceiverSettings) -> None:
         super().__init__(settings)
-        self._way = way_of(settings)
-        always = [wecom.MARKUP.mention(Owner(wecom=each)) or "" for each in settings.mention if each != EVERYBODY]
-        self._markdown = Writer(self, wecom.MARKUP, tail="".join(always))
-        self._text = Writer(self, wecom_text.MARKUP)
-        self._refused_as_markdown = ""  # the id of a parcel
+        always = [user for user in settings.mention if user != MENTION_ALL]
+        tail = "".join(wecom.MARKUP.mention(OwnerContact(wecom=user)) or "" for user in always)
+        self._markdown = MessageWriter(self, wecom.MARKUP, tail=tail)
+        self._text = MessageWriter(self, wecom.TEXT_MARKUP)
+        self._refused_as_markdown = ""  # id of a batch
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        users = [user for each in notifications for user in each.users]
-        if self._called(users).only_in_text:
-            return self._text.holds(notifications, TEXT_LIMIT)
-        return self._markdown.holds(notifications, MARKDOWN_LIMIT)
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        users = [user for notification in notifications for user in notification.users]
+        if self._mentions(users).need_text:
+            return self._text.capacity(notifications, MAX_TEXT_BYTES)
+        return self._markdown.capacity(notifications, MAX_MARKDOWN_BYTES)
 
-    def deliver(self, parcel: Parcel) -> str:
-        letter = self._markdown.letter(parcel)
-        called = self._called(letter.mentions)
-        as_text = called.only_in_text or parcel.id == self._refused_as_markdown
+    def deliver(self, batch: Batch) -> str:
+        message = self._markdown.message(batch)
+        mentions = self._mentions(message.mentions)
+        as_text = mentions.need_text or batch.id == self._refused_as_markdown
         if as_text:
-            payload = _text(self._text.text(parcel, letter, TEXT_LIMIT), called)
+            payload = _text_payload(self._text.text(batch, message, MAX_TEXT_BYTES), mentions)
         else:
-            content = self._markdown.text(parcel, letter, MARKDOWN_LIMIT)
+            content = self._markdown.text(batch, message, MAX_MARKDOWN_BYTES)
             payload = {"msgtype": "markdown", "markdown": {"content": content}}
-        reply = post_json(self._way, payload, {ID_HEADER: parcel.id})
-        code, said = CODES.code(self._way, reply)
-        if code in CONTENT and not as_text:
-            self._refused_as_markdown = parcel.id
-            raise DeliveryError(f"{self._way.host} answered {code} {said}; next it is sent as text", retryable=True)
-        return CODES.accepted(self._way, reply)
+        reply = post_json(self.endpoint, payload, {ID_HEADER: batch.id})
+        code, text = CODES.code(self.endpoint, reply)
+        if code in CONTENT_CODES and not as_text:
+            self._refused_as_markdown = batch.id
+            raise DeliveryError(
+                f"{self.endpoint.host} answered {code} {text}; the next attempt sends text", retryable=True
+            )
+        return CODES.accepted(self.endpoint, reply)
 
-    def _called(self, users: Iterable[str]) -> Called:
-        """Given users of the cluster, return how they and those who are always mentioned are called here."""
+    def _mentions(self, users: Iterable[str]) -> WeComMentions:
+        """Mentions of the configured users and of the owners."""
         owners = [self.settings.owners[user] for user in dict.fromkeys(users) if user in self.settings.owners]
-        always = ["@all" if each == EVERYBODY else each for each in self.settings.mention]
+        always = ["@all" if user == MENTION_ALL else user for user in self.settings.mention]
         ids = [*always, *(owner.wecom for owner in owners if owner.wecom)]
         mobiles = [owner.mobile for owner in owners if owner.mobile and not owner.wecom]
-        return Called(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(mobiles)))
+        return WeComMentions(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(mobiles)))
 
 
-def _text(content: str, called: Called) -> dict[str, Any]:
+def _text_payload(content: str, mentions: WeComMentions) -> dict[str, Any]:
     text: dict[str, Any] = {"content": content}
-    if called.ids:
-        text["mentioned_list"] = list(called.ids)
-    if called.mobiles:
-        text["mentioned_mobile_list"] = list(called.mobiles)
+    if mentions.ids:
+        text["mentioned_list"] = list(mentions.ids)
+    if mentions.mobiles:
+        text["mentioned_mobile_list"] = list(mentions.mobiles)
     return {"msgtype": "text", "text": text}

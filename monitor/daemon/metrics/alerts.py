@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from prometheus_client.core import Metric
 
-from monitor.alert.delivery.stats import Traffic
+from monitor.alert.delivery.stats import DeliveryStats
 from monitor.alert.model import Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import Severity
@@ -27,7 +27,7 @@ DELIVERIES: MetricTable[int] = MetricTable(
     ("receiver", "outcome"),
     counters=(("gpuwarden_deliveries", "Attempts to deliver, since the start of the process.", lambda count: count),),
 )
-RECEIVERS: MetricTable[Traffic] = MetricTable(
+RECEIVERS: MetricTable[DeliveryStats] = MetricTable(
     ("receiver",),
     (
         ("gpuwarden_delivery_seconds", "How old the last message was when it was delivered.", lambda t: t.took),
@@ -38,7 +38,7 @@ RECEIVERS: MetricTable[Traffic] = MetricTable(
 TABLES = (ALERTS, MESSAGES, DELIVERIES, RECEIVERS)
 
 
-def families(shown: Iterable[Shown]) -> Iterable[Metric]:
+def families(shown: Iterable[AlertView]) -> Iterable[Metric]:
     """Yield the number of alerts by severity and state."""
     counts = Counter({(severity.value, state): 0 for severity in Severity for state in STATES})
     counts.update(
@@ -47,7 +47,7 @@ def families(shown: Iterable[Shown]) -> Iterable[Metric]:
     yield from ALERTS.families(counts.items())
 
 
-def post_families(traffic: tuple[Traffic, ...]) -> Iterable[Metric]:
+def post_families(traffic: tuple[DeliveryStats, ...]) -> Iterable[Metric]:
     """Yield what becomes of messages, by receiver."""
     yield from MESSAGES.families(
         ((short(each.receiver), state), count)
@@ -60,7 +60,7 @@ def post_families(traffic: tuple[Traffic, ...]) -> Iterable[Metric]:
     yield from RECEIVERS.families(((short(each.receiver),), each) for each in traffic)
 
 
-def _state(shown: Shown) -> str:
+def _state(shown: AlertView) -> str:
     """Return where an alert is, and of one that fires why nothing is told about it."""
     if shown.alert.phase is Phase.PENDING:
         return "pending"

@@ -53,8 +53,8 @@ class Scraped:
                 Area("findings", self._found, findings.families),
                 Area("services", self.watch.services, findings.service_families),
                 Area("pods", explaining.latest, pods.families),
-                Area("alerts", self.alerting.desk.snapshot, alerts.families),
-                Area("post", self.alerting.traffic, alerts.post_families),
+                Area("alerts", self.alerting.dispatcher.snapshot, alerts.families),
+                Area("post", self.alerting.delivery_stats, alerts.post_families),
                 Area("cleanup", self.cleaning.cleaned, cleanup.families),
             )
         )
@@ -71,7 +71,7 @@ class Scraped:
         )
 
     def _found(self) -> Found:
-        return Found(self.alerting.desk.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
+        return Found(self.alerting.dispatcher.findings, (*self.watch.rules(), *META_RULE_NAMES), self.cluster)
 
     def _world(self) -> ClusterFacts | None:
         """Return everything that an explanation may look at; None without Kubernetes, which alone knows pods."""

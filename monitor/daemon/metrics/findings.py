@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import Metric
 
-from monitor.alert.labels import labels_of
+from monitor.alert.model import labels_of
 from monitor.base.metrics import MetricTable
 from monitor.daemon.metrics.label_values import short
 from monitor.facts.findings import LABELS, Finding, Severity

@@ -134,7 +134,7 @@ def _failed(name: str, error: Exception | None) -> Reachability:
 
 
 def _alertmanager(endpoint: Endpoint, token: str | None) -> Reachability:
-    from monitor.alert.receivers.configured import bearer
+    from monitor.alert.receivers.common import bearer
     from monitor.base.http import get
 
     try:

@@ -6,8 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from monitor.alert.alertmanager.callback import SAME, Called, Ours, TheTold, called, read_payload
-from monitor.alert.model import Alert, Phase, Reason, fingerprint_of
+from monitor.alert.alertmanager.callback import (
+    REPLICA_WINDOW_SECONDS,
+    CallbackResult,
+    NotificationLog,
+    OwnAlerts,
+    process_callback,
+    read_payload,
+)
+from monitor.alert.model import Alert, NotificationReason, Phase, fingerprint_of
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
@@ -45,66 +52,85 @@ def body(*alerts: dict[str, Any], **more: Any) -> bytes:
 
 
 class Callee:
-    """Receives calls, one after the other, as the daemon does; what was told is kept as JSON in between."""
+    """Processes one call after the other like the daemon, with the log stored as JSON in between."""
 
-    def __init__(self, *receivers: str, ours: Ours | None = None) -> None:
+    def __init__(self, *receivers: str, own: OwnAlerts | None = None) -> None:
         self._receivers = receivers or ("wecom",)
-        self._ours = ours or Ours(rules=RULES)
-        self._told = b"{}"
+        self._own = own or OwnAlerts(rules=RULES)
+        self._log = b"{}"
         self.now = NOW
 
-    def call(self, *alerts: dict[str, Any], later: float = 1.0) -> Called:
+    def call(self, *alerts: dict[str, Any], later: float = 1.0) -> CallbackResult:
         self.now += later
-        before = msgspec.json.decode(self._told, type=TheTold)
-        result = called(read_payload(body(*alerts)), self._receivers, before, self._ours, self.now)
-        self._told = msgspec.json.encode(result.told)
+        before = msgspec.json.decode(self._log, type=NotificationLog)
+        result = process_callback(read_payload(body(*alerts)), self._receivers, before, self._own, self.now)
+        self._log = msgspec.json.encode(result.log)
         return result
 
-    def reasons(self, *alerts: dict[str, Any], later: float = 1.0) -> list[Reason]:
+    def reasons(self, *alerts: dict[str, Any], later: float = 1.0) -> list[NotificationReason]:
         return [each.reason for each in self.call(*alerts, later=later).notifications]
 
 
-Step = tuple[list[dict[str, Any]], float, list[Reason]]
+Step = tuple[list[dict[str, Any]], float, list[NotificationReason]]
 a, b = alert("a"), alert("b")
-STORIES: list[tuple[str, list[Step]]] = [
-    ("new, then over", [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 60, [Reason.RESOLVED])]),
-    ("two replicas", [([a], 1, [Reason.NEW]), ([a], 2, [])]),
+SCENARIOS: list[tuple[str, list[Step]]] = [
+    (
+        "new, then over",
+        [([a], 1, [NotificationReason.NEW]), ([alert("a", "resolved")], 60, [NotificationReason.RESOLVED])],
+    ),
+    ("two replicas", [([a], 1, [NotificationReason.NEW]), ([a], 2, [])]),
     (
         "two replicas say that it is over",
-        [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 9, [Reason.RESOLVED]), ([alert("a", "resolved")], 9, [])],
+        [
+            ([a], 1, [NotificationReason.NEW]),
+            ([alert("a", "resolved")], 9, [NotificationReason.RESOLVED]),
+            ([alert("a", "resolved")], 9, []),
+        ],
     ),
-    ("repeated by Alertmanager", [([a], 1, [Reason.NEW]), ([a], SAME, [Reason.REPEAT]), ([a], 2, [])]),
-    ("more of them", [([a], 1, [Reason.NEW]), ([a, b], 9, [Reason.MORE]), ([a, b], 9, [])]),
-    ("worse", [([a], 1, [Reason.NEW]), ([alert("a", severity="critical")], 9, [Reason.WORSE])]),
-    ("milder is no news", [([alert("a", severity="critical")], 1, [Reason.NEW]), ([a], 9, [])]),
+    (
+        "repeated by Alertmanager",
+        [([a], 1, [NotificationReason.NEW]), ([a], REPLICA_WINDOW_SECONDS, [NotificationReason.REPEAT]), ([a], 2, [])],
+    ),
+    ("more of them", [([a], 1, [NotificationReason.NEW]), ([a, b], 9, [NotificationReason.MORE]), ([a, b], 9, [])]),
+    ("worse", [([a], 1, [NotificationReason.NEW]), ([alert("a", severity="critical")], 9, [NotificationReason.WORSE])]),
+    ("milder is no news", [([alert("a", severity="critical")], 1, [NotificationReason.NEW]), ([a], 9, [])]),
     (
         "one of two is over",
         [
-            ([a, b], 1, [Reason.NEW]),
-            ([a, alert("b", "resolved")], 9, [Reason.RESOLVED]),
-            ([alert("a", "resolved")], 9, [Reason.RESOLVED]),
+            ([a, b], 1, [NotificationReason.NEW]),
+            ([a, alert("b", "resolved")], 9, [NotificationReason.RESOLVED]),
+            ([alert("a", "resolved")], 9, [NotificationReason.RESOLVED]),
         ],
     ),
     ("over before anybody was told", [([alert("a", "resolved")], 1, [])]),
     (
         "back again",
-        [([a], 1, [Reason.NEW]), ([alert("a", "resolved")], 9, [Reason.RESOLVED]), ([a], 9, [Reason.NEW])],
+        [
+            ([a], 1, [NotificationReason.NEW]),
+            ([alert("a", "resolved")], 9, [NotificationReason.RESOLVED]),
+            ([a], 9, [NotificationReason.NEW]),
+        ],
     ),
-    ("a clock that jumps back", [([a], 1, [Reason.NEW]), ([a], -SAME, [Reason.REPEAT])]),
+    (
+        "a clock that jumps back",
+        [([a], 1, [NotificationReason.NEW]), ([a], -REPLICA_WINDOW_SECONDS, [NotificationReason.REPEAT])],
+    ),
     ("nothing at all", [([], 1, [])]),
 ]
 
 
-@pytest.mark.parametrize(("name", "story"), STORIES, ids=[row[0] for row in STORIES])
-def test_what_is_told_of_what_is_called(name: str, story: list[Step]) -> None:
+@pytest.mark.parametrize(("name", "scenario"), SCENARIOS, ids=[row[0] for row in SCENARIOS])
+def test_what_is_told_of_what_is_called(name: str, scenario: list[Step]) -> None:
     callee = Callee()
-    assert [callee.reasons(*alerts, later=later) for alerts, later, _ in story] == [expect for _, _, expect in story]
+    assert [callee.reasons(*alerts, later=later) for alerts, later, _ in scenario] == [
+        expect for _, _, expect in scenario
+    ]
 
 
 def test_what_a_notification_holds() -> None:
     (told,) = Callee().call(alert("a", severity="critical", annotations={"advice": "reboot it"})).notifications
     (subject,) = told.subjects
-    assert (told.receiver, told.severity, told.reason) == ("wecom", Severity.CRITICAL, Reason.NEW)
+    assert (told.receiver, told.severity, told.reason) == ("wecom", Severity.CRITICAL, NotificationReason.NEW)
     assert (subject.fingerprint, subject.phase, subject.resolved_at) == ("fp-a", Phase.FIRING, None)
     assert subject.since == pytest.approx(1699999200.123, abs=0.01)
     assert subject.finding == Finding(
@@ -126,7 +152,7 @@ def test_everybody_is_told_and_each_message_has_its_own_id() -> None:
 
 def test_a_call_that_is_answered_again_after_a_crash_makes_the_same_message() -> None:
     first, again = Callee(), Callee()
-    again.now += 7.0  # nothing of the first was kept
+    again.now += 7.0  # the log of the first call is lost
     assert [each.id for each in first.call(alert("a")).notifications] == [
         each.id for each in again.call(alert("a")).notifications
     ]
@@ -144,16 +170,16 @@ def test_our_own_alerts_are_told_in_our_own_words() -> None:
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
     )  # fmt: skip
     labels = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cluster": "lab", "cause": "images", "instance": ""}
-    callee = Callee(ours=Ours({known.fingerprint: known}, RULES, "lab"))
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, RULES, "lab"))
     (told,) = callee.call(alert("a", severity="critical", labels=labels)).notifications
     assert [(each.fingerprint, each.finding) for each in told.subjects] == [(known.fingerprint, own)]
-    callee._ours = Ours({}, RULES, "lab")  # forgotten meanwhile: it is still the same alert
+    callee._own = OwnAlerts({}, RULES, "lab")  # forgotten in between: still the same alert
     (over,) = callee.call(alert("a", "resolved", labels=labels)).notifications
-    assert (over.reason, over.subjects[0].fingerprint) == (Reason.RESOLVED, known.fingerprint)
+    assert (over.reason, over.subjects[0].fingerprint) == (NotificationReason.RESOLVED, known.fingerprint)
 
 
 def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> None:
-    """Its labels change with its severity, so that it is two alerts to Alertmanager; another replica saw it first."""
+    """The severity is a label, so for Alertmanager it is another alert; another replica saw it first."""
     where = {"alertname": "DiskFull", "node": "n1", "mount": "/", "cause": "images"}
     own = Finding(
         rule="disk-full",
@@ -165,17 +191,17 @@ def test_one_of_ours_that_becomes_worse_is_told_as_worse_and_its_end_once() -> N
     known = Alert(
         fingerprint=fingerprint_of(own), finding=own, phase=Phase.FIRING, first_seen_at=NOW, seen_at=NOW
     )  # fmt: skip
-    callee = Callee(ours=Ours({known.fingerprint: known}, RULES))
+    callee = Callee(own=OwnAlerts({known.fingerprint: known}, RULES))
 
     def disk(status: str, severity: str) -> dict[str, Any]:
         return alert("", status, severity, labels=where | {"severity": severity}, fingerprint=f"am-{severity}")
 
-    assert callee.reasons(disk("firing", "warning")) == [Reason.NEW]
+    assert callee.reasons(disk("firing", "warning")) == [NotificationReason.NEW]
     (worse,) = callee.call(disk("resolved", "warning"), disk("firing", "critical")).notifications
-    assert (worse.reason, worse.severity) == (Reason.WORSE, Severity.CRITICAL)
+    assert (worse.reason, worse.severity) == (NotificationReason.WORSE, Severity.CRITICAL)
     assert [(each.phase, each.finding.severity) for each in worse.subjects] == [(Phase.FIRING, Severity.CRITICAL)]
     assert callee.reasons(disk("firing", "warning"), disk("firing", "critical")) == [], "a replica that lags behind"
-    assert callee.reasons(disk("resolved", "critical")) == [Reason.RESOLVED]
+    assert callee.reasons(disk("resolved", "critical")) == [NotificationReason.RESOLVED]
     assert callee.reasons(disk("resolved", "warning")) == []
 
 

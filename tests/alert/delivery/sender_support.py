@@ -1,4 +1,4 @@
-"""What the tests of storing and sending need: findings, notifications, and a receiver behind a real HTTP server."""
+"""Findings, notifications, and a receiver behind a real HTTP server, for tests of storing and sending."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
-from monitor.alert.model import Notification, Parcel, Phase, Reason, Subject
-from monitor.alert.receivers.base import DeliveryError, Pace
+from monitor.alert.model import Batch, Notification, NotificationReason, NotificationSubject, Phase
+from monitor.alert.receivers.base import DeliveryError, RateLimit
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
@@ -25,28 +25,28 @@ def finding(node: str = "n1", rule: str = "disk-full", severity: str = "warning"
     return Finding(rule=rule, severity=Severity(severity), **(given | more))
 
 
-def subject(node: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> Subject:
+def subject(node: str = "n1", phase: Phase = Phase.FIRING, **more: Any) -> NotificationSubject:
     given: dict[str, Any] = {"finding": finding(node), "since": 1.0}
-    return Subject(fingerprint=node, phase=phase, **(given | more))
+    return NotificationSubject(fingerprint=node, phase=phase, **(given | more))
 
 
 def notification(
-    group: str = "g", *subjects: Subject, reason: str = "new", severity: str = "warning", **more: Any
+    group: str = "g", *subjects: NotificationSubject, reason: str = "new", severity: str = "warning", **more: Any
 ) -> Notification:
     given: dict[str, Any] = {"id": f"{group}-{reason}", "receiver": "bot", "at": 1.0}
     return Notification(
         group=group,
-        reason=Reason(reason),
+        reason=NotificationReason(reason),
         severity=Severity(severity),
         subjects=subjects or (subject(),),
         **(given | more),
     )
 
 
-def content(parcel: Parcel) -> dict[str, Any]:
-    """Return what the tests look at in a parcel, as JSON."""
+def content(batch: Batch) -> dict[str, Any]:
+    """Parts of a batch that the tests check, as JSON."""
     return {
-        "id": parcel.id,
+        "id": batch.id,
         "notifications": [
             {
                 "id": each.id,
@@ -56,28 +56,28 @@ def content(parcel: Parcel) -> dict[str, Any]:
                 "severity": each.severity,
                 "subjects": [[one.finding.labels.get("node"), one.phase] for one in each.subjects],
             }
-            for each in parcel.notifications
+            for each in batch.notifications
         ],
     }
 
 
 @dataclass
 class HttpReceiver:
-    """A receiver that posts JSON. `errcode` in the answer tells, as with the Chinese bots, what it thinks of it."""
+    """A receiver that posts JSON; `errcode` in the answer is the result, as with the Chinese bots."""
 
     name: str
     port: int
-    pace: Pace = field(default_factory=Pace)
-    capacity: int = 20
+    pace: RateLimit = field(default_factory=RateLimit)
+    max_notifications: int = 20
     kind: str = "test"
     extra: dict[str, Any] = field(default_factory=dict)
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
-        return min(self.capacity, len(notifications))
+    def capacity(self, notifications: Sequence[Notification]) -> int:
+        return min(self.max_notifications, len(notifications))
 
-    def deliver(self, parcel: Parcel) -> str:
+    def deliver(self, batch: Batch) -> str:
         try:
-            status, answer = self._post({**content(parcel), **self.extra})
+            status, answer = self._post({**content(batch), **self.extra})
         except (OSError, http.client.HTTPException) as error:
             raise DeliveryError(f"no answer: {type(error).__name__}", retryable=True) from error
         if answer.get("errcode"):
@@ -97,7 +97,7 @@ class HttpReceiver:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A message that reached the server, and when it was counted there."""
+    """A message that reached the server, with the time of its arrival."""
 
     at: float
     to: str
@@ -119,7 +119,7 @@ def fine(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 class Inbox:
-    """A server that takes messages one after the other, in the order in which they were begun."""
+    """A server that accepts one message at a time, in the order of connection."""
 
     def __init__(self, answer: Answer = fine) -> None:
         self.arrivals: list[Arrival] = []
@@ -135,7 +135,7 @@ class Inbox:
 
             def do_POST(self) -> None:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
-                with contextlib.suppress(ValueError, OSError):  # the sender was killed in the middle
+                with contextlib.suppress(ValueError, OSError):  # the client was killed during the request
                     body = json.loads(raw)
                     at = time.time()
                     status, answer = inbox.answer(body)
@@ -162,7 +162,7 @@ class Inbox:
             thread.join(5)
 
     def taken(self) -> list[Arrival]:
-        """Return what was not refused."""
+        """Messages that were accepted."""
         return [each for each in list(self.arrivals) if each.status == 200 and not each.errcode]
 
 
@@ -170,4 +170,4 @@ class _Quiet(HTTPServer):
     request_queue_size = 64
 
     def handle_error(self, *_: object) -> None:
-        """A sender that is killed resets its connection: that is what is tested."""
+        """Ignore connections that a killed client resets."""

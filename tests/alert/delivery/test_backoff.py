@@ -3,16 +3,16 @@ from __future__ import annotations
 import pytest
 
 from monitor.alert.delivery.backoff import (
-    LONGEST,
-    LONGEST_ASKED,
-    Health,
+    MAX_DELAY_SECONDS,
+    MAX_RETRY_AFTER_SECONDS,
+    ReceiverHealth,
     after_failure,
     after_parking,
     after_success,
-    delay,
+    retry_delay,
 )
 
-FAILING = Health(
+FAILING = ReceiverHealth(
     receiver="bot", failures=4, failing_since=10.0, tried_at=90.0, rest_until=98.0, error="down", ok_at=5.0
 )
 
@@ -25,17 +25,17 @@ FAILING = Health(
         (3, 0.0, None, 4.0),
         (3, 0.5, None, 3.0),
         (9, 0.0, None, 256.0),
-        (10, 0.0, None, LONGEST),
-        (10_000, 0.0, None, LONGEST),
-        (10_000, 1.0, None, LONGEST / 2),
+        (10, 0.0, None, MAX_DELAY_SECONDS),
+        (10_000, 0.0, None, MAX_DELAY_SECONDS),
+        (10_000, 1.0, None, MAX_DELAY_SECONDS / 2),
         (1, 0.0, 30.0, 30.0),
         (1, 0.0, 0.2, 1.0),
-        (10, 0.0, 30.0, LONGEST),
-        (1, 0.0, 1e9, LONGEST_ASKED),
+        (10, 0.0, 30.0, MAX_DELAY_SECONDS),
+        (1, 0.0, 1e9, MAX_RETRY_AFTER_SECONDS),
     ],
 )
 def test_delay(failures: int, jitter: float, after: float | None, expect: float) -> None:
-    assert delay(failures, jitter, after) == expect
+    assert retry_delay(failures, jitter, after) == expect
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_delay(failures: int, jitter: float, after: float | None, expect: float)
 )
 def test_resting(now: float, expect: bool) -> None:
     assert FAILING.resting(now) is expect
-    assert not Health(receiver="bot").resting(now)
+    assert not ReceiverHealth(receiver="bot").resting(now)
 
 
 def test_failures_add_up_until_one_succeeds() -> None:
-    health = after_failure(Health(receiver="bot", ok_at=1.0), "no route", 1.0, 100.0)
+    health = after_failure(ReceiverHealth(receiver="bot", ok_at=1.0), "no route", 1.0, 100.0)
     health = after_failure(health, "timeout", 2.0, 101.0)
-    assert health == Health(
+    assert health == ReceiverHealth(
         receiver="bot", failures=2, failing_since=100.0, tried_at=101.0, rest_until=103.0, error="timeout",
         ok_at=1.0,
     )  # fmt: skip

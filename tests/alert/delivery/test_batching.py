@@ -7,20 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitor.alert.delivery.batching import Plan, Waiting, allowed_at, may_merge, merge, next_parcel
-from monitor.alert.model import Notification, Phase, Reason, Summary
-from monitor.alert.receivers.base import Pace
+from monitor.alert.delivery.batching import QueuedNotification, SendPlan, allowed_at, may_merge, merge, plan_batch
+from monitor.alert.model import Notification, NotificationReason, Phase, Summary
+from monitor.alert.receivers.base import RateLimit
 from monitor.facts.findings import Severity
 from tests.alert.delivery.sender_support import finding, notification, subject
 
-WECOM = Pace(count=20, window=60.0)
-FREE = Pace()
+WECOM = RateLimit(count=20, window=60.0)
+FREE = RateLimit()
 NOW = 1000.0
 
 
-def waiting(*severities: str) -> list[Waiting]:
+def waiting(*severities: str) -> list[QueuedNotification]:
     return [
-        Waiting(place, notification(f"g{place}", severity=each, id=f"{place}")) for place, each in enumerate(severities)
+        QueuedNotification(place, notification(f"g{place}", severity=each, id=f"{place}"))
+        for place, each in enumerate(severities)
     ]
 
 
@@ -32,17 +33,17 @@ def ten_in_one(notifications: Sequence[Notification]) -> int:
     return min(10, len(notifications))
 
 
-def planned(severities: Sequence[str], attempts: Sequence[float], pace: Pace) -> tuple[list[int], float | None]:
-    """Return the places of what goes together now, and when to look again."""
-    plan = next_parcel(waiting(*severities), attempts, pace, ten_in_one, NOW)
-    return [each.place for each in plan.together], plan.look_at
+def planned(severities: Sequence[str], attempts: Sequence[float], pace: RateLimit) -> tuple[list[int], float | None]:
+    """Sequence numbers of the planned batch, and when to check again."""
+    plan = plan_batch(waiting(*severities), attempts, pace, ten_in_one, NOW)
+    return [each.sequence for each in plan.batch], plan.check_at
 
 
 W, C, I = "warning", "critical", "info"  # noqa: E741  # a table of severities
 
 
 @pytest.mark.parametrize(
-    ("name", "severities", "attempts", "pace", "together", "look_at"),
+    ("name", "severities", "attempts", "pace", "together", "check_at"),
     [
         ("nothing waits", [], [], WECOM, [], None),
         ("room: one by one", [W, W, W], [], WECOM, [0], None),
@@ -66,30 +67,30 @@ W, C, I = "warning", "critical", "info"  # noqa: E741  # a table of severities
         ("criticals: merged when it would not", [C] * 60, sent(12), WECOM, list(range(10)), None),
         ("the last two slots are not for one critical each", [C], sent(18), WECOM, [], 990.0 + 60.0 / 3),
         ("but for it and what comes soon after", [C, C], sent(18, 25.0), WECOM, [0, 1], None),
-        ("a gap", [C], [NOW - 0.25], Pace(gap=1.0), [], NOW + 0.75),
-        ("a gap that is over", [C], [NOW - 1.25], Pace(gap=1.0), [0], None),
-        ("a gap limits a window too: 45 of 60 go one by one", [W] * 45, [], Pace(gap=1.0), [0], None),
-        ("and more are merged", [W] * 46, [], Pace(gap=1.0), list(range(10)), None),
-        ("one a minute", [W], [], Pace(count=1), [0], None),
-        ("one a minute, and more wait", [W, C], [], Pace(count=1), [1], None),
+        ("a gap", [C], [NOW - 0.25], RateLimit(gap=1.0), [], NOW + 0.75),
+        ("a gap that is over", [C], [NOW - 1.25], RateLimit(gap=1.0), [0], None),
+        ("a gap limits a window too: 45 of 60 go one by one", [W] * 45, [], RateLimit(gap=1.0), [0], None),
+        ("and more are merged", [W] * 46, [], RateLimit(gap=1.0), list(range(10)), None),
+        ("one a minute", [W], [], RateLimit(count=1), [0], None),
+        ("one a minute, and more wait", [W, C], [], RateLimit(count=1), [1], None),
         ("sent at a time that is still to come: the clock was set back", [C], [NOW + 500] * 20, WECOM, [], NOW + 60),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_next_parcel(
+def test_plan_batch(
     name: str,
     severities: list[str],
     attempts: list[float],
-    pace: Pace,
+    pace: RateLimit,
     together: list[int],
-    look_at: float | None,
+    check_at: float | None,
 ) -> None:
-    assert planned(severities, attempts, pace) == (together, look_at)
+    assert planned(severities, attempts, pace) == (together, check_at)
 
 
 def test_a_receiver_that_says_it_holds_nothing_gets_one() -> None:
-    plan = next_parcel(waiting(*["warning"] * 100), [], WECOM, lambda _: 0, NOW)
-    assert [each.place for each in plan.together] == [0]
+    plan = plan_batch(waiting(*["warning"] * 100), [], WECOM, lambda _: 0, NOW)
+    assert [each.sequence for each in plan.batch] == [0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -105,27 +106,29 @@ def test_a_receiver_that_says_it_holds_nothing_gets_one() -> None:
 def test_whatever_comes_the_limit_is_kept_and_nothing_is_left(
     count: int, gap: float, arrivals: list[tuple[float, str]], capacity: int, latency: float
 ) -> None:
-    """Simulates a sender. The receiver counts at any moment of an attempt; the sender counts from its end."""
-    pace, now = Pace(count=count, window=60.0, gap=gap), 0.0
+    """Simulated sender: the receiver counts an attempt at any time during it, the sender from its end."""
+    pace, now = RateLimit(count=count, window=60.0, gap=gap), 0.0
     script = sorted((at, severity, place) for place, (at, severity) in enumerate(arrivals))
-    left = {place: Waiting(place, notification(f"g{place}", severity=severity)) for _, severity, place in script}
+    left = {
+        place: QueuedNotification(place, notification(f"g{place}", severity=severity)) for _, severity, place in script
+    }
     begun: list[float] = []
     ended: list[float] = []
     while left:
         there = [left[place] for at, _, place in script if at <= now and place in left]
-        plan = next_parcel(there, ended, pace, lambda each: min(capacity, len(each)), now)
-        if plan.together:
-            worst = min(each.notification.severity for each in plan.together)  # "critical" < "info" < "warning"
+        plan = plan_batch(there, ended, pace, lambda each: min(capacity, len(each)), now)
+        if plan.batch:
+            worst = min(each.notification.severity for each in plan.batch)  # "critical" < "info" < "warning"
             assert worst == "critical" or not any(each.critical for each in there)
             begun.append(now)
             now += latency
             ended.append(now)
-            for each in plan.together:
-                del left[each.place]
+            for each in plan.batch:
+                del left[each.sequence]
         else:
             coming = min((at for at, _, _ in script if at > now), default=math.inf)
-            soonest = min(coming, plan.look_at if plan.look_at is not None else math.inf)
-            assert soonest > now or plan.look_at is not None
+            soonest = min(coming, plan.check_at if plan.check_at is not None else math.inf)
+            assert soonest > now or plan.check_at is not None
             now = max(soonest, now + 0.01)
         assert now < 90 + 60.0 * (len(arrivals) / count + 3)
     for number, at in enumerate(begun[count:]):
@@ -146,41 +149,43 @@ NEW = notification("g", subject("n1"), subject("n2"), reason="new", at=10.0, id=
             "what came and went is told once, as over",
             NEW,
             notification("g", subject("n1", Phase.RESOLVED), subject("n2", Phase.RESOLVED), reason="resolved"),
-            Reason.RESOLVED,
+            NotificationReason.RESOLVED,
             {"n1": "resolved", "n2": "resolved"},
         ),
         (
             "some are over: still news",
             NEW,
             notification("g", subject("n1", Phase.RESOLVED), subject("n2"), reason="resolved"),
-            Reason.NEW,
+            NotificationReason.NEW,
             {"n1": "resolved", "n2": "firing"},
         ),
         (
             "what was over before the last message is not forgotten",
             notification("g", subject("n1", Phase.RESOLVED), subject("n2"), reason="resolved"),
             notification("g", subject("n2"), subject("n3"), reason="more-subjects"),
-            Reason.MORE,
+            NotificationReason.MORE,
             {"n1": "resolved", "n2": "firing", "n3": "firing"},
         ),
         (
             "over and back",
             notification("g", subject("n1", Phase.RESOLVED), reason="resolved"),
             notification("g", subject("n1"), reason="new"),
-            Reason.NEW,
+            NotificationReason.NEW,
             {"n1": "firing"},
         ),
         (
             "worse, and still",
             notification("g", subject("n1"), reason="worse"),
             notification("g", subject("n1", fresh=False), reason="repeat"),
-            Reason.WORSE,
+            NotificationReason.WORSE,
             {"n1": "firing"},
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_merge(name: str, earlier: Notification, later: Notification, reason: Reason, phases: dict[str, str]) -> None:
+def test_merge(
+    name: str, earlier: Notification, later: Notification, reason: NotificationReason, phases: dict[str, str]
+) -> None:
     merged = merge(earlier, later)
     assert merged.reason is reason
     assert {each.fingerprint: each.phase for each in merged.subjects} == phases
@@ -219,4 +224,4 @@ def test_may_merge(earlier: Notification, later: Notification, expect: bool) -> 
 
 
 def test_a_plan_for_nothing_is_to_wait_for_news() -> None:
-    assert next_parcel([], sent(20), WECOM, ten_in_one, NOW) == Plan()
+    assert plan_batch([], sent(20), WECOM, ten_in_one, NOW) == SendPlan()

@@ -29,7 +29,7 @@ def beating(url: str, looked_at: Callable[[], float | None]) -> Iterator[None]:
         yield
     finally:
         heartbeat.stop()
-        wait_until(lambda: not [t for t in threading.enumerate() if t.name == "heartbeat"], 3, "it has ended")
+        wait_until(lambda: not [t for t in threading.enumerate() if t.name == "heartbeat"], 30, "it has ended")
 
 
 def test_it_beats_only_while_somebody_looks(caplog: pytest.LogCaptureFixture) -> None:
@@ -38,9 +38,9 @@ def test_it_beats_only_while_somebody_looks(caplog: pytest.LogCaptureFixture) ->
         time.sleep(0.3)
         assert server.paths == []
         looked[0] = time.monotonic() + 1000.0
-        wait_until(lambda: len(server.paths) >= 3, 5, "it beats")
+        wait_until(lambda: len(server.paths) >= 3, 30, "it beats")
         looked[0] = time.monotonic() - 1.0
-        wait_until(lambda: "stays out" in caplog.text, 5, "it is said")
+        wait_until(lambda: "no heartbeat is sent" in caplog.text, 30, "it is said")
         beats = len(server.paths)
         time.sleep(0.4)
         assert len(server.paths) == beats
@@ -55,6 +55,6 @@ def test_that_it_is_not_heard_is_said_once_and_that_it_is_again(caplog: pytest.L
         FakeAgent(lambda *given: replies.pop(0)(*given)) as server,
         beating(f"http://{server.target}/s3cret", time.monotonic),
     ):
-        wait_until(lambda: "heard again" in caplog.text, 5, "it is heard again")
-    assert caplog.text.count("was not heard") == 1
+        wait_until(lambda: "succeeds again" in caplog.text, 30, "it is heard again")
+    assert caplog.text.count("heartbeat failed") == 1
     assert "s3cret" not in caplog.text

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from monitor.alert.delivery.outbox import Outbox
-from monitor.alert.delivery.schedule import Queue
-from monitor.alert.model import Notification, Phase, Reason, Summary
-from monitor.alert.notify import Decision
-from monitor.alert.store import Store
+from monitor.alert.delivery.schedule import ReceiverQueue
+from monitor.alert.model import Notification, NotificationReason, Phase, Summary
+from monitor.alert.notify import NotifyDecision
+from monitor.alert.store import AlertStore
 from tests.alert.delivery.sender_support import notification, subject
 
 WINDOW = 60.0
@@ -23,86 +23,86 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with closing(Store(str(path))) as opened:
+def store(path: Path) -> Iterator[AlertStore]:
+    with closing(AlertStore(str(path))) as opened:
         yield opened
 
 
 @pytest.fixture
-def outbox(store: Store) -> Outbox:
+def outbox(store: AlertStore) -> Outbox:
     return store.outbox
 
 
-def put(store: Store, *notifications: Notification) -> None:
-    store.record({}, Decision(notifications=notifications), 1.0)
+def put(store: AlertStore, *notifications: Notification) -> None:
+    store.record({}, NotifyDecision(notifications=notifications), 1.0)
 
 
-def queue(outbox: Outbox, now: float = 10.0) -> Queue:
+def queue(outbox: Outbox, now: float = 10.0) -> ReceiverQueue:
     return outbox.queue("bot", WINDOW, now)
 
 
-def groups(queue: Queue) -> list[str]:
+def groups(queue: ReceiverQueue) -> list[str]:
     return [each.notification.group for each in queue.waiting]
 
 
-def places(queue: Queue) -> list[int]:
-    return [each.place for each in queue.waiting]
+def places(queue: ReceiverQueue) -> list[int]:
+    return [each.sequence for each in queue.waiting]
 
 
-def test_what_waits_is_in_the_order_in_which_it_came(store: Store, outbox: Outbox) -> None:
+def test_what_waits_is_in_the_order_in_which_it_came(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("b"), notification("a"), notification("c", receiver="other"))
     put(store, notification("0"))
     assert groups(queue(outbox)) == ["b", "a", "0"]
     assert queue(outbox).waiting[0].notification == notification("b")
 
 
-def test_a_later_message_about_a_group_becomes_one_with_what_waits(store: Store, outbox: Outbox) -> None:
+def test_a_later_message_about_a_group_becomes_one_with_what_waits(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"), notification("b", subject("n1"), reason="new", at=5.0))
     put(store, notification("b", subject("n1", Phase.RESOLVED), reason="resolved", at=9.0))
     (_, waiting) = queue(outbox).waiting
-    assert waiting.notification.reason is Reason.RESOLVED
+    assert waiting.notification.reason is NotificationReason.RESOLVED
     assert waiting.notification.at == 5.0
     assert [each.phase for each in waiting.notification.subjects] == [Phase.RESOLVED]
 
 
-def test_a_summary_stands_for_itself(store: Store, outbox: Outbox) -> None:
+def test_a_summary_stands_for_itself(store: AlertStore, outbox: Outbox) -> None:
     daily = notification("digest", summary=Summary(since=1.0, until=2.0))
     put(store, daily)
     put(store, daily)
     assert groups(queue(outbox)) == ["digest", "digest"]
 
 
-def test_a_parcel_keeps_its_id_and_content_and_holds_back_its_groups(store: Store, outbox: Outbox) -> None:
+def test_a_parcel_keeps_its_id_and_content_and_holds_back_its_groups(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"), notification("b"), notification("c"))
     first, second, _ = places(queue(outbox))
-    parcel = outbox.claim("bot", [second, first], 10.0)
-    assert [each.group for each in parcel.notifications] == ["b", "a"]
+    batch = outbox.claim("bot", [second, first], 10.0)
+    assert [each.group for each in batch.notifications] == ["b", "a"]
     put(store, notification("a", reason="resolved"))
     now = queue(outbox)
     assert groups(now) == ["c"]
-    assert now.open == (parcel,)
+    assert now.open == (batch,)
     assert now.attempts == (10.0,)
-    outbox.sent(parcel, "ok", 11.0)
+    outbox.sent(batch, "ok", 11.0)
     assert groups(queue(outbox, 11.0)) == ["c", "a"]
     assert queue(outbox, 11.0).open == ()
 
 
 def test_what_was_claimed_is_the_same_for_the_next_process(path: Path) -> None:
-    with closing(Store(str(path))) as store:
+    with closing(AlertStore(str(path))) as store:
         put(store, notification("a"), notification("b"))
-        parcel = store.outbox.claim("bot", places(queue(store.outbox)), 10.0)
-    with closing(Store(str(path))) as store:
+        batch = store.outbox.claim("bot", places(queue(store.outbox)), 10.0)
+    with closing(AlertStore(str(path))) as store:
         store.outbox.begin(["bot"], 20.0)
         after = queue(store.outbox, 20.0)
-    assert after.open == (parcel,)
+    assert after.open == (batch,)
     assert after.open[0].interrupted
-    assert after.attempts == (20.0,)  # it may have arrived until then
+    assert after.attempts == (20.0,)  # it may have succeeded until then
 
 
-def test_a_failure_is_waited_for_and_counted(store: Store, outbox: Outbox) -> None:
+def test_a_failure_is_waited_for_and_counted(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"))
-    parcel = outbox.claim("bot", places(queue(outbox)), 10.0)
-    outbox.failed(parcel, "down", 4.0, 2.0, 12.0)
+    batch = outbox.claim("bot", places(queue(outbox)), 10.0)
+    outbox.failed(batch, "down", 4.0, 2.0, 12.0)
     (again,) = queue(outbox, 12.0).open
     assert (again.attempts, again.failures, again.tried_at, again.next_at) == (1, 1, 12.0, 16.0)
     outbox.retry(again, 16.0)
@@ -117,7 +117,7 @@ def test_a_failure_is_waited_for_and_counted(store: Store, outbox: Outbox) -> No
 
 @pytest.mark.parametrize(("failures", "next_at"), [(1, 500.0), (3, 30.0)], ids=["an odd one", "an outage"])
 def test_after_an_outage_what_failed_is_tried_at_once(
-    store: Store, outbox: Outbox, failures: int, next_at: float
+    store: AlertStore, outbox: Outbox, failures: int, next_at: float
 ) -> None:
     put(store, notification("a"), notification("b"))
     first, second = places(queue(outbox))
@@ -128,10 +128,10 @@ def test_after_an_outage_what_failed_is_tried_at_once(
     assert [each.next_at for each in queue(outbox, 30.0).open] == [next_at]
 
 
-def test_what_is_refused_for_good_is_kept_and_not_tried_again(store: Store, outbox: Outbox) -> None:
+def test_what_is_refused_for_good_is_kept_and_not_tried_again(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"))
-    parcel = outbox.claim("bot", places(queue(outbox)), 10.0)
-    outbox.parked(parcel, "bad key", 11.0)
+    batch = outbox.claim("bot", places(queue(outbox)), 10.0)
+    outbox.parked(batch, "bad key", 11.0)
     put(store, notification("a", reason="repeat"))
     after = queue(outbox, 12.0)
     assert (groups(after), after.open, after.health.parked) == (["a"], (), 1)
@@ -140,7 +140,7 @@ def test_what_is_refused_for_good_is_kept_and_not_tried_again(store: Store, outb
     ]  # fmt: skip
 
 
-def test_attempts_count_for_the_window_and_only_for_the_receiver(store: Store, outbox: Outbox) -> None:
+def test_attempts_count_for_the_window_and_only_for_the_receiver(store: AlertStore, outbox: Outbox) -> None:
     for at in (10.0, 50.0, 90.0):
         put(store, notification(f"{at}"))
         outbox.sent(outbox.claim("bot", places(queue(outbox, at)), at), "ok", at + 1.0)
@@ -148,39 +148,41 @@ def test_attempts_count_for_the_window_and_only_for_the_receiver(store: Store, o
     assert outbox.queue("other", WINDOW, 100.0).attempts == ()
 
 
-def test_a_clock_that_was_set_back_does_not_hold_up_a_receiver_until_its_old_time(store: Store, outbox: Outbox) -> None:
+def test_a_clock_that_was_set_back_does_not_hold_up_a_receiver_until_its_old_time(
+    store: AlertStore, outbox: Outbox
+) -> None:
     put(store, notification("a"))
     outbox.sent(outbox.claim("bot", places(queue(outbox, 9000.0)), 9000.0), "ok", 9000.0)
     assert queue(outbox, 100.0).attempts == (100.0,)
     assert queue(outbox, 161.0).attempts == ()
 
 
-def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: Store, outbox: Outbox) -> None:
+def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a", receiver="gone"), notification("b", receiver="gone"), notification("c"))
     waiting = outbox.queue("gone", WINDOW, 10.0).waiting
-    parcel = outbox.claim("gone", [waiting[0].place], 10.0)
-    outbox.failed(parcel, "down", 1.0, 1.0, 11.0)
+    batch = outbox.claim("gone", [waiting[0].sequence], 10.0)
+    outbox.failed(batch, "down", 1.0, 1.0, 11.0)
     outbox.begin(["bot"], 20.0)
     found = {each.group: (each.state, each.word) for each in store.deliveries(10, 20.0)}
-    why = "this receiver is not configured any more"
+    why = "this receiver is no longer configured"
     assert found == {"a": ("parked", why), "b": ("parked", why), "c": ("waiting", None)}
     assert [each.receiver for each in outbox.health()] == []
 
 
 def test_what_another_version_wrote_and_nobody_understands_does_not_stop_the_rest(path: Path) -> None:
-    with closing(Store(str(path))) as store:
+    with closing(AlertStore(str(path))) as store:
         put(store, notification("a"), notification("b"), notification("c"), notification("d"))
         store.outbox.claim("bot", places(queue(store.outbox))[:1], 10.0)
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("UPDATE outbox SET body = ? WHERE place <= 2", (b'{"reason": "unheard of"}',))
-    with closing(Store(str(path))) as store:
+    with closing(AlertStore(str(path))) as store:
         store.outbox.begin(["bot"], 20.0)
         after = queue(store.outbox, 20.0)
     assert groups(after) == ["c", "d"]
     assert after.open == ()
 
 
-def test_another_content_is_another_parcel(store: Store, outbox: Outbox) -> None:
+def test_another_content_is_another_parcel(store: AlertStore, outbox: Outbox) -> None:
     put(store, notification("a"))
     first = outbox.claim("bot", places(queue(outbox)), 10.0)
     outbox.sent(first, "ok", 10.0)

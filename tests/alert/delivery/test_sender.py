@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from monitor.alert.delivery import backoff
-from monitor.alert.delivery.sender import PostOffice, StillFiring
-from monitor.alert.model import Notification, Parcel, Subject
-from monitor.alert.notify import Decision
-from monitor.alert.receivers.base import DeliveryError, Pace, Receiver
-from monitor.alert.store import Store
+from monitor.alert.delivery.sender import Sender, StillFiring
+from monitor.alert.model import Batch, Notification, NotificationSubject
+from monitor.alert.notify import NotifyDecision
+from monitor.alert.receivers.base import DeliveryError, RateLimit, Receiver
+from monitor.alert.store import AlertStore
 from monitor.detect.meta.receivers import PARKED_FOR_SECONDS, RETRYING_AFTER_SECONDS
 from monitor.facts.findings import Severity
 from tests.alert.delivery.sender_support import HttpReceiver, Inbox, notification, subject
@@ -25,31 +25,31 @@ from tests.support.clock import FakeClock
 
 
 class Scripted:
-    """A receiver that does what a function says, and notes what it was sent."""
+    """A receiver that records its batches and calls a function for each."""
 
     kind = "test"
 
-    def __init__(self, does: Callable[[Parcel], object] = lambda _: None, name: str = "bot") -> None:
+    def __init__(self, does: Callable[[Batch], object] = lambda _: None, name: str = "bot") -> None:
         self.name = name
-        self.pace = Pace()
+        self.pace = RateLimit()
         self.does = does
-        self.tried: list[Parcel] = []
+        self.tried: list[Batch] = []
 
-    def holds(self, notifications: Sequence[Notification]) -> int:
+    def capacity(self, notifications: Sequence[Notification]) -> int:
         return 10
 
-    def deliver(self, parcel: Parcel) -> str:
-        self.tried.append(parcel)
-        self.does(parcel)
+    def deliver(self, batch: Batch) -> str:
+        self.tried.append(batch)
+        self.does(batch)
         return "ok"
 
     @property
     def groups(self) -> list[list[str]]:
-        return [[each.group for each in parcel.notifications] for parcel in list(self.tried)]
+        return [[each.group for each in batch.notifications] for batch in list(self.tried)]
 
 
 class Reminded(Scripted):
-    """A receiver that wants to be told again and again what fires."""
+    """A receiver to which firing alerts are resent."""
 
     resend_every = 0.1
 
@@ -58,18 +58,18 @@ class Reminded(Scripted):
         self.fails = fails
         self.reminders: list[list[str]] = []
 
-    def resend(self, subjects: Sequence[Subject], now: float) -> None:
+    def resend(self, subjects: Sequence[NotificationSubject], now: float) -> None:
         self.reminders.append([each.fingerprint for each in subjects])
         if self.fails:
             raise DeliveryError("down", retryable=True)
 
 
-def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Parcel], None]:
-    """Return what fails so many times, or only for the parcels about one group."""
+def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> Callable[[Batch], None]:
+    """Function that fails a number of times, or only for batches about one group."""
     left = [times]
 
-    def does(parcel: Parcel) -> None:
-        if only is None or only in [each.group for each in parcel.notifications]:
+    def does(batch: Batch) -> None:
+        if only is None or only in [each.group for each in batch.notifications]:
             left[0] -= 1
             if left[0] >= 0:
                 raise DeliveryError("not today", retryable=retryable)
@@ -77,71 +77,69 @@ def fails(retryable: bool, times: int = 1_000_000, only: str | None = None) -> C
     return does
 
 
-def nobody(_: str) -> tuple[Subject, ...]:
+def nobody(_: str) -> tuple[NotificationSubject, ...]:
     return ()
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with contextlib.closing(Store(str(tmp_path / "alerts.db"))) as opened:
+def store(tmp_path: Path) -> Iterator[AlertStore]:
+    with contextlib.closing(AlertStore(str(tmp_path / "alerts.db"))) as opened:
         yield opened
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backoff, "FIRST", 0.05)
+    monkeypatch.setattr(backoff, "FIRST_DELAY_SECONDS", 0.05)
 
 
 @contextlib.contextmanager
-def posting(
-    store: Store, *receivers: Receiver, now: Callable[[], float] = time.time, firing: StillFiring = nobody
-) -> Iterator[PostOffice]:
-    post = PostOffice(store, receivers, now)
-    post.start(firing)
+def sending(
+    store: AlertStore, *receivers: Receiver, now: Callable[[], float] = time.time, firing: StillFiring = nobody
+) -> Iterator[Sender]:
+    sender = Sender(store, receivers, now)
+    sender.start(firing)
     try:
-        yield post
+        yield sender
     finally:
-        post.stop()
-        assert not [each.name for each in threading.enumerate() if each.name.startswith("post ")]
+        sender.stop()
+        assert not [each.name for each in threading.enumerate() if each.name.startswith("sender-")]
 
 
-def put(store: Store, post: PostOffice | None, *notifications: Notification) -> None:
-    store.record({}, Decision(notifications), 1.0)
-    if post is not None:
-        post.wake({each.receiver for each in notifications})
+def put(store: AlertStore, sender: Sender | None, *notifications: Notification) -> None:
+    store.record({}, NotifyDecision(notifications), 1.0)
+    if sender is not None:
+        sender.wake({each.receiver for each in notifications})
 
 
-def states(store: Store) -> dict[str, str]:
+def states(store: AlertStore) -> dict[str, str]:
     return {each.group: each.state for each in reversed(store.deliveries(100, 1.0))}
 
 
-def test_what_is_new_is_sent_at_once_and_once(store: Store) -> None:
+def test_what_is_new_is_sent_at_once_and_once(store: AlertStore) -> None:
     bot = Scripted()
-    with posting(store, bot) as post:
+    with sending(store, bot) as sender:
         for group in "abc":
-            began = time.monotonic()
-            put(store, post, notification(group))
-            wait_until(lambda: states(store).get(group) == "sent", 5, "it has arrived")  # noqa: B023  # called within the round
-            assert time.monotonic() - began < 1.0
+            put(store, sender, notification(group))
+            wait_until(lambda: states(store).get(group) == "sent", 30, "it has arrived")  # noqa: B023  # called within the round
     assert bot.groups == [["a"], ["b"], ["c"]]
-    assert [parcel.receiver for parcel in bot.tried] == ["bot"] * 3
+    assert [batch.receiver for batch in bot.tried] == ["bot"] * 3
 
 
-def test_what_waited_while_nobody_was_there_is_sent_at_the_start(store: Store) -> None:
+def test_what_waited_while_nobody_was_there_is_sent_at_the_start(store: AlertStore) -> None:
     put(store, None, notification("a"))
     bot = Scripted()
-    with posting(store, bot):
-        wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
+    with sending(store, bot):
+        wait_until(lambda: states(store) == {"a": "sent"}, 30, "it has arrived")
 
 
-def test_a_failure_is_tried_again_as_the_same_parcel(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_tried_again_as_the_same_parcel(store: AlertStore, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bot = Scripted(fails(retryable=True, times=3))
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
-        wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
-    assert len({parcel.id for parcel in bot.tried}) == 1
-    assert all(parcel.notifications == bot.tried[0].notifications for parcel in bot.tried)
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
+        wait_until(lambda: states(store) == {"a": "sent"}, 30, "it has arrived")
+    assert len({batch.id for batch in bot.tried}) == 1
+    assert all(batch.notifications == bot.tried[0].notifications for batch in bot.tried)
     waits = [later.at - earlier.at for earlier, later in itertools.pairwise(bot.tried)]
     assert waits[0] >= 0.025
     assert waits[2] >= 0.1
@@ -149,177 +147,177 @@ def test_a_failure_is_tried_again_as_the_same_parcel(store: Store, caplog: pytes
     assert [each.attempts for each in store.deliveries(1, 1.0)] == [4]
 
 
-def test_what_a_receiver_asks_for_is_waited_for(store: Store) -> None:
-    def asks(parcel: Parcel) -> None:
+def test_what_a_receiver_asks_for_is_waited_for(store: AlertStore) -> None:
+    def asks(batch: Batch) -> None:
         if len(bot.tried) == 1:
             raise DeliveryError("too fast", retryable=True, after=0.5)
 
     bot = Scripted(asks)
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
-        wait_until(lambda: len(bot.tried) == 1, 5, "it was tried")
-        put(store, post, notification("b"))
-        wait_until(lambda: set(states(store).values()) == {"sent"}, 5, "both have arrived")
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
+        wait_until(lambda: len(bot.tried) == 1, 30, "it was tried")
+        put(store, sender, notification("b"))
+        wait_until(lambda: set(states(store).values()) == {"sent"}, 30, "both have arrived")
     assert bot.tried[1].at - bot.tried[0].at >= 0.5
 
 
-def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(store: Store) -> None:
+def test_while_a_receiver_is_down_later_news_of_a_group_becomes_one_message(store: AlertStore) -> None:
     down = threading.Event()
     down.set()
 
-    def does(_: Parcel) -> None:
+    def does(_: Batch) -> None:
         if down.is_set():
             raise DeliveryError("down", retryable=True)
 
     bot = Scripted(does)
-    with posting(store, bot) as post:
+    with sending(store, bot) as sender:
         for number in range(30):
-            put(store, post, *(notification(f"g{group}", id=f"{number}-{group}") for group in range(8)))
-        wait_until(lambda: len({parcel.id for parcel in bot.tried}) >= 3, 5, "it was tried")
+            put(store, sender, *(notification(f"g{group}", id=f"{number}-{group}") for group in range(8)))
+        wait_until(lambda: len({batch.id for batch in bot.tried}) >= 3, 30, "it was tried")
         down.clear()
-        wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
-    arrived = {parcel.id: parcel for parcel in bot.tried}
-    assert len(arrived) <= 8 + 3  # three were tried meanwhile, and had news afterwards
-    last = {each.group: each.id for parcel in arrived.values() for each in parcel.notifications}
+        wait_until(lambda: set(states(store).values()) == {"sent"}, 30, "all have arrived")
+    arrived = {batch.id: batch for batch in bot.tried}
+    assert len(arrived) <= 8 + 3  # three batches were tried and got updates afterwards
+    last = {each.group: each.id for batch in arrived.values() for each in batch.notifications}
     assert last == {f"g{group}": f"29-{group}" for group in range(8)}
 
 
-def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(store: Store) -> None:
+def test_one_parcel_that_a_receiver_does_not_like_does_not_hold_up_the_others(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=True, only="odd"))
-    with posting(store, bot) as post:
-        put(store, post, notification("odd"), *(notification(f"g{number}") for number in range(10)))
-        wait_until(lambda: list(states(store).values()).count("sent") == 10, 5, "the others have arrived")
-        wait_until(lambda: bot.groups.count(["odd"]) >= 4, 5, "it is tried again")
+    with sending(store, bot) as sender:
+        put(store, sender, notification("odd"), *(notification(f"g{number}") for number in range(10)))
+        wait_until(lambda: list(states(store).values()).count("sent") == 10, 30, "the others have arrived")
+        wait_until(lambda: bot.groups.count(["odd"]) >= 4, 30, "it is tried again")
     assert states(store)["odd"] == "open"
 
 
-def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store: Store) -> None:
+def test_what_is_refused_for_good_is_parked_and_the_next_message_is_tried(store: AlertStore) -> None:
     bot = Scripted(fails(retryable=False, times=1))
-    with posting(store, bot) as post:
-        put(store, post, notification("a", id="1"))
-        wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
-        (trouble,) = post.troubles()
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a", id="1"))
+        wait_until(lambda: states(store) == {"a": "parked"}, 30, "it is parked")
+        (trouble,) = sender.receiver_findings()
         assert (trouble.severity, trouble.cause) == (Severity.CRITICAL, "parked")
         assert trouble.labels == {"service": "receiver/bot"}
         assert trouble.headline.key == "receiver-failing.parked"
         assert trouble.headline.values["error"] == "not today"
         assert {"receiver", "kind", "error", "count", "seconds"} == trouble.headline.values.keys()
-        put(store, post, notification("a", id="2"))
-        wait_until(lambda: len(bot.tried) == 2, 5, "the next is tried")
-        wait_until(lambda: store.outbox.health()[0].ok_at is not None, 5, "it has arrived")
-    assert len({parcel.id for parcel in bot.tried}) == 2
+        put(store, sender, notification("a", id="2"))
+        wait_until(lambda: len(bot.tried) == 2, 30, "the next is tried")
+        wait_until(lambda: store.outbox.health()[0].ok_at is not None, 30, "it has arrived")
+    assert len({batch.id for batch in bot.tried}) == 2
 
 
-def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store: Store) -> None:
+def test_a_parked_parcel_is_reported_for_a_while_and_until_another_arrives(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=False, times=1))
-    with posting(store, bot, now=clock.time) as post:
-        put(store, post, notification("a"))
-        wait_until(lambda: states(store) == {"a": "parked"}, 5, "it is parked")
+    with sending(store, bot, now=clock.time) as sender:
+        put(store, sender, notification("a"))
+        wait_until(lambda: states(store) == {"a": "parked"}, 30, "it is parked")
         clock.advance(10 * PARKED_FOR_SECONDS)
-        assert [each.cause for each in post.troubles()] == ["parked"]  # nothing shows that it is well again
-        put(store, post, notification("b"))
-        wait_until(lambda: states(store)["b"] == "sent", 5, "it has arrived")
-        assert post.troubles() == ()
+        assert [each.cause for each in sender.receiver_findings()] == ["parked"]  # no delivery has succeeded since
+        put(store, sender, notification("b"))
+        wait_until(lambda: states(store)["b"] == "sent", 30, "it has arrived")
+        assert sender.receiver_findings() == ()
 
 
-def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(store: Store) -> None:
+def test_a_receiver_that_fails_for_long_is_reported_until_it_takes_something(store: AlertStore) -> None:
     clock = FakeClock()
     bot = Scripted(fails(retryable=True, times=2))
-    with posting(store, bot, Scripted(name="well"), now=clock.time) as post:
-        put(store, post, notification("a"), notification("x", receiver="well"))
-        wait_until(lambda: len(store.outbox.health()) == 2, 5, "both were tried")
+    with sending(store, bot, Scripted(name="well"), now=clock.time) as sender:
+        put(store, sender, notification("a"), notification("x", receiver="well"))
+        wait_until(lambda: len(store.outbox.health()) == 2, 30, "both were tried")
         clock.advance(RETRYING_AFTER_SECONDS - 1)
-        assert post.troubles() == ()
-        post.wake(["bot"])
-        wait_until(lambda: len(bot.tried) == 2, 5, "it was tried again")
+        assert sender.receiver_findings() == ()
+        sender.wake(["bot"])
+        wait_until(lambda: len(bot.tried) == 2, 30, "it was tried again")
         clock.advance(2)
-        wait_until(lambda: store.outbox.health()[0].failures == 2, 5, "it has failed again")
-        (trouble,) = post.troubles()
+        wait_until(lambda: store.outbox.health()[0].failures == 2, 30, "it has failed again")
+        (trouble,) = sender.receiver_findings()
         assert (trouble.severity, trouble.cause) == (Severity.WARNING, "retrying")
         assert trouble.headline.key == "receiver-failing.retrying"
         assert trouble.headline.values["count"] == 1
         assert trouble.headline.values["seconds"] == pytest.approx(RETRYING_AFTER_SECONDS + 1)
         clock.advance(10)
-        post.wake(["bot"])
-        wait_until(lambda: states(store)["a"] == "sent", 5, "it has arrived")
-        assert post.troubles() == ()
+        sender.wake(["bot"])
+        wait_until(lambda: states(store)["a"] == "sent", 30, "it has arrived")
+        assert sender.receiver_findings() == ()
 
 
 def test_a_mistake_in_a_receiver_is_no_secret_s_way_into_the_log(
-    store: Store, caplog: pytest.LogCaptureFixture
+    store: AlertStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def does(_: Parcel) -> None:
+    def does(_: Batch) -> None:
         if len(bot.tried) == 1:
             raise RuntimeError("https://bot/send?key=SECRET")
 
     bot = Scripted(does)
-    with posting(store, bot) as post:
-        put(store, post, notification("a"))
-        wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
+    with sending(store, bot) as sender:
+        put(store, sender, notification("a"))
+        wait_until(lambda: states(store) == {"a": "sent"}, 30, "it has arrived")
     assert "unexpected RuntimeError" in caplog.text
     assert "SECRET" not in caplog.text
 
 
-def test_a_slow_receiver_holds_up_nobody_else(store: Store) -> None:
+def test_a_slow_receiver_holds_up_nobody_else(store: AlertStore) -> None:
     release = threading.Event()
     slow, well = Scripted(lambda _: release.wait(5), name="slow"), Scripted()
-    with posting(store, slow, well) as post:
-        put(store, post, notification("a", receiver="slow"), notification("b"))
-        wait_until(lambda: states(store)["b"] == "sent", 5, "the other has arrived")
+    with sending(store, slow, well) as sender:
+        put(store, sender, notification("a", receiver="slow"), notification("b"))
+        wait_until(lambda: states(store)["b"] == "sent", 30, "the other has arrived")
         assert states(store)["a"] == "open"
         release.set()
 
 
-def test_a_limit_holds_across_a_restart(store: Store) -> None:
+def test_a_limit_holds_across_a_restart(store: AlertStore) -> None:
     bot = Scripted()
-    bot.pace = Pace(count=4, window=60.0)
-    with posting(store, bot) as post:
-        put(store, post, *(notification(f"g{number}", severity="critical") for number in range(4)))
-        wait_until(lambda: len(bot.tried) == 4, 5, "four were sent")
+    bot.pace = RateLimit(count=4, window=60.0)
+    with sending(store, bot) as sender:
+        put(store, sender, *(notification(f"g{number}", severity="critical") for number in range(4)))
+        wait_until(lambda: len(bot.tried) == 4, 30, "four were sent")
     again = Scripted()
     again.pace = bot.pace
-    with posting(store, again) as post:
-        put(store, post, notification("more", severity="critical"))
+    with sending(store, again) as sender:
+        put(store, sender, notification("more", severity="critical"))
         assert not threading.Event().wait(0.3)
     assert again.tried == []
     assert states(store)["more"] == "waiting"
 
 
-def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: Store) -> None:
+def test_somebody_else_who_uses_up_the_limit_costs_nothing_but_time(store: AlertStore) -> None:
     refusals = iter([45009, 45009, 0, 45009])
 
     def answer(_: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         return 200, {"errcode": next(refusals, 0), "errmsg": "api freq out of limit", "after": 0.1}
 
-    with Inbox(answer).served() as inbox, posting(store, HttpReceiver("bot", inbox.port)) as post:
-        put(store, post, *(notification(f"g{number}") for number in range(5)))
-        wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
+    with Inbox(answer).served() as inbox, sending(store, HttpReceiver("bot", inbox.port)) as sender:
+        put(store, sender, *(notification(f"g{number}") for number in range(5)))
+        wait_until(lambda: set(states(store).values()) == {"sent"}, 30, "all have arrived")
         assert sorted(group for each in inbox.taken() for group in each.groups) == [f"g{number}" for number in range(5)]
 
 
-def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: Store) -> None:
+def test_what_waits_for_a_receiver_that_is_gone_is_parked(store: AlertStore) -> None:
     put(store, None, notification("a", receiver="gone"))
-    with posting(store, Scripted()) as post:
+    with sending(store, Scripted()) as sender:
         assert states(store) == {"a": "parked"}
-        assert post.troubles() == ()
+        assert sender.receiver_findings() == ()
 
 
 @pytest.mark.parametrize("failing", [False, True])
-def test_a_receiver_that_forgets_is_told_again_what_fires(store: Store, failing: bool) -> None:
+def test_a_receiver_that_forgets_is_told_again_what_fires(store: AlertStore, failing: bool) -> None:
     bot = Reminded(failing)
-    firing: dict[str, tuple[Subject, ...]] = {"bot": (subject("n1"), subject("n2"))}
-    with posting(store, bot, Scripted(name="other"), firing=lambda name: firing[name]) as post:
-        wait_until(lambda: len(bot.reminders) >= 3, 5, "it was reminded")
+    firing: dict[str, tuple[NotificationSubject, ...]] = {"bot": (subject("n1"), subject("n2"))}
+    with sending(store, bot, Scripted(name="other"), firing=lambda name: firing[name]) as sender:
+        wait_until(lambda: len(bot.reminders) >= 3, 30, "it was reminded")
         firing["bot"] = ()
         seen = len(bot.reminders)
-        put(store, post, notification("a"))
-        wait_until(lambda: states(store) == {"a": "sent"}, 5, "messages go as ever")
+        put(store, sender, notification("a"))
+        wait_until(lambda: states(store) == {"a": "sent"}, 30, "messages go as ever")
         assert len(bot.reminders) <= seen + 1
     assert bot.reminders[0] == ["n1", "n2"]
 
 
-def test_an_error_of_the_file_is_survived(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_file_is_survived(store: AlertStore, monkeypatch: pytest.MonkeyPatch) -> None:
     outbox, bot = store.outbox, Scripted()
     real, failures = outbox.queue, iter([True])
 
@@ -329,20 +327,20 @@ def test_an_error_of_the_file_is_survived(store: Store, monkeypatch: pytest.Monk
         return real(*arguments)
 
     monkeypatch.setattr(outbox, "queue", queue)
-    monkeypatch.setattr("monitor.alert.delivery.sender.AFTER_TROUBLE", 0.05)
+    monkeypatch.setattr("monitor.alert.delivery.sender.ERROR_PAUSE_SECONDS", 0.05)
     put(store, None, notification("a"))
-    with posting(store, bot):
-        wait_until(lambda: states(store) == {"a": "sent"}, 5, "it has arrived")
+    with sending(store, bot):
+        wait_until(lambda: states(store) == {"a": "sent"}, 30, "it has arrived")
 
 
-def test_a_receiver_that_cannot_say_what_it_holds_gets_one_at_a_time(store: Store) -> None:
+def test_a_receiver_that_cannot_say_what_it_holds_gets_one_at_a_time(store: AlertStore) -> None:
     class Odd(Scripted):
-        def holds(self, notifications: Sequence[Notification]) -> int:
+        def capacity(self, notifications: Sequence[Notification]) -> int:
             raise ZeroDivisionError
 
     bot = Odd()
-    bot.pace = Pace(count=8, window=0.4)
-    with posting(store, bot) as post:
-        put(store, post, *(notification(f"g{number}") for number in range(20)))
-        wait_until(lambda: set(states(store).values()) == {"sent"}, 10, "all have arrived")
+    bot.pace = RateLimit(count=8, window=0.4)
+    with sending(store, bot) as sender:
+        put(store, sender, *(notification(f"g{number}") for number in range(20)))
+        wait_until(lambda: set(states(store).values()) == {"sent"}, 30, "all have arrived")
     assert all(len(each) == 1 for each in bot.groups)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a finding is a row of a table
-"""Parcels as they are really sent: findings with the keys and values of the detectors, in every kind of message."""
+"""Realistic batches: findings with keys and values of the rules, in every kind of message."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import Any
 
 import msgspec
 
-from monitor.alert.message.compose import Voice
+from monitor.alert.message.locale import Locale
 from monitor.alert.model import (
+    Batch,
     Notification,
-    Parcel,
+    NotificationReason,
+    NotificationSubject,
     Phase,
-    Reason,
-    Subject,
     Summary,
     Symptoms,
     alertname,
     fingerprint_of,
-    worst,
+    worst_severity,
 )
-from monitor.alert.receivers.base import Owner
+from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
 
 NOW = 1_759_345_920.0  # 2025-10-02 03:12 in Shanghai
 GIB = 1024**3
 OWNERS = {
-    "zhang": Owner(wecom="zhangsan", mobile="13800000000", feishu="ou_7d8a", slack="U024BE7LH"),
-    "li": Owner(wecom="lisi"),
+    "zhang": OwnerContact(wecom="zhangsan", mobile="13800000000", feishu="ou_7d8a", slack="U024BE7LH"),
+    "li": OwnerContact(wecom="lisi"),
 }
-VOICES = {
-    "en": Voice(lang="en", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
-    "zh": Voice(lang="zh", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
+LOCALES = {
+    "en": Locale(lang="en", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
+    "zh": Locale(lang="zh", page="https://warden.example", cluster="prod", timezone="Asia/Shanghai"),
 }
 
 
@@ -40,32 +40,32 @@ def note(key: str, **values: str | float) -> Text:
     return Text(key=key, values=values)
 
 
-def subject(finding: Finding, **more: Any) -> Subject:
+def subject(finding: Finding, **more: Any) -> NotificationSubject:
     given: dict[str, Any] = {"phase": Phase.FIRING, "since": finding.since if finding.since is not None else NOW - 60}
     given["fingerprint"] = fingerprint_of(finding)
-    return Subject(finding=finding, **(given | more))
+    return NotificationSubject(finding=finding, **(given | more))
 
 
-def over(finding: Finding, lasted: float = 1500.0, **more: Any) -> Subject:
+def over(finding: Finding, lasted: float = 1500.0, **more: Any) -> NotificationSubject:
     return subject(finding, phase=Phase.RESOLVED, since=NOW - 60 - lasted, resolved_at=NOW - 60, **more)
 
 
-def _group(*subjects: Subject) -> str:
+def _group(*subjects: NotificationSubject) -> str:
     return f"{alertname(subjects[0].finding.rule)}/{subjects[0].finding.cause}" if subjects else "digest"
 
 
-def notification(reason: Reason, *subjects: Subject, **more: Any) -> Notification:
+def notification(reason: NotificationReason, *subjects: NotificationSubject, **more: Any) -> Notification:
     firing = [each for each in subjects if each.phase is not Phase.RESOLVED]
     users = tuple(sorted({each.finding.labels["user"] for each in firing if "user" in each.finding.labels}))
     given: dict[str, Any] = {
         "id": "n1", "receiver": "ops", "group": _group(*subjects), "users": users, "at": NOW - 1,
-        "severity": worst([each.finding.severity for each in firing or subjects]),
+        "severity": worst_severity([each.finding.severity for each in firing or subjects]),
     }  # fmt: skip
     return Notification(reason=reason, subjects=subjects, **(given | more))
 
 
-def parcel(*notifications: Notification, at: float = NOW) -> Parcel:
-    return Parcel(id="p1", receiver="ops", notifications=notifications, at=at)
+def batch(*notifications: Notification, at: float = NOW) -> Batch:
+    return Batch(id="p1", receiver="ops", notifications=notifications, at=at)
 
 
 DISK = Finding(
@@ -155,38 +155,39 @@ DAY = Summary(
 
 def _digest(count: int) -> tuple[Notification, ...]:
     told = (
-        notification(Reason.NEW, subject(REGISTRY), id="a"),
-        notification(Reason.NEW, subject(NODE), id="b"),
-        notification(Reason.RESOLVED, over(DISK), id="c"),
-        notification(Reason.MORE, *PULLS[:12], id="d"),
-        notification(Reason.REPEAT, subject(ZOMBIE), id="e"),
+        notification(NotificationReason.NEW, subject(REGISTRY), id="a"),
+        notification(NotificationReason.NEW, subject(NODE), id="b"),
+        notification(NotificationReason.RESOLVED, over(DISK), id="c"),
+        notification(NotificationReason.MORE, *PULLS[:12], id="d"),
+        notification(NotificationReason.REPEAT, subject(ZOMBIE), id="e"),
     )
     pods = (
-        notification(Reason.NEW, subject(failed_pull(number)), id=f"f{number}") for number in range(count - len(told))
+        notification(NotificationReason.NEW, subject(failed_pull(number)), id=f"f{number}")
+        for number in range(count - len(told))
     )
     return (*told, *pods)
 
 
 EXPLAINS = (Symptoms(rule="image-pull", count=12, examples=WAITING),)
-CASES: dict[str, Parcel] = {
-    "disk_full": parcel(notification(Reason.NEW, subject(DISK), symptoms=(Symptoms(rule="pod-start-failed", count=2, examples=WAITING[:2]),))),
-    "disk_worse": parcel(notification(Reason.WORSE, subject(DISK))),
-    "registry_by_cause": parcel(notification(Reason.NEW, subject(REGISTRY), symptoms=EXPLAINS)),
-    "zombie": parcel(notification(Reason.NEW, subject(ZOMBIE))),
-    "zombie_repeat_flapping": parcel(notification(Reason.REPEAT, subject(ZOMBIE, flapping=True))),
-    "hundred_pods": parcel(notification(Reason.NEW, *(msgspec.structs.replace(each, fresh=True) for each in PULLS))),
-    "more_pods": parcel(notification(Reason.MORE, *PULLS[:4])),
-    "partly_resolved": parcel(notification(Reason.RESOLVED, over(failed_pull(1), 300.0), *PULLS[3:5])),
-    "resolved": parcel(notification(Reason.RESOLVED, over(DISK))),
-    "resolved_many": parcel(notification(Reason.RESOLVED, *(over(failed_pull(number), 60.0 * number) for number in range(1, 9)))),
-    "late": parcel(notification(Reason.NEW, subject(NODE, since=NOW - 980), at=NOW - 780)),
-    "held": parcel(notification(Reason.NEW, subject(msgspec.structs.replace(NODE, held=True)))),
-    "digest": parcel(*_digest(30), at=NOW + 150),
-    "digest_few": parcel(*_digest(5)[:3]),
-    "summary": parcel(notification(Reason.NEW, subject(NODE), subject(ZOMBIE), severity=Severity.INFO, summary=DAY)),
-    "summary_calm": parcel(notification(Reason.NEW, severity=Severity.INFO, summary=Summary(since=NOW - 86400, until=NOW))),
-    "sample": parcel(notification(Reason.NEW, subject(DISK), sample=True)),
-    "receiver_failing": parcel(notification(Reason.NEW, subject(RECEIVER))),
-    "monitor_blind": parcel(notification(Reason.NEW, subject(BLIND))),
-    "hostile": parcel(notification(Reason.NEW, subject(HOSTILE))),
+CASES: dict[str, Batch] = {
+    "disk_full": batch(notification(NotificationReason.NEW, subject(DISK), symptoms=(Symptoms(rule="pod-start-failed", count=2, examples=WAITING[:2]),))),
+    "disk_worse": batch(notification(NotificationReason.WORSE, subject(DISK))),
+    "registry_by_cause": batch(notification(NotificationReason.NEW, subject(REGISTRY), symptoms=EXPLAINS)),
+    "zombie": batch(notification(NotificationReason.NEW, subject(ZOMBIE))),
+    "zombie_repeat_flapping": batch(notification(NotificationReason.REPEAT, subject(ZOMBIE, flapping=True))),
+    "hundred_pods": batch(notification(NotificationReason.NEW, *(msgspec.structs.replace(each, fresh=True) for each in PULLS))),
+    "more_pods": batch(notification(NotificationReason.MORE, *PULLS[:4])),
+    "partly_resolved": batch(notification(NotificationReason.RESOLVED, over(failed_pull(1), 300.0), *PULLS[3:5])),
+    "resolved": batch(notification(NotificationReason.RESOLVED, over(DISK))),
+    "resolved_many": batch(notification(NotificationReason.RESOLVED, *(over(failed_pull(number), 60.0 * number) for number in range(1, 9)))),
+    "late": batch(notification(NotificationReason.NEW, subject(NODE, since=NOW - 980), at=NOW - 780)),
+    "held": batch(notification(NotificationReason.NEW, subject(msgspec.structs.replace(NODE, held=True)))),
+    "digest": batch(*_digest(30), at=NOW + 150),
+    "digest_few": batch(*_digest(5)[:3]),
+    "summary": batch(notification(NotificationReason.NEW, subject(NODE), subject(ZOMBIE), severity=Severity.INFO, summary=DAY)),
+    "summary_calm": batch(notification(NotificationReason.NEW, severity=Severity.INFO, summary=Summary(since=NOW - 86400, until=NOW))),
+    "sample": batch(notification(NotificationReason.NEW, subject(DISK), sample=True)),
+    "receiver_failing": batch(notification(NotificationReason.NEW, subject(RECEIVER))),
+    "monitor_blind": batch(notification(NotificationReason.NEW, subject(BLIND))),
+    "hostile": batch(notification(NotificationReason.NEW, subject(HOSTILE))),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitor.alert.message.commands import with_commands
-from monitor.alert.message.document import Style
+from monitor.alert.message.document import SpanStyle
 from monitor.i18n import CATALOGS, fields, say
 
 ADVICE = sorted(key for key in CATALOGS["en"] if key.endswith("advice"))
@@ -29,7 +29,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "text", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_with_commands(name: str, text: str, expect: list[str]) -> None:
-    assert [span.text for span in with_commands(text) if span.style is Style.CODE] == expect
+    assert [span.text for span in with_commands(text) if span.style is SpanStyle.CODE] == expect
 
 
 @pytest.mark.parametrize("lang", CATALOGS)
@@ -38,7 +38,7 @@ def test_commands_of_the_catalogs_are_found(lang: str) -> None:
     for key in ADVICE:
         values = {name: "/x" if name in ("mount", "path") else "x" for name in fields(CATALOGS[lang][key])}
         spans = with_commands(say(lang, key, values))
-        assert [span.text for span in spans if span.style is Style.PLAIN and missed.search(span.text)] == []
+        assert [span.text for span in spans if span.style is SpanStyle.PLAIN and missed.search(span.text)] == []
     assert len(ADVICE) > 150
 
 

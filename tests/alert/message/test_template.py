@@ -11,10 +11,10 @@ from monitor.alert.message.compose import compose
 from monitor.alert.message.formats import wecom
 from monitor.alert.message.formats.base import fit
 from monitor.alert.message.template import check_template, render_template
-from monitor.alert.model import Parcel
-from tests.alert.message.documents import CASES, OWNERS, VOICES
+from monitor.alert.model import Batch
+from tests.alert.message.documents import CASES, LOCALES, OWNERS
 
-ENGLISH = VOICES["en"]
+ENGLISH = LOCALES["en"]
 DISK = CASES["disk_full"]
 
 RENDERS = [
@@ -30,10 +30,10 @@ RENDERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "given_parcel", "template", "expect"), RENDERS, ids=[row[0] for row in RENDERS])
-def test_render(name: str, given_parcel: Parcel, template: str, expect: str) -> None:
+@pytest.mark.parametrize(("name", "given_batch", "template", "expect"), RENDERS, ids=[row[0] for row in RENDERS])
+def test_render(name: str, given_batch: Batch, template: str, expect: str) -> None:
     check_template(template)
-    assert render_template(template, given_parcel, ENGLISH, 4096) == expect
+    assert render_template(template, given_batch, ENGLISH, 4096) == expect
 
 
 BROKEN = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.alert.receivers.batches import parcel, receiver, refusal
+from tests.alert.receivers.batches import batch, receiver, refusal
 from tests.support import free_port, need
 from tests.support.receivers.http_server import LocalServer, is_silent, says
 
@@ -25,7 +25,7 @@ def address(port: int) -> str:
 @pytest.mark.usefixtures("_apprise")
 def test_the_real_library_delivers() -> None:
     with LocalServer() as server:
-        assert receiver("apprise", address(server.port)).deliver(parcel()) == "delivered"
+        assert receiver("apprise", address(server.port)).deliver(batch()) == "delivered"
     assert "/data" in server.asked[0].json["message"]
     assert server.asked[0].json["title"]
 
@@ -35,7 +35,7 @@ def test_the_real_library_delivers() -> None:
 def test_it_says_no_more_than_that_it_failed_so_it_is_tried_again(status: int) -> None:
     with LocalServer(says(status)) as server:
         error = refusal(receiver("apprise", address(server.port)))
-    assert (error.retryable, str(error)) == (True, "Apprise could not deliver; it does not say why")
+    assert (error.retryable, str(error)) == (True, "Apprise could not deliver and gives no reason")
 
 
 @pytest.mark.usefixtures("_apprise")
@@ -47,7 +47,7 @@ def test_nobody_there() -> None:
 def test_the_time_limit() -> None:
     with LocalServer(is_silent) as server:
         error = refusal(receiver("apprise", address(server.port), timeout=0.3))
-    assert (error.retryable, str(error)) == (True, "Apprise was not done within 0.3 s")
+    assert (error.retryable, str(error)) == (True, "Apprise did not finish within 0.3 s")
 
 
 @pytest.mark.usefixtures("_apprise")
@@ -66,4 +66,4 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", missing)
     error = refusal(receiver("apprise", "json://127.0.0.1/"))
-    assert (error.retryable, str(error)) == (False, "Apprise is not installed: pip install 'gpuwarden[apprise]'")
+    assert (error.retryable, str(error)) == (False, "Apprise is not installed; run pip install 'gpuwarden[apprise]'")

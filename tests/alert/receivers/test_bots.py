@@ -1,4 +1,4 @@
-"""WeCom, DingTalk and Feishu answer 200 whatever happens: each code of their tables, and what comes of it."""
+"""WeCom, DingTalk and Feishu always answer 200: each code of their tables, and whether it is retried."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import Pace
-from tests.alert.receivers.batches import parcel, receiver, refusal
+from monitor.alert.receivers.base import RateLimit
+from tests.alert.receivers.batches import batch, receiver, refusal
 from tests.support.receivers.bots import Bot, DingTalkBot, FeishuBot, WeComBot
 from tests.support.receivers.http_server import Behaviour, says
 
 BOTS: dict[str, type[Bot]] = {"wecom": WeComBot, "dingtalk": DingTalkBot, "feishu": FeishuBot}
 CODES = [
-    # Those of FACTS, then some of each documentation, then one that nobody knows.
+    # The most frequent codes, then some of each documentation, then an undocumented one.
     ("wecom", 45009, True), ("wecom", -1, True), ("wecom", 45033, True), ("wecom", 93000, False),
     ("wecom", 93008, False), ("wecom", 44004, False), ("wecom", 99999, True),
     ("dingtalk", 130101, True), ("dingtalk", 310000, False), ("dingtalk", 460101, False),
@@ -44,9 +44,9 @@ def test_every_code_of_the_tables(kind: str, code: int, retryable: bool) -> None
 
 def test_taken(bot: tuple[str, Any]) -> None:
     kind, server = bot
-    assert receiver(kind, server.url).deliver(parcel()) in ("0 ok", "0 success")
+    assert receiver(kind, server.url).deliver(batch()) in ("0 ok", "0 success")
     assert len(server.taken) == 1
-    assert server.asked[0].headers["x-gpuwarden-id"] == "parcel-1"
+    assert server.asked[0].headers["x-gpuwarden-id"] == "batch-1"
 
 
 NO_BOT: list[Behaviour] = [
@@ -66,7 +66,7 @@ def test_an_answer_that_is_not_the_bots_is_no_success(bot: tuple[str, Any], beha
     kind, server = bot
     server.behave = behave
     error = refusal(receiver(kind, server.url))
-    assert (error.retryable, "but not as a bot does" in str(error)) == (True, True)
+    assert (error.retryable, "but not like a bot" in str(error)) == (True, True)
 
 
 def test_a_wrong_key_is_told_by_each_in_its_own_way(bot: tuple[str, Any]) -> None:
@@ -82,14 +82,14 @@ def test_too_many_in_a_minute(bot: tuple[str, Any]) -> None:
     assert to.pace.count is not None
     server.clock = iter_clock(0.25)
     for _ in range(to.pace.count):
-        to.deliver(parcel())
+        to.deliver(batch())
     error = refusal(to)
     assert error.retryable
     assert error.after == (60.0 if kind == "dingtalk" else None)
 
 
 def iter_clock(step: float) -> Any:
-    """Return a clock that goes on by so much at each look."""
+    """Clock that advances by `step` on each reading."""
     looks = iter(range(1_000_000))
     return lambda: 1_700_000_000.0 + step * next(looks)
 
@@ -97,16 +97,16 @@ def iter_clock(step: float) -> Any:
 @pytest.mark.parametrize(
     ("kind", "pace"),
     [
-        ("wecom", Pace(count=20, window=60.0)),
-        ("dingtalk", Pace(count=20, window=60.0)),
-        ("feishu", Pace(count=100, window=60.0, gap=0.2)),
-        ("slack", Pace(gap=1.0)),
-        ("webhook", Pace()),
-        ("alertmanager", Pace()),
-        ("console", Pace()),
-        ("apprise", Pace()),
+        ("wecom", RateLimit(count=20, window=60.0)),
+        ("dingtalk", RateLimit(count=20, window=60.0)),
+        ("feishu", RateLimit(count=100, window=60.0, gap=0.2)),
+        ("slack", RateLimit(gap=1.0)),
+        ("webhook", RateLimit()),
+        ("alertmanager", RateLimit()),
+        ("console", RateLimit()),
+        ("apprise", RateLimit()),
     ],
 )
-def test_the_pace_of_each_kind(kind: str, pace: Pace) -> None:
+def test_the_pace_of_each_kind(kind: str, pace: RateLimit) -> None:
     assert receiver(kind, "http://127.0.0.1/").pace == pace
-    assert receiver(kind, "http://127.0.0.1/", pace=Pace(count=1)).pace == Pace(count=1)
+    assert receiver(kind, "http://127.0.0.1/", pace=RateLimit(count=1)).pace == RateLimit(count=1)

@@ -4,18 +4,18 @@ import sys
 
 import pytest
 
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 
 
 def test_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    assert receiver("console").deliver(parcel()) == "written"
+    assert receiver("console").deliver(batch()) == "written"
     written = capsys.readouterr().out
     assert "/data" in written
     assert written.endswith("\n\n")
 
 
 def test_what_users_write_does_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    receiver("console").deliver(parcel(notification(subject(finding(mount="/\x1b[2Jdata\ud800")))))
+    receiver("console").deliver(batch(notification(subject(finding(mount="/\x1b[2Jdata\ud800")))))
     assert "\x1b" not in capsys.readouterr().out
 
 
@@ -30,4 +30,4 @@ def test_nobody_reads_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_hundreds_fit_into_one() -> None:
     waiting = [notification(subject(finding(mount=f"/{number}"))) for number in range(100)]
-    assert receiver("console").holds(waiting) > 50
+    assert receiver("console").capacity(waiting) > 50

@@ -4,19 +4,19 @@ import time
 
 import pytest
 
-from monitor.alert.receivers.base import Owner
+from monitor.alert.receivers.base import OwnerContact
 from monitor.alert.receivers.dingtalk import signed
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 from tests.support.receivers.bots import DingTalkBot
 
 SECRET = "SECdd4f1a2b3c4d5e6f"
-OWNERS = {"zhang": Owner(mobile="13800001111"), "li": Owner(wecom="lisi")}
+OWNERS = {"zhang": OwnerContact(mobile="13800001111"), "li": OwnerContact(wecom="lisi")}
 
 
 def test_markdown_that_calls_who_is_always_mentioned_and_the_owners() -> None:
     with DingTalkBot() as bot:
         to = receiver("dingtalk", bot.url, owners=OWNERS, mention=("13900002222", "all"))
-        to.deliver(parcel(notification(subject(finding(user="zhang")), users=("zhang", "li"))))
+        to.deliver(batch(notification(subject(finding(user="zhang")), users=("zhang", "li"))))
     message = bot.taken[0]
     assert message["at"] == {"atMobiles": ["13900002222", "13800001111"], "isAtAll": True}
     assert "@13800001111" in message["markdown"]["text"]
@@ -25,13 +25,13 @@ def test_markdown_that_calls_who_is_always_mentioned_and_the_owners() -> None:
 
 def test_nobody_is_called_for_nothing() -> None:
     with DingTalkBot() as bot:
-        receiver("dingtalk", bot.url).deliver(parcel())
+        receiver("dingtalk", bot.url).deliver(batch())
     assert bot.taken[0]["at"] == {"atMobiles": [], "isAtAll": False}
 
 
 def test_signed() -> None:
     with DingTalkBot(secret=SECRET) as bot:
-        assert receiver("dingtalk", bot.url, secret=SECRET).deliver(parcel()) == "0 ok"
+        assert receiver("dingtalk", bot.url, secret=SECRET).deliver(batch()) == "0 ok"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_signed() -> None:
 )
 def test_a_signature_that_is_not_right_is_not_tried_again(secret: str | None, late: float, why: str) -> None:
     with DingTalkBot(secret=SECRET) as bot:
-        error = refusal(receiver("dingtalk", bot.url, secret=secret), parcel(at=time.time() - late))
+        error = refusal(receiver("dingtalk", bot.url, secret=secret), batch(at=time.time() - late))
     assert (error.retryable, why in str(error)) == (False, True)
 
 
@@ -61,9 +61,9 @@ def test_however_much_there_is_to_tell_the_bot_takes_it() -> None:
     waiting = [notification(subject(finding(mount=f"/{quotes}数据/{number}/"))) for number in range(1000)]
     with DingTalkBot() as bot:
         to = receiver("dingtalk", bot.url, language="zh")
-        held = to.holds(waiting)
-        to.deliver(parcel(*waiting[:held]))
-        to.deliver(parcel(*waiting))
+        held = to.capacity(waiting)
+        to.deliver(batch(*waiting[:held]))
+        to.deliver(batch(*waiting))
     assert 20 < held < 1000
     assert all(f"/{number}/" in bot.taken[0]["markdown"]["text"] for number in range(held)), "each is told of"
     assert len(bot.taken) == 2

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from monitor.alert.model import Phase, Reason
-from monitor.alert.receivers.base import Owner
+from monitor.alert.model import NotificationReason, Phase
+from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Severity
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
+from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 from tests.support.receivers.bots import FeishuBot
 from tests.support.receivers.http_server import says
 
@@ -16,8 +16,8 @@ SECRET = "feishu-secret-4711"
 
 def test_a_card() -> None:
     with FeishuBot() as bot:
-        to = receiver("feishu", bot.url, owners={"zhang": Owner(feishu="ou_7d8a")}, mention=("ou_oncall", "all"))
-        to.deliver(parcel(notification(subject(finding(user="zhang")), users=("zhang",))))
+        to = receiver("feishu", bot.url, owners={"zhang": OwnerContact(feishu="ou_7d8a")}, mention=("ou_oncall", "all"))
+        to.deliver(batch(notification(subject(finding(user="zhang")), users=("zhang",))))
     card = bot.taken[0]["card"]
     content = card["elements"][0]["content"]
     assert "<at id=ou_7d8a></at>" in content
@@ -36,22 +36,22 @@ def test_a_card() -> None:
     ],
 )
 def test_the_colour_says_how_bad_it_is(severity: Severity, phase: Phase, colour: str) -> None:
-    reason = Reason.RESOLVED if phase is Phase.RESOLVED else Reason.NEW
+    reason = NotificationReason.RESOLVED if phase is Phase.RESOLVED else NotificationReason.NEW
     with FeishuBot() as bot:
         to = receiver("feishu", bot.url)
-        to.deliver(parcel(notification(subject(finding(severity=severity), phase), reason=reason)))
+        to.deliver(batch(notification(subject(finding(severity=severity), phase), reason=reason)))
     assert bot.taken[0]["card"]["header"]["template"] == colour
 
 
 def test_signed() -> None:
     with FeishuBot(secret=SECRET) as bot:
-        assert receiver("feishu", bot.url, secret=SECRET).deliver(parcel()) == "0 success"
+        assert receiver("feishu", bot.url, secret=SECRET).deliver(batch()) == "0 success"
 
 
 @pytest.mark.parametrize(("secret", "late"), [(None, 0.0), ("another-secret", 0.0), (SECRET, 4000.0)])
 def test_a_signature_that_is_not_right_is_not_tried_again(secret: str | None, late: float) -> None:
     with FeishuBot(secret=SECRET) as bot:
-        error = refusal(receiver("feishu", bot.url, secret=secret), parcel(at=time.time() - late))
+        error = refusal(receiver("feishu", bot.url, secret=secret), batch(at=time.time() - late))
     assert (error.retryable, "19021 sign match fail" in str(error)) == (False, True)
 
 
@@ -72,7 +72,7 @@ def test_the_older_fields_count_too(body: dict[str, object], taken: bool) -> Non
     with FeishuBot() as bot:
         bot.behave = says(200, body)
         to = receiver("feishu", bot.url)
-        assert (to.deliver(parcel()) == "0 success") if taken else refusal(to)
+        assert (to.deliver(batch()) == "0 success") if taken else refusal(to)
 
 
 def test_however_much_there_is_to_tell_the_bot_takes_it() -> None:
@@ -80,9 +80,9 @@ def test_however_much_there_is_to_tell_the_bot_takes_it() -> None:
     waiting = [notification(subject(finding(mount=f"/{quotes}数据/{number}/"))) for number in range(1000)]
     with FeishuBot() as bot:
         to = receiver("feishu", bot.url, language="zh")
-        held = to.holds(waiting)
-        to.deliver(parcel(*waiting[:held]))
-        to.deliver(parcel(*waiting))
+        held = to.capacity(waiting)
+        to.deliver(batch(*waiting[:held]))
+        to.deliver(batch(*waiting))
     assert 20 < held < 1000
     assert all(f"/{number}/" in bot.taken[0]["card"]["elements"][0]["content"] for number in range(held)), (
         "each is told of"

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import MailSettings, Owner, Receiver
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
+from monitor.alert.receivers.base import MailSettings, OwnerContact, Receiver
+from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 from tests.support import free_port
 from tests.support.receivers.http_server import make_certificate
 from tests.support.receivers.smtp_server import SmtpServer
 
 LOGIN = {"user": "gpuwarden", "password": "correct horse battery"}
-OWNERS = {"zhang": Owner(mail="zhang@example.com"), "li": Owner(wecom="lisi")}
+OWNERS = {"zhang": OwnerContact(mail="zhang@example.com"), "li": OwnerContact(wecom="lisi")}
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def mail(server: SmtpServer | int, tls: str = "none", **more: Any) -> Receiver:
 
 def test_a_mail() -> None:
     with SmtpServer() as server:
-        assert mail(server, language="zh").deliver(parcel(at=1_700_000_000.0)) == "taken"
+        assert mail(server, language="zh").deliver(batch(at=1_700_000_000.0)) == "accepted"
     message = server.taken[0].message
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
@@ -39,8 +39,8 @@ def test_a_mail() -> None:
     assert message["From"] == "warden@example.com"
     assert message["To"] == "ops@example.com"
     assert message["Date"] == "Tue, 14 Nov 2023 22:13:20 +0000"
-    assert message["Message-ID"] == "<parcel-1@example.com>"
-    assert message["X-Gpuwarden-Id"] == "parcel-1"
+    assert message["Message-ID"] == "<batch-1@example.com>"
+    assert message["X-Gpuwarden-Id"] == "batch-1"
     assert message["Auto-Submitted"] == "auto-generated"
     assert "磁盘" in message["Subject"]
     assert "/data" in plain.get_content()
@@ -50,8 +50,8 @@ def test_a_mail() -> None:
 def test_a_retry_has_the_same_id() -> None:
     with SmtpServer() as server:
         to = mail(server)
-        to.deliver(parcel(at=1.0))
-        to.deliver(parcel(at=900.0))
+        to.deliver(batch(at=1.0))
+        to.deliver(batch(at=900.0))
     assert len({each.message["Message-ID"] for each in server.taken}) == 1
 
 
@@ -67,24 +67,24 @@ def test_a_retry_has_the_same_id() -> None:
 def test_who_gets_it(to: tuple[str, ...], to_owners: bool, expected: list[str]) -> None:
     with SmtpServer() as server:
         about = notification(subject(finding(user="zhang")), users=("zhang", "li", "nobody"))
-        mail(server, to=to, to_owners=to_owners, owners=OWNERS).deliver(parcel(about))
+        mail(server, to=to, to_owners=to_owners, owners=OWNERS).deliver(batch(about))
     assert server.taken[0].to == expected
 
 
 def test_nobody_to_send_to() -> None:
-    error = refusal(mail(free_port(), to=(), to_owners=True, owners=OWNERS), parcel(notification(users=("li",))))
-    assert (str(error), error.retryable) == ("there is nobody to send this mail to", False)
+    error = refusal(mail(free_port(), to=(), to_owners=True, owners=OWNERS), batch(notification(users=("li",))))
+    assert (str(error), error.retryable) == ("this mail has no recipients", False)
 
 
 def test_encrypted_with_starttls_and_logged_in(certificate: tuple[Path, Path]) -> None:
     with SmtpServer(certificate) as server:
-        mail(server, "starttls", ca_file=str(certificate[0]), **LOGIN).deliver(parcel())
+        mail(server, "starttls", ca_file=str(certificate[0]), **LOGIN).deliver(batch())
     assert (server.taken[0].encrypted, server.taken[0].login) == (True, "gpuwarden")
 
 
 def test_encrypted_from_the_first_byte(certificate: tuple[Path, Path]) -> None:
     with SmtpServer(certificate, tls_at_once=True) as server:
-        mail(server, "tls", ca_file=str(certificate[0])).deliver(parcel())
+        mail(server, "tls", ca_file=str(certificate[0])).deliver(batch())
     assert server.taken[0].encrypted
 
 
@@ -93,13 +93,13 @@ def test_a_certificate_that_nobody_has_signed_is_not_trusted(certificate: tuple[
     with SmtpServer(certificate, tls_at_once=tls == "tls") as server:
         error = refusal(mail(server, tls, **LOGIN))
         assert (error.retryable, "the certificate is not trusted (self-signed" in str(error)) == (False, True)
-        assert mail(server, tls, verify_tls=False).deliver(parcel()) == "taken"
+        assert mail(server, tls, verify_tls=False).deliver(batch()) == "accepted"
 
 
 def test_no_password_goes_out_where_encryption_is_wanted_and_not_offered() -> None:
     with SmtpServer() as server:
         error = refusal(mail(server, "starttls", **LOGIN))
-    assert (error.retryable, "offers no STARTTLS" in str(error)) == (False, True)
+    assert (error.retryable, "does not support STARTTLS" in str(error)) == (False, True)
     assert server.taken == []
 
 
@@ -113,7 +113,7 @@ REPLIES: list[tuple[str, Callable[[SmtpServer], object], bool, str]] = [
     ("content later", lambda s: s.replies.update(MESSAGE="452 disk full"), True, "452 disk full"),
     ("content never", lambda s: s.replies.update(MESSAGE="552 too large"), False, "552 too large"),
     ("login later", lambda s: s.replies.update(AUTH="454 later"), True, "454 later"),
-    ("hanging up", lambda s: setattr(s, "hang_up_after", "MAIL"), True, "the connection was broken off"),
+    ("hanging up", lambda s: setattr(s, "hang_up_after", "MAIL"), True, "connection closed"),
 ]
 
 
@@ -136,8 +136,8 @@ def test_a_wrong_password_is_not_repeated_though_the_server_does() -> None:
 def test_one_of_two_recipients_is_enough() -> None:
     with SmtpServer() as server:
         server.refused["gone@example.com"] = "550 unknown"
-        answer = mail(server, to=("ops@example.com", "gone@example.com")).deliver(parcel())
-    assert answer == "taken, but not for gone@example.com"
+        answer = mail(server, to=("ops@example.com", "gone@example.com")).deliver(batch())
+    assert answer == "accepted, but not for gone@example.com"
 
 
 def test_as_long_as_one_may_be_accepted_later_it_is_tried_again() -> None:
@@ -160,7 +160,7 @@ def test_nobody_there() -> None:
 
 def test_a_template_makes_a_text_without_html() -> None:
     with SmtpServer() as server:
-        mail(server, template="{{ title }}\nby template").deliver(parcel())
+        mail(server, template="{{ title }}\nby template").deliver(batch())
     message = server.taken[0].message
     assert message.get_body(("html",)) is None
     assert message.get_content().splitlines()[1] == "by template"
@@ -169,10 +169,10 @@ def test_a_template_makes_a_text_without_html() -> None:
 def test_what_users_write_makes_no_headers() -> None:
     hostile = finding(mount="/data\r\nBcc: everybody@example.com\r\n\ud800")
     with SmtpServer() as server:
-        mail(server).deliver(parcel(notification(subject(hostile))))
+        mail(server).deliver(batch(notification(subject(hostile))))
     assert server.taken[0].message["Bcc"] is None
 
 
 def test_a_digest_of_hundreds() -> None:
     waiting = [notification(subject(finding(mount=f"/数据/{number}"))) for number in range(200)]
-    assert mail(free_port()).holds(waiting) > 100
+    assert mail(free_port()).capacity(waiting) > 100

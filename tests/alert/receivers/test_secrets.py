@@ -1,4 +1,4 @@
-"""Whatever goes wrong, no log, no error and no repr holds a secret: a grep over everything that receivers let out."""
+"""Whatever fails, neither logs nor errors nor reprs contain a secret."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import pytest
 
 from monitor.alert.alertmanager.silences import AlertmanagerSilences
 from monitor.alert.receivers.base import MailSettings, Receiver, ReceiverSettings
-from monitor.alert.receivers.configured import way_of
+from monitor.alert.receivers.common import endpoint_of
 from monitor.base.http import RequestError
 from monitor.base.logs import LogfmtFormatter
-from tests.alert.receivers.batches import parcel, receiver
+from tests.alert.receivers.batches import batch, receiver
 from tests.support import free_port
 from tests.support.receivers.http_server import (
     Behaviour,
@@ -51,7 +51,7 @@ KINDS = ("wecom", "dingtalk", "feishu", "slack", "webhook", "alertmanager", "app
 
 
 def has_broken_headers(handler: Handler) -> None:
-    """What urllib3 warns of, with the whole address."""
+    """Response about which urllib3 logs a warning with the whole URL."""
     handler.wfile.write(b"HTTP/1.1 400 Bad Request\r\nnot a header\r\nX: y\r\nContent-Length: 0\r\n\r\n")
 
 
@@ -72,7 +72,7 @@ BEHAVIOURS: list[Behaviour] = [
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """All that is logged by anybody, at the lowest level, as it is really written."""
+    """Everything that is logged at the lowest level, formatted as in production."""
     written, root = io.StringIO(), logging.getLogger()
     handler = logging.StreamHandler(written)
     handler.setFormatter(LogfmtFormatter())
@@ -87,7 +87,7 @@ def log() -> Iterator[io.StringIO]:
 
 
 def everything(to: Any, work: Callable[[], object]) -> str:
-    """Do it, and return all that it lets out."""
+    """Everything that a delivery returns, raises or shows."""
     try:
         out = repr(work())
     except RequestError as error:
@@ -103,7 +103,7 @@ def planted(kind: str, base: str, **more: Any) -> Receiver:
     if kind == "apprise":
         url = url.replace("http", "json", 1)
     # The first time, Apprise loads all its plug-ins.
-    return receiver(kind, url, secret=SECRET, token=TOKEN, timeout=2.0 if kind == "apprise" else 0.4, **more)
+    return receiver(kind, url, secret=SECRET, token=TOKEN, timeout=5.0 if kind == "apprise" else 1.5, **more)
 
 
 def assert_discreet(text: str) -> None:
@@ -117,7 +117,7 @@ def assert_discreet(text: str) -> None:
 def test_no_receiver_tells_a_secret(kind: str, behave: Behaviour, log: io.StringIO) -> None:
     with LocalServer(behave) as server:
         to = planted(kind, server.base)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
         assert server.asked, "it was really asked"
     assert_discreet(log.getvalue())
 
@@ -131,7 +131,7 @@ def test_nor_when_nobody_is_there_or_the_proxy_is_not(kind: str, log: io.StringI
         planted(kind, "nonsense://hooks.invalid"),
         planted(kind, "http://[::1"),
     ):
-        assert_discreet(everything(to, lambda to=to: to.deliver(parcel())))  # type: ignore[misc]  # of defaults mypy infers nothing
+        assert_discreet(everything(to, lambda to=to: to.deliver(batch())))  # type: ignore[misc]  # of defaults mypy infers nothing
     assert_discreet(log.getvalue())
 
 
@@ -141,7 +141,7 @@ def test_nor_that_of_a_proxy(scheme: str, behave: Behaviour, log: io.StringIO, m
     monkeypatch.setattr(Handler, "do_CONNECT", Handler.do_POST, raising=False)
     with LocalServer(behave) as proxy:
         to = planted("webhook", f"{scheme}://hooks.invalid", proxy=f"http://warden:{PASSWORD}@127.0.0.1:{proxy.port}")
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
         assert proxy.asked
     assert_discreet(log.getvalue())
 
@@ -149,7 +149,7 @@ def test_nor_that_of_a_proxy(scheme: str, behave: Behaviour, log: io.StringIO, m
 def test_nor_when_tls_is_wrong(tmp_path: Path, log: io.StringIO) -> None:
     with LocalServer(certificate=make_certificate(tmp_path)) as server:
         to = planted("wecom", server.base)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
     assert_discreet(log.getvalue())
 
 
@@ -162,7 +162,7 @@ def test_nor_that_of_mail(reply: str, log: io.StringIO) -> None:
             user="warden", password=PASSWORD,
         )  # fmt: skip
         to = receiver("mail", mail=settings)
-        assert_discreet(everything(to, lambda: to.deliver(parcel())))
+        assert_discreet(everything(to, lambda: to.deliver(batch())))
     assert_discreet(f"{log.getvalue()} {settings}")
 
 
@@ -172,10 +172,10 @@ def test_nor_who_reads_silences(behave: Behaviour, log: io.StringIO) -> None:
         settings = ReceiverSettings(
             name="am", kind="alertmanager", url=server.base.replace("//", f"//zhang:{LOGIN}@"), token=TOKEN
         )
-        asking = AlertmanagerSilences(way_of(settings), TOKEN)
-        asking.ask()
-        assert asking.trouble
-    assert_discreet(f"{log.getvalue()} {asking.trouble} {asking!r} {settings!r} {way_of(settings)!r}")
+        silences = AlertmanagerSilences(endpoint_of(settings), TOKEN)
+        silences.refresh()
+        assert silences.error
+    assert_discreet(f"{log.getvalue()} {silences.error} {silences!r} {settings!r} {endpoint_of(settings)!r}")
 
 
 def test_the_grep_finds_what_is_there(log: io.StringIO) -> None:

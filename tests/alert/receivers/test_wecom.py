@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
-from monitor.alert.receivers.base import Owner
-from tests.alert.receivers.batches import finding, notification, parcel, receiver, refusal, subject
+from monitor.alert.receivers.base import OwnerContact
+from tests.alert.receivers.batches import batch, finding, notification, receiver, refusal, subject
 from tests.support.receivers.bots import WeComBot
 
-OWNERS = {"zhang": Owner(wecom="zhangsan"), "li": Owner(mobile="13800001111"), "wang": Owner(mail="w@example.com")}
+OWNERS = {
+    "zhang": OwnerContact(wecom="zhangsan"),
+    "li": OwnerContact(mobile="13800001111"),
+    "wang": OwnerContact(mail="w@example.com"),
+}
 
 
 @pytest.fixture
@@ -19,18 +23,18 @@ def bot() -> Iterator[WeComBot]:
 
 
 def about(*users: str, label: str = "zhang") -> Any:
-    return parcel(notification(subject(finding(user=label)), users=users))
+    return batch(notification(subject(finding(user=label)), users=users))
 
 
 def test_markdown_with_colour(bot: WeComBot) -> None:
-    receiver("wecom", bot.url).deliver(parcel())
+    receiver("wecom", bot.url).deliver(batch())
     message = bot.taken[0]
     assert message["msgtype"] == "markdown"
     assert '<font color="warning">' in message["markdown"]["content"]
 
 
 def test_in_chinese(bot: WeComBot) -> None:
-    receiver("wecom", bot.url, language="zh").deliver(parcel())
+    receiver("wecom", bot.url, language="zh").deliver(batch())
     assert "磁盘" in bot.asked[0].body.decode()
 
 
@@ -40,7 +44,7 @@ def test_an_owner_is_mentioned_by_id(bot: WeComBot) -> None:
 
 
 def test_who_is_always_mentioned(bot: WeComBot) -> None:
-    receiver("wecom", bot.url, mention=("oncall", "boss")).deliver(parcel())
+    receiver("wecom", bot.url, mention=("oncall", "boss")).deliver(batch())
     assert bot.taken[0]["markdown"]["content"].endswith("\n<@oncall><@boss>")
 
 
@@ -78,12 +82,12 @@ def test_what_is_refused_as_markdown_goes_as_text_at_the_next_attempt(bot: WeCom
     to = receiver("wecom", bot.url, owners=OWNERS)
     bot.force = code
     error = refusal(to, about("zhang"))
-    assert (error.retryable, "next it is sent as text" in str(error)) == (True, True)
+    assert (error.retryable, "the next attempt sends text" in str(error)) == (True, True)
     assert len(bot.asked) == 1
     bot.force = None
     to.deliver(about("zhang"))
     assert bot.taken[0]["text"]["mentioned_list"] == ["zhangsan"]
-    to.deliver(parcel(id="another"))
+    to.deliver(batch(id="another"))
     assert bot.taken[1]["msgtype"] == "markdown"
 
 
@@ -100,24 +104,24 @@ def test_however_much_there_is_to_tell_the_bot_takes_it(bot: WeComBot, always: t
     many = [subject(finding(mount=f"/数据/{number}" * 20)) for number in range(60)]
     waiting = [notification(each, users=("zhang",)) for each in many]
     to = receiver("wecom", bot.url, owners=OWNERS, mention=always, language="zh", page="https://warden.example")
-    to.deliver(parcel(notification(*many, users=("zhang",))))
-    held = to.holds(waiting)
+    to.deliver(batch(notification(*many, users=("zhang",))))
+    held = to.capacity(waiting)
     assert 1 <= held < len(waiting)
-    to.deliver(parcel(*waiting[:held]))
-    to.deliver(parcel(*waiting))  # more than it holds: still nothing is refused
+    to.deliver(batch(*waiting[:held]))
+    to.deliver(batch(*waiting))  # more than its capacity: still accepted
     assert len(bot.taken) == 3
 
 
 def test_a_template_of_the_users_own(bot: WeComBot) -> None:
     to = receiver("wecom", bot.url, template="**{{ title }}** on {{ cluster }}", cluster="prod", mention=("oncall",))
-    to.deliver(parcel())
+    to.deliver(batch())
     content = bot.taken[0]["markdown"]["content"]
     assert content.startswith("**")
     assert content.endswith("** on prod\n<@oncall>")
-    to.deliver(parcel(notification(), notification(subject(finding("/b")))))
+    to.deliver(batch(notification(), notification(subject(finding("/b")))))
     assert "on prod" not in bot.taken[1]["markdown"]["content"], "several at once are told in our words"
 
 
 def test_a_template_that_fails_costs_no_alert(bot: WeComBot) -> None:
-    receiver("wecom", bot.url, template="{{ nonsense.of.all }}").deliver(parcel())
+    receiver("wecom", bot.url, template="{{ nonsense.of.all }}").deliver(batch())
     assert "/data" in bot.taken[0]["markdown"]["content"]

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from monitor.alert.delivery.stats import Tally, Traffic
+from monitor.alert.delivery.stats import DeliveryCounters, DeliveryStats
 from monitor.alert.model import Alert, Phase
-from monitor.alert.muted import Shown
+from monitor.alert.mute import AlertView
 from monitor.daemon.metrics.alerts import STATES, families, post_families
 from tests.alert.delivery.sender_support import finding, notification
 from tests.daemon.metrics.support import lines
 
 
-def shown(phase: Phase, severity: str = "warning", **more: Any) -> Shown:
+def shown(phase: Phase, severity: str = "warning", **more: Any) -> AlertView:
     found = finding(severity=severity)
-    return Shown(alert=Alert(fingerprint="f", finding=found, phase=phase, first_seen_at=1.0, seen_at=1.0), **more)
+    return AlertView(alert=Alert(fingerprint="f", finding=found, phase=phase, first_seen_at=1.0, seen_at=1.0), **more)
 
 
 def test_alerts_are_counted_by_what_is_done_about_them() -> None:
@@ -34,14 +34,14 @@ def test_alerts_are_counted_by_what_is_done_about_them() -> None:
 
 
 def test_what_becomes_of_messages() -> None:
-    tally = Tally()
+    tally = DeliveryCounters()
     tally.sent([notification(at=5.0), notification(at=3.0)], 7.0)
     tally.failed()
     tally.failed()
-    busy = Traffic(
+    busy = DeliveryStats(
         receiver="bot", waiting=2, parked=1, outcomes=tally.outcomes, took=tally.took, failing_since=9.0
     )  # fmt: skip
-    idle = Traffic(receiver="mail", waiting=0, parked=0, outcomes=Tally().outcomes)
+    idle = DeliveryStats(receiver="mail", waiting=0, parked=0, outcomes=DeliveryCounters().outcomes)
     assert lines(post_families((busy, idle))) == [
         'gpuwarden_outbox_messages{receiver="bot",state="waiting"} 2.0',
         'gpuwarden_outbox_messages{receiver="bot",state="parked"} 1.0',

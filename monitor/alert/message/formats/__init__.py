@@ -1,1 +1,1 @@
-"""How a letter looks where it is read, one file for each kind of receiver. Pure."""
+"""Markup of messages, one file per receiver format."""

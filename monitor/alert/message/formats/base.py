@@ -1,4 +1,4 @@
-"""Letters as text: what a format is made of, and how a letter is made to fit into what a receiver takes."""
+"""Formats: rendering a message as markup, within the size limit of a receiver."""
 
 from __future__ import annotations
 
@@ -8,167 +8,165 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from urllib.parse import quote
 
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.message.document import Letter, Line, Span, Style
-from monitor.alert.model import Notification, Parcel
-from monitor.alert.receivers.base import Owner
-from monitor.base.text import ELLIPSIS, clean, shorten
+from monitor.alert.message.compose import compose
+from monitor.alert.message.document import AlertMessage, Span, SpanStyle, TextLine
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import Batch, Notification
+from monitor.alert.receivers.base import OwnerContact
+from monitor.base.text import clean, shorten
 from monitor.i18n import say
 
-__all__ = ["ELLIPSIS", "NOBODY", "Markup", "Owners", "Tags", "clean", "fit", "holds", "shorten"]
-
-Owners = Mapping[str, Owner]
-NOBODY: Owners = {}
-_NEEDED = 1  # lines up to this order have to fit for a digest to hold a notification
-_WHOLE = frozenset({Style.LINK, Style.MENTION})  # half a link leads nowhere, half a name to somebody else
+Owners = Mapping[str, OwnerContact]
+NO_OWNERS: Owners = {}
+_MAX_REQUIRED_ORDER = 1  # lines up to this order must fit for a digest to hold a notification
+_MAX_LATENESS_SECONDS = 359_999.0  # takes the most characters
+_MIN_LINE_BYTES = 30  # no line of a digest is shorter
+_INDIVISIBLE = frozenset({SpanStyle.LINK, SpanStyle.MENTION})  # half of one would be broken or lead to someone else
 _SAFE_IN_URL = "/:?#@!$&*+,;=%-._~[]'"
 
 
 class Markup(Protocol):
-    """How one kind of receiver writes a letter. Nothing in a text becomes a mention, a link or a colour."""
+    """Markup language of a receiver. It escapes texts, so that none becomes a mention, a link or a colour."""
 
     @property
     def joiner(self) -> str:
-        """Return what stands between two lines."""
+        """Separator of lines."""
         ...
 
-    def title(self, letter: Letter) -> str:
-        """Return the first line; empty where the title has a place of its own."""
+    def title(self, message: AlertMessage) -> str:
+        """First line; empty if the receiver shows the title elsewhere."""
         ...
 
-    def line(self, line: Line, owners: Owners) -> str:
-        """Return a line. Who is not among the owners is written by name."""
+    def line(self, line: TextLine, owners: Owners) -> str:
+        """A line; a user without contact is written by name instead of mentioned."""
         ...
 
 
 @dataclass(frozen=True)
-class Tags:
-    """A format as a table: how text is escaped, and what is put around each style. It is a Markup."""
+class TagMarkup:
+    """Markup defined by a table: how to escape text, and what surrounds each style."""
 
     escape: Callable[[str], str]
-    heading: Callable[[Letter, str], str]
+    heading: Callable[[AlertMessage, str], str]
     link: Callable[[str, str], str]
-    mention: Callable[[Owner], str | None] = lambda _: None
-    around: Mapping[Style, tuple[str, str]] = field(default_factory=dict)
+    mention: Callable[[OwnerContact], str | None] = lambda _: None
+    around: Mapping[SpanStyle, tuple[str, str]] = field(default_factory=dict)
     escape_code: Callable[[str], str] | None = None
     joiner: str = "\n"
 
-    def title(self, letter: Letter) -> str:
-        return self.heading(letter, self.escape(clean(letter.title)))
+    def title(self, message: AlertMessage) -> str:
+        return self.heading(message, self.escape(clean(message.title)))
 
-    def line(self, line: Line, owners: Owners) -> str:
+    def line(self, line: TextLine, owners: Owners) -> str:
         return "".join(self._span(span, owners) for span in line.spans)
 
     def _span(self, span: Span, owners: Owners) -> str:
         text = clean(span.text)
-        if span.style is Style.MENTION:
+        if span.style is SpanStyle.MENTION:
             owner = owners.get(span.target or span.text)
             return (self.mention(owner) if owner else None) or self.escape(text)
-        if span.style is Style.LINK and span.target:
+        if span.style is SpanStyle.LINK and span.target:
             return self.link(self.escape(text), quote(clean(span.target), safe=_SAFE_IN_URL))
-        escape = self.escape_code if span.style is Style.CODE and self.escape_code else self.escape
+        escape = self.escape_code if span.style is SpanStyle.CODE and self.escape_code else self.escape
         before, after = self.around.get(span.style, ("", ""))
         return f"{before}{escape(text)}{after}" if text else ""
 
 
-def fit(letter: Letter, markup: Markup, limit_bytes: int, owners: Owners = NOBODY) -> str:
-    """Given a letter, return it written out, in at most `limit_bytes` of UTF-8.
+def fit(message: AlertMessage, markup: Markup, limit_bytes: int, owners: Owners = NO_OWNERS) -> str:
+    """Render a message in at most `limit_bytes` of UTF-8.
 
-    First whole lines are left out, the highest `order` first, and their number is said. When only lines that must stay
-    (order 0) are left, their texts are shortened. Nothing is cut inside a character, a link or a tag.
+    Whole lines are dropped first, by descending `order`, and a notice gives their number. If only lines of order 0 are
+    left, their texts are shortened. Characters, links and tags are never split.
     """
-    kept = _drop_lines(letter, markup, limit_bytes, owners)
-    written = _write(kept, markup, owners)
-    if _bytes(written) <= limit_bytes:
-        return written
-    return _shorten_texts(kept, markup, limit_bytes, owners)
+    remaining = _drop_lines(message, markup, limit_bytes, owners)
+    rendered = _render(remaining, markup, owners)
+    if _size(rendered) <= limit_bytes:
+        return rendered
+    return _shorten_texts(remaining, markup, limit_bytes, owners)
 
 
-def holds(
-    notifications: Sequence[Notification], voice: Voice, markup: Markup, limit_bytes: int, owners: Owners = NOBODY
+def capacity(
+    notifications: Sequence[Notification], locale: Locale, markup: Markup, limit_bytes: int, owners: Owners = NO_OWNERS
 ) -> int:
-    """Given notifications that wait, return how many of them, from the first, fit into one digest. At least one."""
+    """How many of the notifications, from the first, fit into one digest; at least one."""
 
     def too_long(count: int) -> bool:
         merged = tuple(notifications[:count])
-        # How late it is when it is sent is not known yet: the longest that this can be said counts.
-        latest = min((each.at for each in merged), default=0.0) + 359_999
-        letter = compose(Parcel(id="", receiver="", notifications=merged, at=latest), voice)
-        needed = tuple(line for line in letter.lines if line.order <= _NEEDED)
-        return _bytes(_write(replace(letter, lines=needed), markup, owners)) > limit_bytes
+        # The lateness on delivery is not known yet, so the longest text for it counts.
+        at = min((notification.at for notification in merged), default=0.0) + _MAX_LATENESS_SECONDS
+        message = compose(Batch(id="", receiver="", notifications=merged, at=at), locale)
+        required = tuple(line for line in message.lines if line.order <= _MAX_REQUIRED_ORDER)
+        return _size(_render(replace(message, lines=required), markup, owners)) > limit_bytes
 
-    most = min(len(notifications), max(1, limit_bytes // 30))  # no line is shorter: spares writing 5,000 of them
+    most = min(len(notifications), max(1, limit_bytes // _MIN_LINE_BYTES))  # avoids rendering thousands of lines
     if not too_long(most):
         return max(1, most)
     return max(1, bisect_left(range(1, most), True, key=too_long))
 
 
-def _write(letter: Letter, markup: Markup, owners: Owners) -> str:
-    lines = [markup.title(letter), *(markup.line(line, owners) for line in letter.lines)]
+def _render(message: AlertMessage, markup: Markup, owners: Owners) -> str:
+    lines = [markup.title(message), *(markup.line(line, owners) for line in message.lines)]
     return markup.joiner.join(line for line in lines if line)
 
 
-def _bytes(text: str) -> int:
+def _size(text: str) -> int:
     return len(text.encode())
 
 
-def _drop_lines(letter: Letter, markup: Markup, limit: int, owners: Owners) -> Letter:
-    """Return the letter with as few lines left out as are needed, and those of order 0 always kept."""
-    sizes = [_bytes(markup.joiner + markup.line(line, owners)) for line in letter.lines]
-    total = _bytes(markup.title(letter)) + sum(sizes)
-    leaving = sorted(
-        (index for index, line in enumerate(letter.lines) if line.order > 0),
-        key=lambda index: (letter.lines[index].order, index),
+def _drop_lines(message: AlertMessage, markup: Markup, limit_bytes: int, owners: Owners) -> AlertMessage:
+    """Message without as many lines as necessary; those of order 0 are always kept."""
+    sizes = [_size(markup.joiner + markup.line(line, owners)) for line in message.lines]
+    total = _size(markup.title(message)) + sum(sizes)
+    candidates = sorted(
+        (index for index, line in enumerate(message.lines) if line.order > 0),
+        key=lambda index: (message.lines[index].order, index),
     )
     dropped: set[int] = set()
-    while leaving and total + _size_of_notice(letter, len(dropped), markup, owners) > limit:
-        index = leaving.pop()
+    while candidates and total + _notice_size(message, len(dropped), markup, owners) > limit_bytes:
+        index = candidates.pop()
         dropped.add(index)
         total -= sizes[index]
-    lines = tuple(line for index, line in enumerate(letter.lines) if index not in dropped)
-    return replace(letter, lines=(*lines, *_notice(letter, len(dropped))))
+    lines = tuple(line for index, line in enumerate(message.lines) if index not in dropped)
+    return replace(message, lines=(*lines, *_notice(message, len(dropped))))
 
 
-def _notice(letter: Letter, dropped: int) -> tuple[Line, ...]:
+def _notice(message: AlertMessage, dropped: int) -> tuple[TextLine, ...]:
     if not dropped:
         return ()
-    return (Line((Span(say(letter.lang, "alert.more-lines", {"count": dropped}), Style.MUTED),)),)
+    return (TextLine((Span(say(message.lang, "alert.more-lines", {"count": dropped}), SpanStyle.MUTED),)),)
 
 
-def _size_of_notice(letter: Letter, dropped: int, markup: Markup, owners: Owners) -> int:
-    return sum(_bytes(markup.joiner + markup.line(line, owners)) for line in _notice(letter, dropped))
+def _notice_size(message: AlertMessage, dropped: int, markup: Markup, owners: Owners) -> int:
+    return sum(_size(markup.joiner + markup.line(line, owners)) for line in _notice(message, dropped))
 
 
-def _shorten_texts(letter: Letter, markup: Markup, limit: int, owners: Owners) -> str:
-    """Return the letter with its texts as long as they may be; when even one character each is too much, less of it."""
-    longest = max((len(span.text) for line in letter.lines for span in line.spans), default=0)
+def _shorten_texts(message: AlertMessage, markup: Markup, limit_bytes: int, owners: Owners) -> str:
+    """Render with texts as long as possible; if one character each is too much, without the last lines."""
+    longest = max((len(span.text) for line in message.lines for span in line.spans), default=0)
 
-    def at_most(characters: int) -> str:
-        return _write(_with_texts(letter, characters), markup, owners)
+    def at_most(chars: int) -> str:
+        return _render(_with_short_texts(message, chars), markup, owners)
 
-    fits = bisect_left(range(1, longest + 1), True, key=lambda characters: _bytes(at_most(characters)) > limit)
-    if fits:
-        return at_most(fits)
-    bare = replace(letter, lines=letter.lines[:-1]) if letter.lines else None
-    return _shorten_texts(bare, markup, limit, owners) if bare else _title_alone(letter, markup, limit)
-
-
-def _with_texts(letter: Letter, most: int) -> Letter:
-    lines = tuple(
-        replace(line, spans=tuple(span if span.style in _WHOLE else _shorter(span, most) for span in line.spans))
-        for line in letter.lines
-    )
-    return replace(letter, lines=lines)
+    fitting = bisect_left(range(1, longest + 1), True, key=lambda chars: _size(at_most(chars)) > limit_bytes)
+    if fitting:
+        return at_most(fitting)
+    if not message.lines:
+        return _title_only(message, markup, limit_bytes)
+    return _shorten_texts(replace(message, lines=message.lines[:-1]), markup, limit_bytes, owners)
 
 
-def _shorter(span: Span, most: int) -> Span:
-    return replace(span, text=shorten(span.text, most))
+def _with_short_texts(message: AlertMessage, chars: int) -> AlertMessage:
+    def short(span: Span) -> Span:
+        return span if span.style in _INDIVISIBLE else replace(span, text=shorten(span.text, chars))
+
+    lines = tuple(replace(line, spans=tuple(short(span) for span in line.spans)) for line in message.lines)
+    return replace(message, lines=lines)
 
 
-def _title_alone(letter: Letter, markup: Markup, limit: int) -> str:
-    def at_most(characters: int) -> str:
-        return markup.title(replace(letter, title=shorten(letter.title, characters)))
+def _title_only(message: AlertMessage, markup: Markup, limit_bytes: int) -> str:
+    def at_most(chars: int) -> str:
+        return markup.title(replace(message, title=shorten(message.title, chars)))
 
-    lengths = range(1, len(letter.title) + 1)
-    fits = bisect_left(lengths, True, key=lambda characters: _bytes(at_most(characters)) > limit)
-    return at_most(fits) if fits else ""
+    lengths = range(1, len(message.title) + 1)
+    fitting = bisect_left(lengths, True, key=lambda chars: _size(at_most(chars)) > limit_bytes)
+    return at_most(fitting) if fitting else ""

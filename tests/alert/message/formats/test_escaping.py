@@ -1,5 +1,5 @@
 # ruff: noqa: E501  # a case is a row of a table
-"""Nothing that a user can name becomes a mention, a link or a colour, wherever it is read."""
+"""No name chosen by a user becomes a mention, a link or a colour in any format."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from monitor.alert.message.compose import Voice, compose
-from monitor.alert.message.document import Line, Span, Style
-from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom, wecom_text
-from monitor.alert.message.formats.base import Markup, Tags, fit
-from monitor.alert.model import Reason, Symptoms
-from monitor.alert.receivers.base import Owner
+from monitor.alert.message.compose import compose
+from monitor.alert.message.document import Span, SpanStyle, TextLine
+from monitor.alert.message.formats import dingtalk, feishu, html, plain, slack, wecom
+from monitor.alert.message.formats.base import Markup, TagMarkup, fit
+from monitor.alert.message.locale import Locale
+from monitor.alert.model import NotificationReason, Symptoms
+from monitor.alert.receivers.base import OwnerContact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
-from tests.alert.message.documents import EVIL, NOW, VOICES, notification, over, parcel, subject
+from tests.alert.message.documents import EVIL, LOCALES, NOW, batch, notification, over, subject
 
-MARKUPS: dict[str, Tags] = {
-    "wecom": wecom.MARKUP, "wecom_text": wecom_text.MARKUP, "dingtalk": dingtalk.MARKUP, "feishu": feishu.MARKUP,
+MARKUPS: dict[str, TagMarkup] = {
+    "wecom": wecom.MARKUP, "wecom_text": wecom.TEXT_MARKUP, "dingtalk": dingtalk.MARKUP, "feishu": feishu.MARKUP,
     "slack": slack.MARKUP, "html": html.MARKUP, "plain": plain.MARKUP,
 }  # fmt: skip
 PIECES = (
@@ -29,7 +30,7 @@ PIECES = (
     "`", "**", "*", "~", "#", "&lt;", "&#60;", "&", "\\", "\n", "\r", "\u2028", "\x1b[31m", "@13800000000", "<a href=x>", "|", "<http://e|x>", "kubectl ", "。", "🔴", "字",
 )  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=12).map("".join)
-OWNERS = {"zhang": Owner(wecom="zhangsan", mobile="13800000000", feishu="ou_1", slack="U1")}
+OWNERS = {"zhang": OwnerContact(wecom="zhangsan", mobile="13800000000", feishu="ou_1", slack="U1")}
 
 
 LINK, TAG, ENTITY = r"\[[^\[\]]*\]\([^)]*\)", r"<[^>]*>?", r"&[#\w]+;?"
@@ -40,19 +41,19 @@ ACTIVE = {
 
 
 class Active(HTMLParser):
-    """Every tag of a text."""
+    """Collects the tags of a text."""
 
     def __init__(self) -> None:
         super().__init__()
         self.tags: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "code":  # who is named as a command is, is a command
+        if tag != "code":  # a name that looks like a command is shown as one
             self.tags.append(f"{tag} {attrs}")
 
 
 def active(name: str, text: str) -> list[str]:
-    """Given a message, return what in it is more than text."""
+    """Parts of a message that are more than text."""
     if name == "html":
         parser = Active()
         parser.feed(text)
@@ -62,7 +63,7 @@ def active(name: str, text: str) -> list[str]:
 
 
 def written(name: str, text: str, lang: str = "en") -> str:
-    """Return a message in which a user has named everything that users name."""
+    """Messages in which `text` is every name that users choose."""
     found = Finding(
         rule="external" + text,
         severity=Severity.WARNING,
@@ -73,11 +74,13 @@ def written(name: str, text: str, lang: str = "en") -> str:
         advice=(Text(key="gpu-zombie.allocation.advice", values={"pod": text, "namespace": text}),),
     )
     symptoms = (Symptoms(rule=text, count=1, examples=({"pod": text},)),)
-    voice = Voice(lang=lang, page=VOICES["en"].page, cluster=text)
-    letter = compose(parcel(notification(Reason.NEW, subject(found, fingerprint="f"), symptoms=symptoms)), voice)
-    together = compose(parcel(*[notification(Reason.MORE, subject(found), over(found))] * 2), voice)
+    locale = Locale(lang=lang, page=LOCALES["en"].page, cluster=text)
+    message = compose(
+        batch(notification(NotificationReason.NEW, subject(found, fingerprint="f"), symptoms=symptoms)), locale
+    )
+    together = compose(batch(*[notification(NotificationReason.MORE, subject(found), over(found))] * 2), locale)
     markup = MARKUPS[name]
-    return fit(letter, markup, 100_000, OWNERS) + markup.joiner + fit(together, markup, 100_000, OWNERS)
+    return fit(message, markup, 100_000, OWNERS) + markup.joiner + fit(together, markup, 100_000, OWNERS)
 
 
 @pytest.mark.parametrize("name", MARKUPS)
@@ -93,7 +96,7 @@ def test_a_name_is_never_more_than_text(name: str, text: str, lang: str) -> None
 @pytest.mark.parametrize("name", MARKUPS)
 def test_owners_are_really_mentioned(name: str) -> None:
     expect = {"wecom": "<@zhangsan>", "dingtalk": "@13800000000", "feishu": "<at id=ou_1></at>", "slack": "<@U1>"}
-    line = Line((Span("zhang", Style.MENTION, "zhang"), Span(" "), Span("li", Style.MENTION, "li")))
+    line = TextLine((Span("zhang", SpanStyle.MENTION, "zhang"), Span(" "), Span("li", SpanStyle.MENTION, "li")))
     assert MARKUPS[name].line(line, OWNERS) == f"{expect.get(name, 'zhang')} li"
 
 
@@ -103,13 +106,13 @@ BAD_IDS = ["", "a b", "<x>", "a>", "x</at>", "全", "a\nb"]
 @pytest.mark.parametrize("value", BAD_IDS)
 @pytest.mark.parametrize("name", MARKUPS)
 def test_what_cannot_be_an_id_is_not_written_into_a_tag(name: str, value: str) -> None:
-    owners = {"zhang": Owner(wecom=value, mobile=value, mail=value, feishu=value, slack=value)}
-    assert MARKUPS[name].line(Line((Span("zhang", Style.MENTION, "zhang"),)), owners) == "zhang"
+    owners = {"zhang": OwnerContact(wecom=value, mobile=value, mail=value, feishu=value, slack=value)}
+    assert MARKUPS[name].line(TextLine((Span("zhang", SpanStyle.MENTION, "zhang"),)), owners) == "zhang"
 
 
 def test_a_mail_address_is_mentioned_as_such() -> None:
-    line = Line((Span("zhang", Style.MENTION, "zhang"),))
-    assert feishu.MARKUP.line(line, {"zhang": Owner(feishu="z@x.example")}) == "<at email=z@x.example></at>"
+    line = TextLine((Span("zhang", SpanStyle.MENTION, "zhang"),))
+    assert feishu.MARKUP.line(line, {"zhang": OwnerContact(feishu="z@x.example")}) == "<at email=z@x.example></at>"
 
 
 STYLES = [
@@ -125,16 +128,16 @@ STYLES = [
 
 @pytest.mark.parametrize(("name", "expect"), STYLES)
 def test_styles(name: str, expect: str) -> None:
-    order = {"b": Style.BOLD, "c": Style.CODE, "m": Style.MUTED, "g": Style.GOOD, "w": Style.BAD}
+    order = {"b": SpanStyle.BOLD, "c": SpanStyle.CODE, "m": SpanStyle.MUTED, "g": SpanStyle.GOOD, "w": SpanStyle.BAD}
     spans = [span for text, style in order.items() for span in (Span(text, style), Span(" "))]
-    line = Line((*spans, Span("l", Style.LINK, "http://p/a (b)")))
+    line = TextLine((*spans, Span("l", SpanStyle.LINK, "http://p/a (b)")))
     assert MARKUPS[name].line(line, {}) == expect
 
 
 @pytest.mark.parametrize("name", ["wecom", "dingtalk", "slack", "plain"])
 def test_a_command_can_be_copied(name: str) -> None:
     command = "umount -l /data && mount /data | grep -E 'a|b*' > x; jq .items[0]"
-    shown = MARKUPS[name].line(Line((Span(command, Style.CODE),)), {})
+    shown = MARKUPS[name].line(TextLine((Span(command, SpanStyle.CODE),)), {})
     unescaped = shown.replace("&amp;", "&").replace("&gt;", ">") if name == "slack" else shown
     assert unescaped.strip("`") == command
 
@@ -153,11 +156,11 @@ TITLES = [
 
 @pytest.mark.parametrize(("name", "resolved", "expect"), TITLES)
 def test_titles(name: str, resolved: bool, expect: str) -> None:
-    letter = compose(parcel(notification(Reason.NEW, subject(_finding())), at=NOW), VOICES["en"])
+    message = compose(batch(notification(NotificationReason.NEW, subject(_finding())), at=NOW), LOCALES["en"])
     markup: Markup = MARKUPS[name]
-    given_title = type(letter)(id="", title="t", lines=(), severity=Severity.CRITICAL, resolved=resolved)
+    given_title = type(message)(id="", title="t", lines=(), severity=Severity.CRITICAL, resolved=resolved)
     assert markup.title(given_title) == expect
-    assert letter.title.startswith("🔴")
+    assert message.title.startswith("🔴")
 
 
 def _finding() -> Finding:

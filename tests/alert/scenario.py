@@ -1,4 +1,4 @@
-"""Alerts over time, as the daemon has them: findings in, notifications out, everything else remembered in between."""
+"""Scenarios of alerts over time: findings in, notifications out."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from monitor.alert.lifecycle import GROUP_BY, Timings, advance
+from monitor.alert.lifecycle import GROUP_BY, AlertTimings, advance
 from monitor.alert.matchers import parse_matcher
-from monitor.alert.model import Alert, Notification, Phase, Told, fingerprint_of
-from monitor.alert.notify import Book, Decision, Policy, decide
-from monitor.alert.routes import Route
+from monitor.alert.model import Alert, AlertState, Notification, NotificationLogEntry, Phase, fingerprint_of
+from monitor.alert.notify import NotifyDecision, decide
+from monitor.alert.routes import NotifyPolicy, Route
 from monitor.alert.silences import Silence
 from monitor.alert.windows import QuietHours
 from monitor.facts.findings import Finding, Severity
@@ -45,40 +45,40 @@ def finding(
     )
 
 
-class Story:
-    """Looks again and again. `wecom` is told everything at once, unless another policy is given."""
+class Scenario:
+    """A sequence of evaluations. By default everything is sent to `wecom` immediately."""
 
     def __init__(
         self,
-        policy: Policy | None = None,
-        timings: Timings | None = None,
+        policy: NotifyPolicy | None = None,
+        timings: AlertTimings | None = None,
         group_by: tuple[str, ...] = GROUP_BY,
         now: float = NOON,
     ) -> None:
-        self.policy = policy or Policy(routes=(Route(("wecom",), group_wait=0.0),))
-        self.timings = timings or Timings()
+        self.policy = policy or NotifyPolicy(routes=(Route(("wecom",), group_wait=0.0),))
+        self.timings = timings or AlertTimings()
         self.group_by = group_by
         self.now = now
         self.alerts: dict[str, Alert] = {}
-        self.told: dict[tuple[str, str], Told] = {}
-        self.decision = Decision()
+        self.log: dict[tuple[str, str], NotificationLogEntry] = {}
+        self.decision = NotifyDecision()
 
-    def look(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
-        """Let time pass, find these, and return what is told."""
+    def evaluate(self, *findings: Finding, after: float = 0.0) -> tuple[Notification, ...]:
+        """Notifications of an evaluation `after` seconds later."""
         self.now += after
         self.alerts = advance(self.alerts, findings, self.timings, self.group_by, self.now)
-        self.decision = decide(Book(self.alerts, self.told), self.policy, self.now)
-        for key, told in self.decision.told.items():
-            self.told.pop(key, None)
-            if told is not None:
-                self.told[key] = told
+        self.decision = decide(AlertState(self.alerts, self.log), self.policy, self.now)
+        for key, entry in self.decision.log_changes.items():
+            self.log.pop(key, None)
+            if entry is not None:
+                self.log[key] = entry
         for fingerprint in self.decision.forgotten:
             del self.alerts[fingerprint]
         return self.decision.notifications
 
-    def says(self, *findings: Finding, after: float = 0.0) -> list[str]:
-        """Look, and return what is told in short: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - over)."""
-        return [short(each) for each in self.look(*findings, after=after)]
+    def notifies(self, *findings: Finding, after: float = 0.0) -> list[str]:
+        """Notifications in short form: `new n1`, `more-subjects n2 +n1 -n3` (+ known, - resolved)."""
+        return [short(each) for each in self.evaluate(*findings, after=after)]
 
     def phase(self, found: Finding) -> Phase | None:
         alert = self.alerts.get(fingerprint_of(found))
@@ -87,8 +87,8 @@ class Story:
     def restart(self) -> None:
         """Keep only what survives a restart."""
         self.alerts = msgspec.json.decode(msgspec.json.encode(self.alerts), type=dict[str, Alert])
-        told = msgspec.json.decode(msgspec.json.encode(list(self.told.values())), type=list[Told])
-        self.told = {(each.receiver, each.group): each for each in told}
+        entries = msgspec.json.decode(msgspec.json.encode(list(self.log.values())), type=list[NotificationLogEntry])
+        self.log = {(each.receiver, each.group): each for each in entries}
 
 
 def short(notification: Notification) -> str:
@@ -106,8 +106,8 @@ def worse(found: Finding) -> Finding:
     return replace(found, severity=CRITICAL)
 
 
-def policy(*routes: Route, **more: Any) -> Policy:
-    return Policy(routes=routes or (Route(("wecom",), group_wait=0.0),), **more)
+def policy(*routes: Route, **more: Any) -> NotifyPolicy:
+    return NotifyPolicy(routes=routes or (Route(("wecom",), group_wait=0.0),), **more)
 
 
 def silence(*matchers: str, until: float, start: float = 0.0) -> Silence:
@@ -122,7 +122,7 @@ def silence(*matchers: str, until: float, start: float = 0.0) -> Silence:
 
 
 def night(clock: str) -> float:
-    """Given a day and a time of June 2025, return that moment."""
+    """Timestamp of a day and time in June 2025."""
     return datetime.fromisoformat(f"2025-06-{clock}").replace(tzinfo=UTC).timestamp()
 
 

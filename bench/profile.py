@@ -90,7 +90,7 @@ def look(data: Path) -> Work:
     from monitor.alert.notify import Book, Policy, decide
     from monitor.alert.routes import Route
     from monitor.detect.base import RuleContext
-    from monitor.detect.engine import History, detect
+    from monitor.detect.engine import DetectionHistory, detect
     from monitor.detect.rules import RULES
 
     world_at = worlds(read(data))
@@ -98,7 +98,7 @@ def look(data: Path) -> Work:
     policy, timings = Policy((Route(receivers=("group",)),)), Timings(Timing())
 
     def work() -> None:
-        history, book = History(), Book()
+        history, book = DetectionHistory(), Book()
         for situation in situations:
             found = detect(RULES, {}, situation, history)
             history = found.history

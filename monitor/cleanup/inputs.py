@@ -30,7 +30,7 @@ from monitor.cleanup.policy import (
     RegistryPolicy,
 )
 from monitor.cluster.live import LiveCluster
-from monitor.detect.lib.storage import disk_of, used_share
+from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
@@ -172,7 +172,7 @@ class Gatherer:
             return None
         read = next((each.succeeded_at for each in fact.snapshot.collectors if each.name == "disk"), None)
         age = fact.snapshot.at - read if read is not None else 0.0
-        return Reading(needed, used_share(disk), fact.received_at - max(0.0, age))
+        return Reading(needed, used_ratio(disk), fact.received_at - max(0.0, age))
 
     def pods(self) -> tuple[PodFact, ...]:
         """Return all pods."""
@@ -244,7 +244,7 @@ def disk_for(policy: Policy, snapshot: NodeSnapshot) -> DiskFact | None:
     if isinstance(policy, ImagePolicy):
         return runtime_disk(snapshot)
     if isinstance(policy, DatasetPolicy):
-        return disk_of(policy.root, snapshot.disk or ())
+        return disk_containing(policy.root, snapshot.disk or ())
     return None
 
 

@@ -16,7 +16,7 @@ from monitor.facts.services import ServiceFact
 
 # Units of limits in the configuration: 10m, 80%, 50GiB. monitor.config.rules maps them to settings.
 Seconds = Annotated[float, "duration"]
-Share = Annotated[float, "ratio"]
+Ratio = Annotated[float, "ratio"]
 Bytes = Annotated[int, "size"]
 
 ANY_CAUSE = "*"

@@ -14,10 +14,10 @@ from monitor.detect.lib.scopes import ScopeIndex
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text
 
-BROKEN = "rule-broken"
+RULE_BROKEN = "rule-broken"
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
+class DetectionHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What the rules remember, by rule, and the findings of the last time. Saved, so that a restart forgets nothing."""
 
     memories: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -29,14 +29,14 @@ class Detection:
     """All findings of one moment, and what to remember for the next."""
 
     findings: tuple[Finding, ...]
-    history: History = field(default_factory=History)
+    history: DetectionHistory = field(default_factory=DetectionHistory)
 
 
 def detect(
     rules: Sequence[Rule],
     limits: Mapping[str, Limits[Any]],
     situation: RuleContext,
-    history: History,
+    history: DetectionHistory,
     prompt_only: bool = False,
 ) -> Detection:
     """Given the rules with their limits and what was remembered, return what is found now.
@@ -59,7 +59,7 @@ def detect(
         memories[rule.rule] = memory
         found.update((finding.key, finding) for finding in findings)
     findings = _explained(tuple(found[key] for key in sorted(found)))
-    return Detection(findings, History(memories=memories, findings=findings))
+    return Detection(findings, DetectionHistory(memories=memories, findings=findings))
 
 
 def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
@@ -70,7 +70,7 @@ def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
         broken = Finding(
             rule=rule.rule,
             severity=Severity.WARNING,
-            cause=BROKEN,
+            cause=RULE_BROKEN,
             labels={"service": "gpuwarden"},
             headline=Text(key="rule-broken", values={"rule": rule.rule, "error": f"{type(error).__name__}: {error}"}),
             raw=repr(error),

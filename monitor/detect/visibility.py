@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from monitor.detect.base import RuleContext
 
-LONGEST_LABEL = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
+MAX_LABEL_CHARS = 253  # what Kubernetes allows a name to be; nothing that we were sent may be longer as a label
 
 
-def label(text: str) -> str:
+def label_value(text: str) -> str:
     """Given any text, return it as the value of a label: never longer than a name may be, and never nothing."""
-    return text[:LONGEST_LABEL] or "?"
+    return text[:MAX_LABEL_CHARS] or "?"
 
 
-def without_kubernetes(situation: RuleContext) -> bool:
+def kubernetes_unavailable(situation: RuleContext) -> bool:
     """Return whether there is no Kubernetes to be asked, or nothing is known at all."""
     view = situation.world.view
     return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
 
 
-def unseen(situation: RuleContext, *resources: str) -> bool:
+def resources_unavailable(situation: RuleContext, *resources: str) -> bool:
     """Return whether Kubernetes cannot be asked about one of these resources now."""
     view = situation.world.view
-    if view is None or without_kubernetes(situation):
+    if view is None or kubernetes_unavailable(situation):
         return True
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
-def store_unseen(situation: RuleContext) -> bool:
+def prometheus_unavailable(situation: RuleContext) -> bool:
     """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
     view = situation.world.view
     return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)

@@ -8,7 +8,7 @@ from monitor.cluster.gpu_state import StateLimits
 from monitor.cluster.node_join import CardMemory
 from monitor.cluster.view import Inputs, Memory, Surroundings, ViewBuilder
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, Identity, SourceView
 from monitor.facts.cluster_facts import make_world
@@ -20,7 +20,7 @@ from tests.cluster.builders import NOW, node, uuid
 ALICE = Identity(user="alice", job="bert", queue="vc1", platform="volcano", workload_kind="VolcanoJob")
 
 
-def situation(
+def rule_context(
     *agents: AgentFact,
     pods: tuple[PodFact, ...] = (),
     nodes: tuple[NodeFact, ...] | None = None,
@@ -32,7 +32,7 @@ def situation(
     """What the daemon would see: the agents' word joined with the pods."""
     who = {pod.uid: ALICE for pod in pods} | (identities or {})
     if nodes is None:
-        nodes = tuple(node(name, cards_of(agents, name)) for name in sorted({each.node or "" for each in agents}))
+        nodes = tuple(node(name, gpu_count(agents, name)) for name in sorted({each.node or "" for each in agents}))
     builder = ViewBuilder(lambda pod: who.get(pod.uid, Identity()), limits=StateLimits(), memory=memory)
     sources = (SourceView(name="pods", ok=pods_known), SourceView(name="nodes", ok=pods_known))
     around = Surroundings(sources=sources, pods_known=pods_known)
@@ -40,7 +40,7 @@ def situation(
     return RuleContext(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=who), now)
 
 
-def cards_of(agents: tuple[AgentFact, ...], name: str) -> int:
+def gpu_count(agents: tuple[AgentFact, ...], name: str) -> int:
     found = [a.snapshot.gpu for a in agents if a.node == name and a.snapshot is not None]
     return len(found[0].gpus) if found and found[0] is not None else 8
 
@@ -74,7 +74,7 @@ def causes(found: RuleResult) -> list[tuple[str, str]]:
 
 def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
     """Return what the engine makes of the second situation after the first."""
-    history = History(memories={rule.rule: memory})
+    history = DetectionHistory(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)
     assert first.findings, "there is nothing that could be held"
     return detect((rule,), {}, blind, first.history).findings

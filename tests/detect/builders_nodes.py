@@ -26,7 +26,7 @@ def unseen(name: str, why: str = "stale", since: float | None = NOW - 600) -> tu
     return (*(source for source in SEEN if source.name != name), SourceView(name=name, ok=False, why=why, since=since))
 
 
-def situation(
+def rule_context(
     rule: Rule,
     *,
     now: float = NOW,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext, RuleResult
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.cluster import ClusterView, SourceView
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
@@ -20,7 +20,7 @@ SEEN = ClusterView(at=NOW)
 PODS_UNSEEN = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=False, why="stale"),))
 
 
-def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
+def rule_context(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
     """What a rule is given. All of Kubernetes is seen, unless `view` says otherwise."""
     world = make_world(**({"view": SEEN} | facts))
     return RuleContext(world=world, now=now, services=services, limits=Limits(limits))
@@ -28,7 +28,7 @@ def situation(now: float = NOW, services: Any = (), limits: Any = None, **facts:
 
 def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> RuleResult:
     """Run a rule, and hold what it finds against what every finding has to be."""
-    found = rule(situation(limits=limits if limits is not None else rule.limits(), **facts), memory)
+    found = rule(rule_context(limits=limits if limits is not None else rule.limits(), **facts), memory)
     msgspec.json.encode(found.memory)
     for finding in found.findings:
         check(finding, rule)
@@ -70,6 +70,6 @@ def text(finding: Finding, lang: str = "en") -> str:
 
 def held(rule: Rule, before: dict[str, Any], after: dict[str, Any]) -> tuple[Finding, ...]:
     """What is left of a rule's findings when the facts of `before` are followed by those of `after`."""
-    first = detect((rule,), {}, situation(**before), History())
+    first = detect((rule,), {}, rule_context(**before), DetectionHistory())
     assert first.findings, "nothing was found to begin with"
-    return detect((rule,), {}, situation(**after), first.history).findings
+    return detect((rule,), {}, rule_context(**after), first.history).findings

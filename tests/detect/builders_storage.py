@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import LABELS, Finding
@@ -114,7 +114,7 @@ class Watch:
     def __init__(self, rule: Rule, **limits: Any) -> None:
         self._rule = rule
         self._limits = Limits(rule.limits(**limits))
-        self.history = History()
+        self.history = DetectionHistory()
 
     def see(self, *agents: AgentFact, now: float = NOW, **world: Any) -> list[Finding]:
         """Return what is found; the memory goes through what JSON can hold, as it does when it is saved."""
@@ -126,8 +126,8 @@ class Watch:
         return list(found.findings)
 
 
-def thawed(history: History) -> History:
-    return msgspec.json.decode(msgspec.json.encode(history), type=History)
+def thawed(history: DetectionHistory) -> DetectionHistory:
+    return msgspec.json.decode(msgspec.json.encode(history), type=DetectionHistory)
 
 
 def once(rule: Rule, *agents: AgentFact, **world: Any) -> list[Finding]:

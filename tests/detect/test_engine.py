@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from monitor.detect.base import Limits, Override, Rule, RuleContext, RuleResult
-from monitor.detect.engine import BROKEN, Detection, History, detect
+from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.detect.rules import RULES
 from monitor.facts.cluster_facts import make_world
 from monitor.facts.findings import Finding, Scope, Severity
@@ -40,8 +40,8 @@ def finds(name: str, *findings: Finding, memory: Any = None, blind: tuple[Scope,
     return rule(name, lambda _situation, _memory: RuleResult(findings, memory, blind))
 
 
-def run(*rules: Rule, before: History | None = None, limits: dict[str, Limits[Any]] | None = None) -> Detection:
-    return detect(rules, limits or {}, SITUATION, before or History())
+def run(*rules: Rule, before: DetectionHistory | None = None, limits: dict[str, Limits[Any]] | None = None) -> Detection:
+    return detect(rules, limits or {}, SITUATION, before or DetectionHistory())
 
 
 def test_what_is_found_is_in_a_stable_order() -> None:
@@ -210,7 +210,7 @@ def test_a_rule_that_breaks_says_so_and_costs_nothing_else() -> None:
     found = run(rule("a", breaks), finds("b", finding("b")), before=before)
     assert [(each.rule, each.cause, each.held) for each in found.findings] == [
         ("a", "x", True),
-        ("a", BROKEN, False),
+        ("a", RULE_BROKEN, False),
         ("b", "x", False),
     ]
     assert found.history.memories["a"] == {"kept": 1}
@@ -229,19 +229,19 @@ def test_history_survives_a_restart() -> None:
     memory = {"n1": {"changes": [1.5, 2.0], "ready": True, "word": "x", "nothing": None}}
     found = finding(explains=ON_N1, since=NOW, evidence=(Text(key="k", values={"a": 1, "b": 1.5, "c": "x"}),), raw="r")
     history = run(finds("a", found, memory=memory), finds("b", finding("b"))).history
-    again = msgspec.json.decode(msgspec.json.encode(history), type=History)
+    again = msgspec.json.decode(msgspec.json.encode(history), type=DetectionHistory)
     assert again == history
     assert run(finds("a", blind=(Scope(labels={}),)), before=again).findings[0].evidence == found.evidence
 
 
 def test_a_history_of_rules_that_are_gone_is_dropped() -> None:
-    before = History(memories={"old": 1}, findings=(finding("old"),))
-    assert run(finds("a", memory=2), before=before).history == History(memories={"a": 2})
+    before = DetectionHistory(memories={"old": 1}, findings=(finding("old"),))
+    assert run(finds("a", memory=2), before=before).history == DetectionHistory(memories={"a": 2})
 
 
 @pytest.mark.parametrize("listed", RULES, ids=lambda each: each.rule)
 def test_what_a_rule_remembers_of_nothing_can_be_saved(listed: Rule) -> None:
-    found = detect([listed], {}, SITUATION, History())
-    assert BROKEN not in [each.cause for each in found.findings]
-    memory = msgspec.json.decode(msgspec.json.encode(found.history), type=History).memories[listed.rule]
-    assert detect([listed], {}, SITUATION, History(memories={listed.rule: memory})).findings == found.findings
+    found = detect([listed], {}, SITUATION, DetectionHistory())
+    assert RULE_BROKEN not in [each.cause for each in found.findings]
+    memory = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory).memories[listed.rule]
+    assert detect([listed], {}, SITUATION, DetectionHistory(memories={listed.rule: memory})).findings == found.findings

@@ -16,7 +16,7 @@ from monitor.cluster.owners import nobody_known
 from monitor.cluster.platforms import all_rules
 from monitor.cluster.view import Inputs, Surroundings, ViewBuilder
 from monitor.detect.base import Rule, RuleContext
-from monitor.detect.engine import BROKEN, Detection, History, detect
+from monitor.detect.engine import RULE_BROKEN, Detection, DetectionHistory, detect
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import ClusterView, Identity, NodeView, SourceView
 from monitor.facts.cluster_facts import World, make_world
@@ -56,14 +56,14 @@ def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float =
 
 def look_twice(first: RuleContext, then: RuleContext) -> None:
     """Look at one situation and, with what was saved, at another."""
-    found = checked(detect(ALL, {}, first, History()))
-    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=History)
+    found = checked(detect(ALL, {}, first, DetectionHistory()))
+    saved = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory)
     checked(detect(ALL, {}, then, saved))
 
 
 def checked(found: Detection) -> Detection:
     for finding in found.findings:
-        assert finding.cause != BROKEN, finding.raw
+        assert finding.cause != RULE_BROKEN, finding.raw
         assert set(finding.labels) <= set(LABELS), finding
         assert all(isinstance(value, str) and 0 < len(value) <= 253 for value in finding.labels.values()), (
             finding.labels
@@ -161,8 +161,8 @@ def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
     zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
     world = make_world(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
-    found = detect(ALL, {}, situation(world), History(memories=memories))
-    assert {each.rule for each in found.findings if each.cause == BROKEN} <= memories.keys()
+    found = detect(ALL, {}, situation(world), DetectionHistory(memories=memories))
+    assert {each.rule for each in found.findings if each.cause == RULE_BROKEN} <= memories.keys()
 
 
 def test_all_rules_are_here() -> None:

@@ -25,7 +25,7 @@ from monitor.alert.store import Event
 from monitor.cleanup.journal import Entry, Run
 from monitor.cleanup.model import Plan
 from monitor.cluster.view_memory import SavedMemory
-from monitor.detect.engine import History
+from monitor.detect.engine import DetectionHistory
 from monitor.facts import NodeSnapshot
 from monitor.facts.actions import ActionFact, ActionRequest
 from monitor.facts.datasets import PurgeFact, ScanFact, TrashFact
@@ -56,7 +56,7 @@ KEPT: Mapping[str, Any] = {
     "cleanup.db/runs.body": Run,
     "cleanup.db/runs.plan": Plan,
     "cleanup.db/items": Entry,
-    "findings.json": History,
+    "findings.json": DetectionHistory,
     "view.json": SavedMemory,
     "lease/ran": Record,
     "agent/journal": Line,

@@ -30,7 +30,7 @@ from monitor.config.daemon import AgentsConfig, DaemonConfig
 from monitor.config.services import ServiceConfig
 from monitor.daemon.evaluator import WatchSettings
 from monitor.detect.base import Limits, Rule, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.meta.monitor import MonitorState, with_monitor_findings
 from monitor.detect.rules import RULES
 from monitor.facts.agents import AgentFact
@@ -197,7 +197,7 @@ class Product:
         self._rules, self._limits = rules, limits or {}
         self._kube, self._agents, self._probes = Kube(scene), Agents(scene), Probes(scene)
         self._builder = ViewBuilder(lambda pod: identify(pod, nobody_known, PLATFORMS, {}))
-        self._history = History()
+        self._history = DetectionHistory()
         self._timings = AlertsConfig().rules.timings()
         self._book = Book()
         self._started_at = scene.clock.now

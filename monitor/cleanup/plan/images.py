@@ -14,7 +14,7 @@ from monitor.cleanup.plan.references import Needs
 from monitor.cleanup.plan.select import Candidate, Selection, Subject, make_plan, passed_over, refuse
 from monitor.cleanup.plan.watermarks import kubelet_high, marks_on, needed_bytes, out_of_step, yielded
 from monitor.cleanup.policy import KUBELET_HIGH, ImagePolicy
-from monitor.detect.lib.storage import disk_of, used_share
+from monitor.detect.lib.storage import disk_containing, used_ratio
 from monitor.facts.actions import PruneBuildCache, RemoveImage
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact, RuntimeUsageFact
@@ -81,7 +81,7 @@ def image_warnings(policy: ImagePolicy, kubelet: float = KUBELET_HIGH) -> tuple[
 def runtime_disk(snapshot: NodeSnapshot) -> DiskFact | None:
     """Return the disk that images are on: of several runtimes on several disks, the fullest."""
     disks = [disk for cache in snapshot.images or () if (disk := _disk(cache, snapshot)) is not None]
-    return max(disks, key=lambda disk: used_share(disk) or 0.0, default=None)
+    return max(disks, key=lambda disk: used_ratio(disk) or 0.0, default=None)
 
 
 def _disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
@@ -89,7 +89,7 @@ def _disk(cache: ImageCacheFact, snapshot: NodeSnapshot) -> DiskFact | None:
     serving = [disk for disk in snapshot.disk or () if "runtime" in disk.roles]
     if len(serving) == 1 or cache.root is None:
         return serving[0] if len(serving) == 1 else None
-    return disk_of(cache.root, snapshot.disk or ())
+    return disk_containing(cache.root, snapshot.disk or ())
 
 
 def _is_on(cache: ImageCacheFact, disk: DiskFact | None, snapshot: NodeSnapshot) -> bool:

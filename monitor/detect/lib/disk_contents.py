@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import Disk, Heard, disk_of, owner_of
+from monitor.detect.lib.storage import ClusterDisk, NodeReport, disk_containing, container_owner
 from monitor.facts.cluster_facts import World
 from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("images", "container-layers", "logs", "volumes", "datasets", "other")
-_TELLING = 0.3  # a known part of this share is named, even if all that is not known is more
-_WORTH_SAYING = 0.01  # of what is used
-_NAMED = 3  # owners, and images
-_USERS_NAMED = 3
+_MAIN_PART_RATIO = 0.3  # a known part of this share is named, even if all that is not known is more
+_MIN_PART_RATIO = 0.01  # of what is used
+_MAX_NAMED = 3  # owners, and images
+_MAX_NAMED_USERS = 3
 
 
 @dataclass(frozen=True)
-class Contents:
+class DiskContents:
     """What is on a disk. `cause` is what fills it, `parts` how much of each kind; the rest is under its own name."""
 
     cause: str
@@ -26,29 +26,29 @@ class Contents:
     evidence: tuple[Text, ...]
 
 
-def contents(disk: Disk, world: World) -> Contents:
+def disk_contents(disk: ClusterDisk, world: World) -> DiskContents:
     """Given a disk, return what is known to be on it."""
     used = disk.fact.used_bytes or 0
     known = {} if disk.shared else _parts(disk.heard, disk.fact)
     rest = max(0, used - sum(known.values()))
     rest_name = "datasets" if {"data", "nas"} & set(disk.fact.roles) else "other"
     largest = max(known, key=lambda name: known[name], default=rest_name)
-    telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _TELLING * used
+    telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _MAIN_PART_RATIO * used
     parts = known | {rest_name: rest}
     notes = [
         Text(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
         for name, size in sorted(parts.items(), key=lambda item: -item[1])
-        if used and size >= _WORTH_SAYING * used
+        if used and size >= _MIN_PART_RATIO * used
     ]
     if not disk.shared:
-        notes += _owner_notes(disk.heard, disk.fact, world, used) + _image_notes(disk.heard, disk.fact, world, used)
-    return Contents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
+        notes += _owner_evidence(disk.heard, disk.fact, world, used) + _image_evidence(disk.heard, disk.fact, world, used)
+    return DiskContents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
 
 
-def _parts(heard: Heard, fact: DiskFact) -> dict[str, int]:
+def _parts(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
     """Return how much of each kind is known to be on a disk of a node."""
     sizes: Counter[str] = Counter()
-    runtimes = {cache.runtime for cache in heard.snapshot.images or () if is_on(heard, cache.root, fact)}
+    runtimes = {cache.runtime for cache in heard.snapshot.images or () if is_on_disk(heard, cache.root, fact)}
     for cache in heard.snapshot.images or ():
         if cache.runtime in runtimes:
             sizes["images"] += cache.total_bytes or 0
@@ -61,16 +61,16 @@ def _parts(heard: Heard, fact: DiskFact) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if size > 0}
 
 
-def is_on(heard: Heard, root: str | None, fact: DiskFact) -> bool:
+def is_on_disk(heard: NodeReport, root: str | None, fact: DiskFact) -> bool:
     """Return whether a runtime's root is on this disk. Where only one disk serves runtimes, links do not matter."""
     serving = [each for each in heard.snapshot.disk or () if "runtime" in each.roles]
     if len(serving) == 1 or root is None:
         return "runtime" in fact.roles
-    holding = disk_of(root, heard.snapshot.disk or ())
+    holding = disk_containing(root, heard.snapshot.disk or ())
     return holding is not None and holding.mount == fact.mount
 
 
-def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
+def _logs(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
     """Return the size of each container's log that is on this disk."""
     roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
     found = {}
@@ -80,52 +80,52 @@ def _logs(heard: Heard, fact: DiskFact) -> dict[str, int]:
             continue
         root = roots.get(container.runtime)
         if root and container.log_path.startswith(f"{root}/"):
-            here = is_on(heard, root, fact)
+            here = is_on_disk(heard, root, fact)
         else:
-            holding = disk_of(container.log_path, heard.snapshot.disk or ())
+            holding = disk_containing(container.log_path, heard.snapshot.disk or ())
             here = holding is not None and holding.mount == fact.mount
         if here:
             found[log.container_id] = log.size_bytes
     return found
 
 
-def _owner_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _owner_evidence(heard: NodeReport, fact: DiskFact, world: World, used: int) -> list[Text]:
     """Return who has written most, by writable layers and logs on this disk."""
     logs, layers = _logs(heard, fact), _layers(heard, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for kind, sizes in (("log", logs), ("layer", layers)):
         for container_id, size in sizes.items():
             if container := heard.containers.get(container_id):
-                written[owner_of(container, world)][kind] += size
-    largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_NAMED]
+                written[container_owner(container, world)][kind] += size
+    largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_MAX_NAMED]
     return [
         Text(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
         for (pod, user), sizes in largest
-        if sizes.total() >= _WORTH_SAYING * used
+        if sizes.total() >= _MIN_PART_RATIO * used
     ]
 
 
-def _layers(heard: Heard, fact: DiskFact) -> dict[str, int]:
+def _layers(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
     roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
     return {
         container_id: size
         for usage in heard.snapshot.runtime_usage or ()
-        if is_on(heard, roots.get(usage.runtime), fact)
+        if is_on_disk(heard, roots.get(usage.runtime), fact)
         for container_id, size in usage.writable.items()
     }
 
 
-def _image_notes(heard: Heard, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _image_evidence(heard: NodeReport, fact: DiskFact, world: World, used: int) -> list[Text]:
     """Return the largest images on this disk, with who uses them."""
     images = [
         image
         for cache in heard.snapshot.images or ()
-        if is_on(heard, cache.root, fact)
+        if is_on_disk(heard, cache.root, fact)
         for image in cache.images
-        if (image.size_bytes or 0) >= max(1, _WORTH_SAYING * used)
+        if (image.size_bytes or 0) >= max(1, _MIN_PART_RATIO * used)
     ]
     images.sort(key=lambda image: (-(image.size_bytes or 0), image.id))
-    return [image_note(image, heard, world) for image in images[:_NAMED]]
+    return [image_evidence(image, heard, world) for image in images[:_MAX_NAMED]]
 
 
 def image_name(image: ImageFact) -> str:
@@ -133,23 +133,23 @@ def image_name(image: ImageFact) -> str:
     return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
 
 
-def image_users(image: ImageFact, heard: Heard, world: World) -> list[str]:
+def image_users(image: ImageFact, heard: NodeReport, world: World) -> list[str]:
     """Return who uses an image on a node: the pods with their users."""
     used_by = (heard.containers[one] for one in image.containers if one in heard.containers)
-    return sorted({f"{pod} ({user})" for pod, user in (owner_of(each, world) for each in used_by if not each.sandbox)})
+    return sorted({f"{pod} ({user})" for pod, user in (container_owner(each, world) for each in used_by if not each.sandbox)})
 
 
-def image_note(image: ImageFact, heard: Heard, world: World) -> Text:
+def image_evidence(image: ImageFact, heard: NodeReport, world: World) -> Text:
     """Return a sentence on an image and who uses it."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
     if users := image_users(image, heard, world):
-        return Text(key="disk-image.used", values=values | {"users": some(users)})
+        return Text(key="disk-image.used", values=values | {"users": join_names(users)})
     if image.containers:
-        return Text(key="disk-image.used", values=values | {"users": some([one[:12] for one in image.containers])})
+        return Text(key="disk-image.used", values=values | {"users": join_names([one[:12] for one in image.containers])})
     return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 
-def some(names: list[str]) -> str:
+def join_names(names: list[str]) -> str:
     """Given names, return the first few of them, and how many more there are."""
-    more = f" +{len(names) - _USERS_NAMED}" if len(names) > _USERS_NAMED else ""
-    return ", ".join(names[:_USERS_NAMED]) + more
+    more = f" +{len(names) - _MAX_NAMED_USERS}" if len(names) > _MAX_NAMED_USERS else ""
+    return ", ".join(names[:_MAX_NAMED_USERS]) + more

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from monitor.detect.base import RuleContext
 
-REPLICAS = "nvidia.com/gpu.replicas"
+REPLICAS_LABEL = "nvidia.com/gpu.replicas"
 
 
 @dataclass(frozen=True)
-class Counts:
+class GpuCounts:
     """The figures of one node."""
 
     cards: int
@@ -18,24 +18,24 @@ class Counts:
     allocatable: int
 
 
-def card_counts(situation: RuleContext) -> dict[str, Counts]:
+def gpu_counts_by_node(situation: RuleContext) -> dict[str, GpuCounts]:
     """Return the nodes of which all three figures are known."""
     view = situation.world.view
     return {
-        node.name: Counts(node.cards, node.capacity, node.allocatable)
+        node.name: GpuCounts(node.cards, node.capacity, node.allocatable)
         for node in (view.nodes if view else ())
         if node.in_kubernetes and node.cards is not None and node.capacity is not None and node.allocatable is not None
     }
 
 
-def are_shared(situation: RuleContext, node: str, counts: Counts) -> bool:
+def gpus_are_shared(situation: RuleContext, node: str, counts: GpuCounts) -> bool:
     """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
 
     A device plugin that says nothing of it is known by its figure: each card so many times.
     """
     fact, snapshot = situation.world.node_by_name.get(node), situation.world.snapshots.get(node)
     if fact is not None:
-        if fact.labels.get(REPLICAS, "1") not in ("0", "1", ""):
+        if fact.labels.get(REPLICAS_LABEL, "1") not in ("0", "1", ""):
             return True
         resource = situation.world.resource
         if any(

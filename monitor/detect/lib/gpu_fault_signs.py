@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpu_counts import are_shared, card_counts
-from monitor.detect.lib.gpus import skew_of
+from monitor.detect.lib.gpu_counts import gpus_are_shared, gpu_counts_by_node
+from monitor.detect.lib.gpus import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
 
-LONGEST = 200
+MAX_MESSAGE_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Sign:
+class FaultSign:
     """One sign: on which node and, if it is about one, which card; and since when, where that is known."""
 
     node: str
@@ -32,63 +32,63 @@ class Sign:
     def key(self) -> str:
         return f"{self.node}/{self.gpu}/{self.cause}/{self.values.get('code', '')}"
 
-    def named(self, cause: str) -> Sign:
+    def named(self, cause: str) -> FaultSign:
         """Return the same sign under another cause."""
         return replace(self, cause=cause)
 
 
-def signs_of_cards(reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
+def gpu_signs(reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
     """Yield what cards say of themselves."""
     for node, agent in reports.items():
         inventory = agent.snapshot.gpu if agent.snapshot else None
         for gpu in inventory.gpus if inventory else ():
-            yield from _of_card(node, gpu)
+            yield from _signs_of_gpu(node, gpu)
 
 
-def _of_card(node: str, gpu: GpuFact) -> Iterator[Sign]:
+def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
     if gpu.lost:
-        yield Sign(node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:LONGEST]}, raw=gpu.error or "")
+        yield FaultSign(node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:MAX_MESSAGE_CHARS]}, raw=gpu.error or "")
     ecc = gpu.ecc
     errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
     if errors:
         note = Text(key="gpu-fault.ecc", values={"errors": errors})
-        yield Sign(node, gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
+        yield FaultSign(node, gpu.index, "ecc-uncorrectable", values={"errors": errors}, evidence=(note,))
     remaps, pages = gpu.row_remaps, gpu.retired_pages
     if remaps is not None and remaps.failed:
         note = Text(key="gpu-fault.remap-failed-seen")
-        yield Sign(node, gpu.index, "remap-failed", evidence=(note,))
+        yield FaultSign(node, gpu.index, "remap-failed", evidence=(note,))
     if (remaps is not None and remaps.pending) or (pages is not None and pages.pending):
-        yield Sign(node, gpu.index, "remap-pending", evidence=(Text(key="gpu-fault.remap-pending-seen"),))
+        yield FaultSign(node, gpu.index, "remap-pending", evidence=(Text(key="gpu-fault.remap-pending-seen"),))
     if gpu.recovery_action not in (None, "none"):
         action = gpu.recovery_action or ""
         note = Text(key="gpu-fault.recovery", values={"action": action})
-        yield Sign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
+        yield FaultSign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
 
 
-def signs_of_nodes(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[Sign]:
+def node_signs(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
     """Yield the drivers that do not answer, and the nodes that have fewer cards than Kubernetes counts."""
     for node, agent in reports.items():
         for collector in agent.snapshot.collectors if agent.snapshot else ():
             if collector.name == "gpu" and collector.hung_since is not None:
-                yield Sign(node, None, "driver-hung", since=collector.hung_since + skew_of(agent))
-    for node, counts in card_counts(situation).items():
-        if counts.cards < counts.capacity and not are_shared(situation, node, counts):
+                yield FaultSign(node, None, "driver-hung", since=collector.hung_since + clock_skew(agent))
+    for node, counts in gpu_counts_by_node(situation).items():
+        if counts.cards < counts.capacity and not gpus_are_shared(situation, node, counts):
             values: dict[str, Value] = {"cards": counts.cards, "capacity": counts.capacity}
-            yield Sign(node, None, "cards-missing", values=values)
+            yield FaultSign(node, None, "cards-missing", values=values)
 
 
-def signs_of_xids(reports: Mapping[str, AgentFact]) -> Iterator[tuple[Sign, int]]:
+def xid_signs(reports: Mapping[str, AgentFact]) -> Iterator[tuple[FaultSign, int]]:
     """Yield the XIDs, each code of each card once, with its code; what they mean is not said here."""
     for node, agent in reports.items():
         snapshot = agent.snapshot
         if snapshot is None or snapshot.xid is None or not (snapshot.xid.recent or snapshot.xid.counts):
             continue
-        skew = skew_of(agent)
+        skew = clock_skew(agent)
         for (gpu, place, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
-            values: dict[str, Value] = {"code": code, "message": (message or "?")[:LONGEST]}
+            values: dict[str, Value] = {"code": code, "message": (message or "?")[:MAX_MESSAGE_CHARS]}
             note = Text(key="gpu-fault.xid", values=values | {"place": place})
             raw = f"Xid ({place}): {code}, {message}" if message else f"Xid ({place}): {code}"
-            yield Sign(node, gpu, "", at + skew, values, (note,), raw), code
+            yield FaultSign(node, gpu, "", at + skew, values, (note,), raw), code
 
 
 _Xids = dict[tuple[int | None, str, int], tuple[float, str | None]]

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpus import Blind, card_facts, card_key
+from monitor.detect.lib.gpus import BlindSpots, gpu_facts, gpu_key
 from monitor.facts.gpu import GpuFact
 
 NUMBER = (float, int)
-Draws = dict[str, list[float]]  # card -> the least power ever seen, and when it last drew far more than that
+PowerHistory = dict[str, list[float]]  # card -> the least power ever seen, and when it last drew far more than that
 
 
-def worked_until(
+def track_power(
     memory: Any,
     situation: RuleContext,
-    blind: Blind,
+    blind: BlindSpots,
     veto: tuple[float, float],
-) -> Draws:
+) -> PowerHistory:
     """Given what was remembered, return for each card the least it drew and when it last worked by its power.
 
     `veto` is how many times the least, and what share of the rest up to the limit, a card draws when it works.
     """
     before = memory if isinstance(memory, dict) else {}
-    facts, draws = card_facts(situation), {}
+    facts, draws = gpu_facts(situation), {}
     view = situation.world.view
     for gpu in view.gpus if view else ():
-        key, fact = card_key(gpu), facts.get((gpu.node, gpu.index))
+        key, fact = gpu_key(gpu), facts.get((gpu.node, gpu.index))
         known = _known(before.get(key))
         if fact is not None and fact.power_watts is not None and not blind.hides(gpu.node):
             least = min(known[0], fact.power_watts) if known else fact.power_watts

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpus import skew_of
+from monitor.detect.lib.gpus import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
 from monitor.facts.kube import PodFact
@@ -14,11 +14,11 @@ from monitor.facts.text import Text
 
 NOTEBOOK_PLATFORMS = ("jupyterhub", "kubeflow-notebook")
 NOTEBOOK_KINDS = ("Notebook", "notebook")
-LOG_STOPPED = 900.0  # a log that is still written to belongs to a job that does something
+LOG_STOPPED_SECONDS = 900.0  # a log that is still written to belongs to a job that does something
 
 
 @dataclass(frozen=True)
-class Why:
+class IdleCause:
     """A cause, and what it is concluded from."""
 
     cause: str
@@ -31,24 +31,24 @@ def is_notebook(pod: PodFact, situation: RuleContext) -> bool:
     return who.platform in NOTEBOOK_PLATFORMS or who.workload_kind in NOTEBOOK_KINDS
 
 
-def why_idle(
+def diagnose_idle(
     pod: PodFact,
     gpu: GpuView,
     situation: RuleContext,
     agent: AgentFact | None,
     waiting: Mapping[str, float],
     io_wait_cores: float,
-) -> Why:
+) -> IdleCause:
     """Given an idle card and its pod, return the likeliest reason that the facts allow."""
     if is_notebook(pod, situation):
-        return Why("idle-notebook")
+        return IdleCause("idle-notebook")
     if evidence := _waits(pod, gpu, agent, waiting, io_wait_cores):
-        return Why("waiting-for-data", evidence)
-    quiet = _log_quiet(pod, agent, situation.now)
+        return IdleCause("waiting-for-data", evidence)
+    quiet = _seconds_since_log(pod, agent, situation.now)
     # A job that has closed the card is through with it, or never began: what hangs still holds it.
-    if quiet is not None and quiet >= LOG_STOPPED and gpu.pids:
-        return Why("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
-    return Why("idle-job")
+    if quiet is not None and quiet >= LOG_STOPPED_SECONDS and gpu.pids:
+        return IdleCause("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": quiet}),))
+    return IdleCause("idle-job")
 
 
 def _waits(
@@ -63,7 +63,7 @@ def _waits(
     return (Text(key="gpu-idle.node-waits", values={"cores": round(cores, 1)}),) if cores >= io_wait_cores else ()
 
 
-def _log_quiet(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:
+def _seconds_since_log(pod: PodFact, agent: AgentFact | None, now: float) -> float | None:
     """Return for how long no container of a pod has logged; None if that is not known, or it never has."""
     snapshot = agent.snapshot if agent else None
     ids = {each.container_id for each in pod.statuses if each.state == "running" and not each.init}
@@ -71,4 +71,4 @@ def _log_quiet(pod: PodFact, agent: AgentFact | None, now: float) -> float | Non
     written = [log.written_at for log in logs if log.written_at is not None and log.error is None and log.size_bytes]
     if not ids or len(logs) < len(ids) or any(log.error is not None for log in logs) or not written:
         return None
-    return max(0.0, now - max(written) - skew_of(agent))
+    return max(0.0, now - max(written) - clock_skew(agent))

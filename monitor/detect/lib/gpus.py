@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import label, unseen
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
 from monitor.facts.findings import Scope
@@ -16,12 +16,12 @@ from monitor.facts.kube import PodFact
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.text import Text, Value
 
-SMALL_SKEW = 2.0  # so much is the way that an answer takes
+MIN_CLOCK_SKEW_SECONDS = 2.0  # so much is the way that an answer takes
 ABSENT = "absent"
 
 
 @dataclass(frozen=True)
-class Blind:
+class BlindSpots:
     """Of what nothing can be known now: everything, or some nodes. What was found there is held."""
 
     everything: bool = False
@@ -36,20 +36,20 @@ class Blind:
         """Return it as a detector says it."""
         if self.everything:
             return (Scope(labels={}),)
-        return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.nodes))
+        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.nodes))
 
 
-def look(situation: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> Blind:
+def find_blind_spots(situation: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> BlindSpots:
     """Return of what nothing is known, for a rule that needs these parts of a snapshot and of Kubernetes."""
     view = situation.world.view
-    if view is None or (kube and unseen(situation, *kube)):
-        return Blind(everything=True)
+    if view is None or (kube and resources_unavailable(situation, *kube)):
+        return BlindSpots(everything=True)
     lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, parts)]
-    return Blind(nodes=_hidden(situation).union(lacking))
+    return BlindSpots(nodes=_blind_nodes(situation).union(lacking))
 
 
 @cached_per_evaluation
-def _hidden(situation: RuleContext) -> frozenset[str]:
+def _blind_nodes(situation: RuleContext) -> frozenset[str]:
     """Return the nodes of which nothing is known, or of one card nothing."""
     view = situation.world.view
     silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
@@ -63,7 +63,7 @@ def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
 
 
 @cached_per_evaluation
-def reports_of(situation: RuleContext) -> dict[str, AgentFact]:
+def reporting_agents(situation: RuleContext) -> dict[str, AgentFact]:
     """Return the agents whose word counts, by node: one that missed a single call is not silent yet for the view."""
     silent = {name for name, node in situation.world.view_of_node.items() if node.silent_since is not None}
     agents = situation.world.agent_of_node
@@ -71,90 +71,90 @@ def reports_of(situation: RuleContext) -> dict[str, AgentFact]:
 
 
 @cached_per_evaluation
-def card_facts(situation: RuleContext) -> dict[tuple[str, int], GpuFact]:
+def gpu_facts(situation: RuleContext) -> dict[tuple[str, int], GpuFact]:
     """Return what the driver says of each card, by node and index."""
     return {
         (node, gpu.index): gpu
-        for node, agent in reports_of(situation).items()
+        for node, agent in reporting_agents(situation).items()
         if agent.snapshot is not None and agent.snapshot.gpu is not None
         for gpu in agent.snapshot.gpu.gpus
     }
 
 
-def skew_of(agent: AgentFact | None) -> float:
+def clock_skew(agent: AgentFact | None) -> float:
     """Return what to add to the times of a node's clock to get ours."""
     if agent is None or agent.snapshot is None or agent.received_at is None:
         return 0.0
     skew = agent.received_at - agent.snapshot.at
-    return skew if abs(skew) > SMALL_SKEW else 0.0
+    return skew if abs(skew) > MIN_CLOCK_SKEW_SECONDS else 0.0
 
 
-def cards_in(situation: RuleContext, state: GpuState) -> Iterator[GpuView]:
+def gpus_in_state(situation: RuleContext, state: GpuState) -> Iterator[GpuView]:
     """Yield the cards that are in a state now."""
     view = situation.world.view
     return (gpu for gpu in (view.gpus if view else ()) if gpu.state is state)
 
 
-def card_key(gpu: GpuView) -> str:
+def gpu_key(gpu: GpuView) -> str:
     """Return what a rule remembers a card by."""
     return f"{gpu.node}/{gpu.index}"
 
 
-def numbers(memory: Any) -> dict[str, float]:
+def numeric_values(memory: Any) -> dict[str, float]:
     """Given what was remembered, return the numbers in it: an older version may have left anything."""
     if not isinstance(memory, dict):
         return {}
     return {str(key): float(value) for key, value in memory.items() if isinstance(value, int | float)}
 
 
-def lasting(memory: Any, found: Mapping[str, float | None], blind: Blind, now: float) -> dict[str, float]:
+def track_since(memory: Any, found: Mapping[str, float | None], blind: BlindSpots, now: float) -> dict[str, float]:
     """Given what was remembered, return since when each thing found lasts; of hidden nodes all is kept.
 
     What is found comes with when it is known to have begun. Keys begin with the node and a slash.
     """
-    before = numbers(memory)
+    before = numeric_values(memory)
     kept = {key: at for key, at in before.items() if key not in found and blind.hides(key.partition("/")[0])}
     for key, known in found.items():
         kept[key] = min(before.get(key, now), now if known is None else known)
     return kept
 
 
-def card_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
+def gpu_labels(gpu: GpuView, holder: Holder | None = None) -> dict[str, str]:
     """Return the labels of a card and, if given, of who holds it."""
-    labels = {"node": label(gpu.node), "gpu": str(gpu.index)}
+    labels = {"node": label_value(gpu.node), "gpu": str(gpu.index)}
     return labels | (holder_labels(holder) if holder is not None else {})
 
 
 def holder_labels(holder: Holder) -> dict[str, str]:
     """Return the labels of who holds a card, as far as known."""
     named = {"pod": holder.pod, "namespace": holder.namespace, "user": holder.user, "job": holder.job}
-    return {name: label(value) for name, value in (named | {"queue": holder.queue}).items() if value}
+    return {name: label_value(value) for name, value in (named | {"queue": holder.queue}).items() if value}
 
 
-def limits_for(situation: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
+def gpu_limits(situation: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
     """Return the limits for a card. Without exceptions there is no need to look who it is about."""
     limits = situation.limits
-    return limits.of(card_labels(gpu, holder)) if limits.overrides else limits.default
+    return limits.of(gpu_labels(gpu, holder)) if limits.overrides else limits.default
 
 
-def card_values(gpu: GpuView) -> dict[str, Value]:
+def gpu_values(gpu: GpuView) -> dict[str, Value]:
     """Return what names a card in a sentence."""
     return {"node": gpu.node, "gpu": gpu.index}
 
 
-def pod_text(holder: Holder) -> str:
+def holder_pod_name(holder: Holder) -> str:
     """Return how a pod is called in a sentence."""
     return f"{holder.namespace}/{holder.pod}" if holder.pod else holder.pod_uid or "?"
 
 
-def owner_notes(holder: Holder | None) -> tuple[Text, ...]:
+def owner_evidence(holder: Holder | None) -> tuple[Text, ...]:
     """Return whom to ask, if anything says so."""
     if holder is None or not holder.user:
         return ()
     return (Text(key="card-owner", values={"user": holder.user, "job": holder.job or holder.pod or "?"}),)
 
 
-def memory_notes(gpu: GpuView) -> tuple[Text, ...]:
+def memory_evidence(gpu: GpuView) -> tuple[Text, ...]:
     """Return how much of a card's memory is in use, if any."""
     used = gpu.memory_used_bytes
     return (Text(key="card-memory", values={"bytes": used}),) if used else ()

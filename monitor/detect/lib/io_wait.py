@@ -7,16 +7,16 @@ from typing import Any
 
 from monitor.facts.agents import AgentFact
 
-WINDOW = 300.0  # the figure is that of the last one to two windows
-SHORTEST = 60.0
+WINDOW_SECONDS = 300.0  # the figure is that of the last one to two windows
+MIN_WINDOW_SECONDS = 60.0
 
-Marks = dict[str, list[float]]  # node -> an earlier time and counter, a later time and counter
+IoWaitSamples = dict[str, list[float]]  # node -> an earlier time and counter, a later time and counter
 
 
-def advance(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[Marks, dict[str, float]]:
+def update_samples(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[IoWaitSamples, dict[str, float]]:
     """Given what was remembered and what agents say, return what to remember, and the cores that wait, by node."""
     before = memory if isinstance(memory, dict) else {}
-    marks: Marks = {}
+    marks: IoWaitSamples = {}
     cores: dict[str, float] = {}
     for node, agent in reports.items():
         host = agent.snapshot.host if agent.snapshot else None
@@ -24,14 +24,14 @@ def advance(memory: Any, reports: Mapping[str, AgentFact]) -> tuple[Marks, dict[
         if agent.snapshot is None or waited is None:
             continue
         at = agent.snapshot.at
-        marks[node] = mark = _next(before.get(node), at, waited)
-        if at - mark[0] >= SHORTEST:
+        marks[node] = mark = _next_sample(before.get(node), at, waited)
+        if at - mark[0] >= MIN_WINDOW_SECONDS:
             cores[node] = (waited - mark[1]) / (at - mark[0])
     return marks, cores
 
 
-def _next(mark: Any, at: float, waited: float) -> list[float]:
+def _next_sample(mark: Any, at: float, waited: float) -> list[float]:
     """Return the marks to go on with. A counter or a clock that went back has begun anew."""
     if not isinstance(mark, list) or len(mark) != 4 or waited < mark[3] or at < mark[2]:
         return [at, waited, at, waited]
-    return [mark[2], mark[3], at, waited] if at - mark[2] >= WINDOW else mark
+    return [mark[2], mark[3], at, waited] if at - mark[2] >= WINDOW_SECONDS else mark

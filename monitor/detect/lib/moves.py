@@ -10,11 +10,11 @@ from monitor.explain.fit import TOLERANCE, NodeFit, fit, gpu_resource
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 
-MOST_MOVES = 3  # who has to move more had better wait
-TARGETS = 24
-PODS = 10
-PLACES = 8
-FITS = 600  # how often, in all, it may be asked whether a pod fits somewhere
+MAX_MOVES = 3  # who has to move more had better wait
+MAX_TARGETS = 24
+MAX_PODS = 10
+MAX_DESTINATIONS = 8
+MAX_FIT_CHECKS = 600  # how often, in all, it may be asked whether a pod fits somewhere
 UNMOVABLE = ("DaemonSet", "Node")
 
 
@@ -29,7 +29,7 @@ class Move:
 
 
 @dataclass
-class _Search:
+class _MoveSearch:
     """One search: who waits, what is free on each node, and how much may still be asked."""
 
     waiting: PodFact
@@ -37,7 +37,7 @@ class _Search:
     free: dict[str, int]
     resource: str
     asked: int
-    left: int = FITS
+    left: int = MAX_FIT_CHECKS
     fitting: dict[tuple[str, str], bool] = field(default_factory=dict)
 
     def fits(self, pod: PodFact, node: str) -> bool:
@@ -55,10 +55,10 @@ def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: World) -> tup
     """Given a pod that waits and the nodes as it sees them, return the fewest moves that make room, or None."""
     resource = gpu_resource(waiting, world)
     asked = round(waiting.requests.get(resource, 0.0))
-    search = _Search(waiting, world, {each.node.name: each.free for each in fits}, resource, asked)
+    search = _MoveSearch(waiting, world, {each.node.name: each.free for each in fits}, resource, asked)
     targets = sorted((each for each in fits if each.usable and each.total >= asked), key=lambda each: -each.free)
-    movable = {each.node.name: _movable(each.node.name, world, resource) for each in targets[:TARGETS]}
-    for count in range(1, MOST_MOVES + 1):
+    movable = {each.node.name: _movable(each.node.name, world, resource) for each in targets[:MAX_TARGETS]}
+    for count in range(1, MAX_MOVES + 1):
         plans = [plan for node, pods in movable.items() if (plan := _clear(node, pods, count, search)) is not None]
         if plans:
             return min(plans, key=lambda plan: (sum(move.gpus for move in plan), plan[0].source))
@@ -74,10 +74,10 @@ def _movable(node: str, world: World, resource: str) -> list[tuple[PodFact, int]
         and pod.deletion_at is None
         and (pod.owner is None or pod.owner.kind not in UNMOVABLE)
     ]
-    return sorted(found, key=lambda each: (each[1], -(each[0].created_at or 0.0), each[0].uid))[:PODS]
+    return sorted(found, key=lambda each: (each[1], -(each[0].created_at or 0.0), each[0].uid))[:MAX_PODS]
 
 
-def _clear(node: str, pods: list[tuple[PodFact, int]], count: int, search: _Search) -> tuple[Move, ...] | None:
+def _clear(node: str, pods: list[tuple[PodFact, int]], count: int, search: _MoveSearch) -> tuple[Move, ...] | None:
     """Return how to clear a node by moving so many pods, as few GPUs as can be, or None."""
     need = search.asked - search.free[node]
     enough = (chosen for chosen in combinations(pods, count) if sum(gpus for _, gpus in chosen) >= need)
@@ -93,7 +93,7 @@ def _clear(node: str, pods: list[tuple[PodFact, int]], count: int, search: _Sear
     return None
 
 
-def _has_room(node: str, leaving: list[PodFact], search: _Search) -> bool:
+def _has_room(node: str, leaving: list[PodFact], search: _MoveSearch) -> bool:
     """Whether the pod that waits also gets its CPUs and its memory once these have left."""
     fact = search.world.node_by_name[node]
     for name, need in search.waiting.requests.items():
@@ -103,12 +103,12 @@ def _has_room(node: str, leaving: list[PodFact], search: _Search) -> bool:
     return True
 
 
-def _place(pods: list[tuple[PodFact, int]], places: dict[str, int], search: _Search) -> list[str] | None:
+def _place(pods: list[tuple[PodFact, int]], places: dict[str, int], search: _MoveSearch) -> list[str] | None:
     """Return a node for each pod, or None. Nodes that are nearly full come first, so that no new gaps arise."""
     if not pods:
         return []
     (pod, gpus), rest = pods[0], pods[1:]
-    for node in _places_for(pod, gpus, places, search):
+    for node in _destinations(pod, gpus, places, search):
         places[node] -= gpus
         if (others := _place(rest, places, search)) is not None:
             return [node, *others]
@@ -116,8 +116,8 @@ def _place(pods: list[tuple[PodFact, int]], places: dict[str, int], search: _Sea
     return None
 
 
-def _places_for(pod: PodFact, gpus: int, places: dict[str, int], search: _Search) -> Iterator[str]:
+def _destinations(pod: PodFact, gpus: int, places: dict[str, int], search: _MoveSearch) -> Iterator[str]:
     options = sorted((free, node) for node, free in places.items() if free >= gpus)
     found = (node for _, node in options if search.fits(pod, node))
-    for _, node in zip(range(PLACES), found, strict=False):
+    for _, node in zip(range(MAX_DESTINATIONS), found, strict=False):
         yield node

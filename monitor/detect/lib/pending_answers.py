@@ -19,8 +19,8 @@ from monitor.facts.cluster_facts import World
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
-NODES_AT_ONCE = 2000  # that are looked at in one pass, over all explanations
-REMEMBERED = 500
+MAX_NODES_PER_EVALUATION = 2000  # that are looked at in one pass, over all explanations
+MAX_ANSWERS = 500
 _OVERTAKEN = "overtaken"
 _NOT_ENOUGH = (Key.NOT_ENOUGH_GPUS.value, Key.NO_GPU_NODES.value)
 
@@ -35,7 +35,7 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     overtaken_at: float | None = None
 
 
-def shape(pod: PodFact, world: World) -> tuple[object, ...]:
+def pod_shape(pod: PodFact, world: World) -> tuple[object, ...]:
     """Given a waiting pod, return what its explanation depends on: pods for which it is equal are explained alike."""
     queued = world.group_of(pod) or world.workload_of(pod)
     return (
@@ -50,12 +50,12 @@ def shape(pod: PodFact, world: World) -> tuple[object, ...]:
     )
 
 
-def name_of(of: tuple[object, ...]) -> str:
+def shape_id(of: tuple[object, ...]) -> str:
     """Given a shape, return a short name by which it is remembered."""
     return hashlib.sha256(repr(of).encode()).hexdigest()[:16]
 
 
-def recall(memory: Any) -> dict[str, PendingAnswer]:
+def load_answers(memory: Any) -> dict[str, PendingAnswer]:
     """Given what was remembered, return the answers; what cannot be read is forgotten."""
     try:
         return msgspec.convert(memory or {}, dict[str, PendingAnswer])
@@ -63,7 +63,7 @@ def recall(memory: Any) -> dict[str, PendingAnswer]:
         return {}
 
 
-def answer_some(
+def update_answers(
     oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], world: World, now: float
 ) -> dict[str, PendingAnswer]:
     """Given the oldest pod of each shape, return their answers: new ones first, then those that are longest ago.
@@ -72,9 +72,9 @@ def answer_some(
     """
     known = {name: before[name] for name in oldest if name in before}
     turn = sorted(oldest, key=lambda name: (known[name].at if name in known else 0.0, oldest[name].created_at or 0.0))
-    for name in turn[: max(2, NODES_AT_ONCE // max(1, len(world.nodes)))]:
+    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(world.nodes)))]:
         known[name] = _explain(oldest[name], world, now)
-    return dict(list(known.items())[:REMEMBERED])
+    return dict(list(known.items())[:MAX_ANSWERS])
 
 
 def _explain(pod: PodFact, world: World, now: float) -> PendingAnswer:
@@ -85,7 +85,7 @@ def _explain(pod: PodFact, world: World, now: float) -> PendingAnswer:
     return PendingAnswer(at=now, cause=found.cause, evidence=evidence, advice=found.advice, overtaken_at=overtaken_at)
 
 
-def for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
+def answer_for_pod(answer: PendingAnswer, pod: PodFact) -> PendingAnswer:
     """Given the answer for the oldest pod of a shape, return what of it is true for another one.
 
     Who overtook the oldest may have been there before this one.

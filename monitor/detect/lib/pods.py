@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from monitor.detect.base import RuleContext
-from monitor.detect.visibility import label, unseen
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.explain.explain import reference
 from monitor.explain.quote import quote
 from monitor.facts.agents import AgentFact
@@ -15,17 +15,17 @@ from monitor.facts.findings import Scope
 from monitor.facts.kube import PodFact
 from monitor.facts.text import Value
 
-RAW_LENGTH = 1000
-SKEW = 2.0  # smaller differences are the way the answer took
+MAX_RAW_CHARS = 1000
+MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are the way the answer took
 EVERYTHING = Scope(labels={})
 
 
-def blind_pods(situation: RuleContext) -> tuple[Scope, ...]:
+def blind_scopes(situation: RuleContext) -> tuple[Scope, ...]:
     """Return everything, while Kubernetes cannot be asked about pods: nothing ends because nobody can be asked."""
-    return (EVERYTHING,) if unseen(situation, "pods") else ()
+    return (EVERYTHING,) if resources_unavailable(situation, "pods") else ()
 
 
-def live(pods: Iterable[PodFact]) -> Iterable[PodFact]:
+def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
     """Yield the pods that are on a node, have not ended, and are not on their way out."""
     return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and pod.phase not in FINISHED)
 
@@ -34,12 +34,12 @@ def pod_labels(pod: PodFact, world: World, **more: str | None) -> dict[str, str]
     """Return the labels of a pod and of whose it is, and more where something says so."""
     who = reference(pod, world)
     named = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": who.user, "job": who.job}
-    return bounded({**named, "queue": who.queue, **more})
+    return label_values({**named, "queue": who.queue, **more})
 
 
-def bounded(labels: dict[str, str | None]) -> dict[str, str]:
+def label_values(labels: dict[str, str | None]) -> dict[str, str]:
     """Return the labels that have a value, none longer than Kubernetes itself allows names to be."""
-    return {name: label(value) for name, value in labels.items() if value}
+    return {name: label_value(value) for name, value in labels.items() if value}
 
 
 def pod_values(pod: PodFact, world: World, **more: Value) -> dict[str, Value]:
@@ -49,14 +49,14 @@ def pod_values(pod: PodFact, world: World, **more: Value) -> dict[str, Value]:
 
 
 @lru_cache(maxsize=8192)  # what is wrong now was mostly wrong a moment ago
-def raw(message: str | None, limit: int = RAW_LENGTH) -> str | None:
+def raw_text(message: str | None, limit: int = MAX_RAW_CHARS) -> str | None:
     """Return what another program said, without its secrets and not too long; None if it said nothing."""
     return quote(message, limit) or None
 
 
-def skew(agent: AgentFact) -> float:
+def clock_skew(agent: AgentFact) -> float:
     """Return how far the clock of an agent's node is behind ours."""
     if agent.snapshot is None or agent.received_at is None:
         return 0.0
     behind = agent.received_at - agent.snapshot.at
-    return behind if abs(behind) > SKEW else 0.0
+    return behind if abs(behind) > MIN_CLOCK_SKEW_SECONDS else 0.0

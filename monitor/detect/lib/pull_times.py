@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.detect.lib.pods import live, skew
+from monitor.detect.lib.pods import live_pods, clock_skew
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import EventFact, PodFact
 
-_STEPS = ("Pulling", "Pulled", "Failed", "BackOff")
-_WAITS = (None, "ContainerCreating", "PodInitializing")
+_PULL_REASONS = ("Pulling", "Pulled", "Failed", "BackOff")
+_WAITING_REASONS = (None, "ContainerCreating", "PodInitializing")
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|us|µs|ns|h|m|s)")
 _SIZE = re.compile(r"Image size: (\d+) bytes")
@@ -32,21 +32,21 @@ class PullTime:
 def pull_times(world: World, now: float, since: float) -> Iterable[PullTime]:
     """Yield the pulls that are under way, and those that were done after `since`."""
     agents = world.agent_of_node
-    for pod in live(world.pods):
+    for pod in live_pods(world.pods):
         newest: dict[str, EventFact] = {}
         began: dict[str, float] = {}
         for event in world.events_of(pod):
-            image = image_of(event.message) if event.reason in _STEPS else None
+            image = image_of(event.message) if event.reason in _PULL_REASONS else None
             if image and event.last_at is not None:
                 newest[image] = event
                 if event.reason == "Pulling":
                     began[image] = event.last_at
         if newest:
             agent = agents.get(pod.node or "")
-            yield from _of_pod(pod, newest, began, skew(agent) if agent else 0.0, now, since)
+            yield from _pod_pulls(pod, newest, began, clock_skew(agent) if agent else 0.0, now, since)
 
 
-def _of_pod(
+def _pod_pulls(
     pod: PodFact, newest: dict[str, EventFact], began: dict[str, float], behind: float, now: float, since: float
 ) -> Iterable[PullTime]:
     """Yield a pod's pulls. Events have the time of the node's clock, which is `behind` ours."""
@@ -66,7 +66,7 @@ def _waits_for(pod: PodFact, image: str) -> bool:
     """Return whether a container still waits for an image: the event that tells of the end may be lost."""
     names = {each.name for each in pod.containers if each.image == image}
     states = [each for each in pod.statuses if each.name in names]
-    return not states or any(each.state in (None, "waiting") and each.reason in _WAITS for each in states)
+    return not states or any(each.state in (None, "waiting") and each.reason in _WAITING_REASONS for each in states)
 
 
 def image_of(message: str | None) -> str | None:

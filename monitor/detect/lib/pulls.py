@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from monitor.detect.lib.pods import live
+from monitor.detect.lib.pods import live_pods
 from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, registry_of
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
-_TELLING = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present")
+_CAUSE_PHRASES = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present")
 # What the registry and the way to it have no part in.
-NOT_THE_REGISTRY = frozenset(
+NON_REGISTRY_CAUSES = frozenset(
     {
         Pull.DISK_FULL,
         Pull.WRONG_ARCHITECTURE,
@@ -26,9 +26,9 @@ NOT_THE_REGISTRY = frozenset(
 )
 
 
-THE_REGISTRY = tuple(cause.value for cause in Pull if cause not in NOT_THE_REGISTRY)
-STARTING = (None, "ContainerCreating", "PodInitializing")
-PULLED = ("Pulled", "Created", "Started", "Pulling")
+REGISTRY_CAUSES = tuple(cause.value for cause in Pull if cause not in NON_REGISTRY_CAUSES)
+STARTING_REASONS = (None, "ContainerCreating", "PodInitializing")
+PROGRESS_REASONS = ("Pulled", "Created", "Started", "Pulling")
 
 # A pull that fails says the same at every look, to every rule.
 _classified = lru_cache(maxsize=8192)(classify)
@@ -58,10 +58,10 @@ class FailedPull:
 
     @property
     def registry(self) -> str:
-        return canonical(registry_of(self.image))
+        return canonical_registry(registry_of(self.image))
 
 
-def canonical(host: str) -> str:
+def canonical_registry(host: str) -> str:
     """Given a registry's host, return the one name by which it is known, whether a pull or a probe names it."""
     host = host.lower().removesuffix(":443")
     return "docker.io" if host in _DOCKER_HUB else host
@@ -70,10 +70,10 @@ def canonical(host: str) -> str:
 def failed_pulls(world: World) -> list[FailedPull]:
     """Return the pulls that fail, once for each pod and image."""
     found: dict[tuple[str, str], FailedPull] = {}
-    for pod in live(world.pods):
+    for pod in live_pods(world.pods):
         for status in pod.statuses:
             if status.state == "waiting" and (status.reason in REASONS or _just_failed(pod, status, world)):
-                pull = _failed(pod, status, world)
+                pull = _failed_pull(pod, status, world)
                 found.setdefault((pod.uid, pull.image), pull)
     return list(found.values())
 
@@ -90,10 +90,10 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> boo
 
     The event comes at once, the pod's state up to a second later. A pull that worked since then ends it.
     """
-    if status.reason not in STARTING:
+    if status.reason not in STARTING_REASONS:
         return False
     for event in reversed(world.events_of(pod)):
-        if event.container in (None, status.name) and event.reason in PULLED:
+        if event.container in (None, status.name) and event.reason in PROGRESS_REASONS:
             return False
         # It says "Error: ErrImagePull" right after.
         if event.container == status.name and "failed to pull image" in (event.message or "").lower():
@@ -101,20 +101,20 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> boo
     return False
 
 
-def _failed(pod: PodFact, status: ContainerStatusFact, world: World) -> FailedPull:
+def _failed_pull(pod: PodFact, status: ContainerStatusFact, world: World) -> FailedPull:
     """Return why it fails: the container's own message, if that tells, else the newest event that does."""
     image = next((each.image for each in pod.containers if each.name == status.name), None)
     found = _classified(status.reason, status.message, image)
-    event = next(_telling(world.events_of(pod), status.name, image), None)
+    event = next(_events_with_cause(world.events_of(pod), status.name, image), None)
     if found.cause is Pull.UNKNOWN and not found.runtime_down and event is not None:
         found = _classified(status.reason, event.message, image)
     return FailedPull(pod, status.name, image or found.image or "?", status.reason or "?", found, event)
 
 
-def _telling(events: tuple[EventFact, ...], container: str, image: str | None) -> Iterator[EventFact]:
+def _events_with_cause(events: tuple[EventFact, ...], container: str, image: str | None) -> Iterator[EventFact]:
     """Yield the events that say why this image was not pulled, newest first. Not every one names its container."""
     for event in reversed(events):
         message = (event.message or "").lower()
         about = event.container == container or (event.container is None and (image or "").lower() in message)
-        if about and any(word in message for word in _TELLING):
+        if about and any(word in message for word in _CAUSE_PHRASES):
             yield event

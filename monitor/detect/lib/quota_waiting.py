@@ -11,16 +11,16 @@ from monitor.facts.kube import PodFact
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingJob:
     """A job that waits, and how many GPUs it needs to start."""
 
     name: str
     gpus: float
 
 
-def refused(namespaces: set[str], world: World, since: float) -> dict[tuple[str, str], list[Waiting]]:
+def refused_jobs(namespaces: set[str], world: World, since: float) -> dict[tuple[str, str], list[WaitingJob]]:
     """Return what was refused its GPUs since then, by namespace and quota. Pods that are refused do not exist."""
-    found: defaultdict[tuple[str, str], list[Waiting]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
     for (_, namespace, name), events in world.events_by_name.items():
         if namespace not in namespaces or events[-1].reason not in REASONS or (events[-1].last_at or 0.0) < since:
             continue
@@ -28,7 +28,7 @@ def refused(namespaces: set[str], world: World, since: float) -> dict[tuple[str,
         if why.cause == "quota" and world.resource in str(why.values.get("resource", "")):
             needs = _amount(str(why.values.get("needs", "")))
             if needs is not None:
-                found[namespace, str(why.values["quota"])].append(Waiting(name, needs))
+                found[namespace, str(why.values["quota"])].append(WaitingJob(name, needs))
     return found
 
 
@@ -37,15 +37,15 @@ def _amount(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdecimal() else None
 
 
-def waiting_in_queues(world: World) -> dict[tuple[str, str], list[Waiting]]:
+def queued_jobs(world: World) -> dict[tuple[str, str], list[WaitingJob]]:
     """Return what waits for GPUs, by kind and name of the queue. A Kueue job counts for the ClusterQueue behind."""
-    found: defaultdict[tuple[str, str], list[Waiting]] = defaultdict(list)
+    found: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
     parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue"}
     for workload in world.workloads:
         gpus, parent = workload.requests.get(world.resource), parents.get((workload.namespace, workload.queue or ""))
         if workload.phase == "pending" and workload.active is not False and gpus and parent:
             found["ClusterQueue", parent].append(
-                Waiting(workload.owner.name if workload.owner else workload.name, gpus)
+                WaitingJob(workload.owner.name if workload.owner else workload.name, gpus)
             )
     seen = set[str]()
     for pod in world.pods:
@@ -57,11 +57,11 @@ def waiting_in_queues(world: World) -> dict[tuple[str, str], list[Waiting]]:
     return found
 
 
-def _in_volcano(pod: PodFact, world: World) -> tuple[str | None, Waiting, str]:
+def _in_volcano(pod: PodFact, world: World) -> tuple[str | None, WaitingJob, str]:
     """Return the queue, what waits, and by what it is known: a group that starts as one waits as one."""
     group, gpus = world.group_of(pod), pod.requests.get(world.resource, 0.0)
     if group is None:
-        return (world.identity(pod).queue if pod.scheduler == "volcano" else None), Waiting(pod.name, gpus), pod.uid
+        return (world.identity(pod).queue if pod.scheduler == "volcano" else None), WaitingJob(pod.name, gpus), pod.uid
     name = group.owner.name if group.owner else group.name
     needs = gpus if group.running else max(gpus, group.min_resources.get(world.resource, 0.0))
-    return group.queue, Waiting(name, needs), group.uid
+    return group.queue, WaitingJob(name, needs), group.uid

@@ -9,20 +9,20 @@ from functools import cached_property
 from typing import Any
 
 from monitor.detect.base import RuleContext, cached_per_evaluation
-from monitor.detect.visibility import label
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Scope
 from monitor.facts.node import NodeSnapshot
 from monitor.facts.storage import DiskFact
 from monitor.facts.workload import ContainerFact
 
-STALE_AFTER = 120.0  # an answer older than this is no answer
+STALE_AFTER_SECONDS = 120.0  # an answer older than this is no answer
 _SKEW_FROM = 2.0  # less is the way that the answer took
-NODES_REMEMBERED = 20  # of those that have something in common: enough to know whether any of them still speaks
+MAX_REMEMBERED_NODES = 20  # of those that have something in common: enough to know whether any of them still speaks
 
 
 @dataclass(frozen=True)
-class Heard:
+class NodeReport:
     """A node whose agent speaks now. `skew` is what to add to its clock to get ours."""
 
     node: str
@@ -43,10 +43,10 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Hearing:
+class NodeReports:
     """All nodes that are heard, and those that should be and are not."""
 
-    nodes: dict[str, Heard]
+    nodes: dict[str, NodeReport]
     silent: frozenset[str]
 
     def blind(self, *parts: str) -> tuple[Scope, ...]:
@@ -54,7 +54,7 @@ class Hearing:
         if not self.nodes and not self.silent:
             return (Scope(labels={}),)
         lacking = {name for name, heard in self.nodes.items() if any(heard.part(part) is None for part in parts)}
-        return tuple(Scope(labels={"node": label(node)}) for node in sorted(self.silent | lacking))
+        return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.silent | lacking))
 
     def lost_sight(self, nodes: Iterable[str], *parts: str) -> bool:
         """Given nodes that had something, return whether one may still have it and no longer tells."""
@@ -65,28 +65,28 @@ class Hearing:
 
 
 @cached_per_evaluation
-def hear(situation: RuleContext) -> Hearing:
+def node_reports(situation: RuleContext) -> NodeReports:
     """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
     nodes, silent = {}, set(situation.world.node_by_name)
     for node, agent in situation.world.agent_of_node.items():
         received, snapshot = agent.received_at, agent.snapshot
-        fresh = received is not None and situation.now - received <= STALE_AFTER and agent.silent_since is None
+        fresh = received is not None and situation.now - received <= STALE_AFTER_SECONDS and agent.silent_since is None
         if snapshot is None or received is None or not fresh:
             silent.add(node)
             continue
         skew = received - snapshot.at
-        nodes[node] = Heard(node, snapshot, skew if abs(skew) > _SKEW_FROM else 0.0)
-    return Hearing(nodes, frozenset(silent - nodes.keys()))
+        nodes[node] = NodeReport(node, snapshot, skew if abs(skew) > _SKEW_FROM else 0.0)
+    return NodeReports(nodes, frozenset(silent - nodes.keys()))
 
 
 @dataclass(frozen=True)
-class Disk:
+class ClusterDisk:
     """A disk as it is known now. A NAS is one disk, whichever `nodes` have it; `heard` is where it was read."""
 
     key: str
     labels: dict[str, str]
     fact: DiskFact
-    heard: Heard
+    heard: NodeReport
     nodes: tuple[str, ...]
 
     @property
@@ -101,36 +101,36 @@ class Disk:
 
 
 @dataclass(frozen=True)
-class Disks:
+class KnownDisks:
     """The disks whose figures are known, and of which disks they are not."""
 
-    known: tuple[Disk, ...]
+    known: tuple[ClusterDisk, ...]
     blind: tuple[Scope, ...]
 
 
 @cached_per_evaluation
-def disks(situation: RuleContext) -> Disks:
+def known_disks(situation: RuleContext) -> KnownDisks:
     """Given the situation, return all disks of nodes that speak, each once."""
-    known: list[Disk] = []
+    known: list[ClusterDisk] = []
     blind: list[Scope] = []
-    shared: defaultdict[str, list[tuple[Heard, DiskFact]]] = defaultdict(list)
-    for heard in hear(situation).nodes.values():
+    shared: defaultdict[str, list[tuple[NodeReport, DiskFact]]] = defaultdict(list)
+    for heard in node_reports(situation).nodes.values():
         for fact in heard.part("disk") or ():
             if "nas" in fact.roles:
                 shared[_identity(fact)].append((heard, fact))
                 continue
-            labels = {"node": label(heard.node), "mount": label(fact.mount)}
+            labels = {"node": label_value(heard.node), "mount": label_value(fact.mount)}
             if fact.used_bytes is None:
                 blind.append(Scope(labels=labels))
             else:
-                known.append(Disk(f"{heard.node} {fact.mount} {fact.device}", labels, fact, heard, (heard.node,)))
+                known.append(ClusterDisk(f"{heard.node} {fact.mount} {fact.device}", labels, fact, heard, (heard.node,)))
     for key, seen in shared.items():
         one = _shared_disk(key, seen)
         if one.fact.used_bytes is None:
             blind.append(Scope(labels=one.labels))
         else:
             known.append(one)
-    return Disks(tuple(known), tuple(blind))
+    return KnownDisks(tuple(known), tuple(blind))
 
 
 def _identity(fact: DiskFact) -> str:
@@ -142,37 +142,37 @@ def _identity(fact: DiskFact) -> str:
     return f"{device} {fact.fstype} {fact.mount} {fact.size_bytes}"
 
 
-def _shared_disk(key: str, seen: list[tuple[Heard, DiskFact]]) -> Disk:
+def _shared_disk(key: str, seen: list[tuple[NodeReport, DiskFact]]) -> ClusterDisk:
     """Several nodes' words on one NAS: the fullest of those who know, at the mount point that most of them use."""
     heard, fact = max(seen, key=lambda each: (each[1].used_bytes or -1, each[0].node))
     points = Counter(each.mount for _, each in seen)
     mount = min(points, key=lambda point: (-points[point], point))
-    labels = {"mount": label(mount), "service": label(fact.device)}
-    return Disk(key, labels, fact, heard, tuple(sorted(each.node for each, _ in seen)))
+    labels = {"mount": label_value(mount), "service": label_value(fact.device)}
+    return ClusterDisk(key, labels, fact, heard, tuple(sorted(each.node for each, _ in seen)))
 
 
-def used_share(fact: DiskFact) -> float | None:
+def used_ratio(fact: DiskFact) -> float | None:
     """Given a disk, return how full it is, as df says it: what is kept for root counts as full."""
     if fact.used_bytes is None or fact.available_bytes is None or fact.used_bytes + fact.available_bytes <= 0:
         return None
     return fact.used_bytes / (fact.used_bytes + fact.available_bytes)
 
 
-def disk_of(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
+def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     """Given a path of a node and its disks, return the disk that it is on."""
     holding = [fact for fact in facts if path == fact.mount or path.startswith(fact.mount.rstrip("/") + "/")]
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
-def owner_of(container: ContainerFact, world: World) -> tuple[str, str]:
+def container_owner(container: ContainerFact, world: World) -> tuple[str, str]:
     """Given a container, return its pod (else its own name) and whom to ask (user, else namespace, else nobody)."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
     identity = world.identities.get(container.pod_uid or "")
     user = (identity.user if identity else None) or container.user or container.namespace or "-"
-    return label(name), label(user)
+    return label_value(name), label_value(user)
 
 
-def read_memory(memory: Any, *parts: str) -> list[dict[str, Any]]:
+def memory_sections(memory: Any, *parts: str) -> list[dict[str, Any]]:
     """Given what was remembered, return its parts; those that are missing or of another shape are empty."""
     whole = memory if isinstance(memory, dict) else {}
     return [dict(part) if isinstance(part := whole.get(name), dict) else {} for name in parts]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import Heard, hear
-from monitor.detect.visibility import label
+from monitor.detect.lib.storage import NodeReport, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.actions import ActionsFact
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text
@@ -25,14 +25,14 @@ class Limits:
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the agents that refused to act lately. Remember how often each has, and for which reasons since when."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    hearing = hear(situation)
+    hearing = node_reports(situation)
     after = {node: kept for node, kept in before.items() if node in hearing.silent}
     findings = []
     for node, heard in hearing.nodes.items():
         actions = heard.snapshot.actions
         if actions is None:
             continue
-        labels = {"node": label(node)}
+        labels = {"node": label_value(node)}
         limits: Limits = situation.limits.of(labels)
         kept = _kept(heard.snapshot.at, actions, before.get(node), situation.now, limits)
         if kept is None:
@@ -62,7 +62,7 @@ def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limi
     return {"counts": counts, "at": times, "since": since if times else None}
 
 
-def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any]) -> Finding:
+def _finding(now: float, heard: NodeReport, actions: ActionsFact, kept: dict[str, Any]) -> Finding:
     lately: dict[str, float] = kept["at"]
     cause, *others = (reason for reason in CAUSES if reason in lately)
     seconds = max(0.0, now - lately[cause])
@@ -70,7 +70,7 @@ def _finding(now: float, heard: Heard, actions: ActionsFact, kept: dict[str, Any
         rule="actions-refused",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(heard.node)},
+        labels={"node": label_value(heard.node)},
         headline=Text(
             key=f"actions-refused.{cause}",
             values={"node": heard.node, "count": actions.refused.get(cause, 0), "seconds": seconds},

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label, store_unseen, unseen, without_kubernetes
+from monitor.detect.visibility import label_value, prometheus_unavailable, resources_unavailable, kubernetes_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.node import CollectorFact
 from monitor.facts.text import Text
 
 CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
-ALL = "agents"  # stands for the agents when there is not one
-LONGEST_RAW = 1000
+ALL_AGENTS = "agents"  # stands for the agents when there is not one
+MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _AgentEvaluation:
     """One look at all agents: what was remembered (since when something is amiss), what is to be remembered."""
 
     situation: RuleContext
@@ -42,41 +42,41 @@ class _Look:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the agents that do not answer, the nodes that have none, and the collectors that do not read."""
-    look = _Look(situation, memory if isinstance(memory, dict) else {}, {})
-    if not without_kubernetes(situation) and unseen(situation, "pods", "nodes"):
+    look = _AgentEvaluation(situation, memory if isinstance(memory, dict) else {}, {})
+    if not kubernetes_unavailable(situation) and resources_unavailable(situation, "pods", "nodes"):
         return RuleResult(memory=look.before, blind=(Scope(labels={}),))  # agents are found by their pods
-    if store_unseen(situation):
+    if prometheus_unavailable(situation):
         return RuleResult(memory=look.before, blind=(Scope(labels={}),))  # that is one trouble, and told as such
     agents = situation.world.agent_of_node
     findings = [*_silent(look, agents.items()), *_missing(look, agents), *_collectors(look, agents.items())]
     blind = {node for node, agent in agents.items() if agent.silent_since is not None or agent.snapshot is None}
-    blind |= _watchless(situation, agents)
-    scopes = tuple(Scope(labels={"node": label(node)}) for node in sorted(blind))
+    blind |= _nodes_without_agent(situation, agents)
+    scopes = tuple(Scope(labels={"node": label_value(node)}) for node in sorted(blind))
     return RuleResult(findings=tuple(findings), memory=look.after, blind=scopes)
 
 
-def _silent(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
+def _silent(look: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
     """Yield the agents that there are and that have not answered for too long."""
     now = look.situation.now
     for node, agent in agents:
         last = agent.received_at if agent.received_at is not None else agent.silent_since
         limits: Limits = look.situation.limits.of({"node": node})
         if last is not None and now - last > limits.silent_after:
-            yield _without_word(look.situation, node, agent.silent_since or last, agent)
+            yield _silent_finding(look.situation, node, agent.silent_since or last, agent)
 
 
-def _watchless(situation: RuleContext, agents: dict[str, AgentFact]) -> set[str]:
+def _nodes_without_agent(situation: RuleContext, agents: dict[str, AgentFact]) -> set[str]:
     """Return the nodes with cards that Kubernetes knows and no agent speaks for."""
     resource = situation.world.resource
     nodes = (node for node in situation.world.nodes if node.deletion_at is None and node.name not in agents)
     return {node.name for node in nodes if node.capacity.get(resource) or node.allocatable.get(resource)}
 
 
-def _missing(look: _Look, agents: dict[str, AgentFact]) -> Iterator[Finding]:
+def _missing(look: _AgentEvaluation, agents: dict[str, AgentFact]) -> Iterator[Finding]:
     """Yield the nodes that have no agent; if there is none anywhere, that is one finding."""
-    watchless = _watchless(look.situation, agents)
+    watchless = _nodes_without_agent(look.situation, agents)
     if not agents and watchless:
-        since = look.since(ALL)
+        since = look.since(ALL_AGENTS)
         if look.situation.now - since > look.situation.limits.default.silent_after:
             yield _no_agents(len(watchless), since, look.situation.now)
         return
@@ -84,19 +84,19 @@ def _missing(look: _Look, agents: dict[str, AgentFact]) -> Iterator[Finding]:
         limits: Limits = look.situation.limits.of({"node": node})
         since = look.since(node)
         if look.situation.now - since > limits.silent_after:
-            yield _without_word(look.situation, node, since, None)
+            yield _silent_finding(look.situation, node, since, None)
 
 
-def _without_word(situation: RuleContext, node: str, since: float, agent: AgentFact | None) -> Finding:
+def _silent_finding(situation: RuleContext, node: str, since: float, agent: AgentFact | None) -> Finding:
     known = situation.world.node_by_name.get(node)
     cause = "node-down" if known is not None and known.ready is not True else "agent-down"
     key = "agent-silent.none" if agent is None and cause == "agent-down" else f"agent-silent.{cause}"
-    said = (agent.error or "")[:LONGEST_RAW] if agent else ""
+    said = (agent.error or "")[:MAX_RAW_CHARS] if agent else ""
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(node)},
+        labels={"node": label_value(node)},
         headline=Text(key=key, values={"node": node, "seconds": max(0.0, situation.now - since)}),
         evidence=(Text(key="agent-silent.error", values={"target": agent.target, "error": said}),)
         if agent and said
@@ -112,28 +112,28 @@ def _no_agents(nodes: int, since: float, now: float) -> Finding:
         rule="agent-silent",
         severity=Severity.WARNING,
         cause="agent-down",
-        labels={"service": ALL},
+        labels={"service": ALL_AGENTS},
         headline=Text(key="agent-silent.nowhere", values={"count": nodes, "seconds": max(0.0, now - since)}),
         advice=(Text(key="agent-silent.nowhere.advice", values={}),),
         since=since,
     )
 
 
-def _collectors(look: _Look, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
+def _collectors(look: _AgentEvaluation, agents: Iterable[tuple[str, AgentFact]]) -> Iterator[Finding]:
     """Yield the collectors of agents that answer which have hung or failed for too long."""
     for node, agent in agents:
         if agent.snapshot is None or agent.silent_since is not None or agent.received_at is None:
             continue
         age = max(0.0, look.situation.now - agent.received_at)
         for fact in agent.snapshot.collectors:
-            cause, seconds = _trouble(look, node, fact, agent.snapshot.at)
-            labels = {"node": label(node), "service": label(fact.name)}
+            cause, seconds = _collector_problem(look, node, fact, agent.snapshot.at)
+            labels = {"node": label_value(node), "service": label_value(fact.name)}
             limits: Limits = look.situation.limits.of(labels) if cause else look.situation.limits.default
             if cause and seconds + age > limits.collector_after:
                 yield _collector_finding(labels, fact, cause, seconds + age, look.situation.now)
 
 
-def _trouble(look: _Look, node: str, fact: CollectorFact, at: float) -> tuple[str | None, float]:
+def _collector_problem(look: _AgentEvaluation, node: str, fact: CollectorFact, at: float) -> tuple[str | None, float]:
     """Return what is wrong with a collector, and for how long it was at `at`: both by the node's own clock.
 
     One that runs every ten minutes and has failed once last worked ten minutes ago; it fails since then only from the
@@ -150,7 +150,7 @@ def _trouble(look: _Look, node: str, fact: CollectorFact, at: float) -> tuple[st
 
 def _collector_finding(labels: dict[str, str], fact: CollectorFact, cause: str, seconds: float, now: float) -> Finding:
     where = {"node": labels["node"], "collector": labels["service"]}
-    said = (fact.message or "")[:LONGEST_RAW]
+    said = (fact.message or "")[:MAX_RAW_CHARS]
     return Finding(
         rule="agent-silent",
         severity=Severity.WARNING,

@@ -6,38 +6,38 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.disk_contents import CAUSES, contents
-from monitor.detect.lib.growth import Trend, fast_trend, may_fill, remember, slow_trend
-from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disks, hear, read_memory
+from monitor.detect.lib.disk_contents import CAUSES, disk_contents
+from monitor.detect.lib.growth import GrowthTrend, fast_trend, may_fill, append_point, slow_trend
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, known_disks, node_reports, memory_sections
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
-_HOUR = 3600.0
-_REMEMBER_UNSEEN = 2 * _HOUR
+_HOUR_SECONDS = 3600.0
+_KEEP_UNSEEN_SECONDS = 2 * _HOUR_SECONDS
 
 
 @dataclass(frozen=True)
 class Limits:
     """How long before it is full. What was seen for an hour only counts when there is not more time than `critical`."""
 
-    warning: Seconds = 24 * _HOUR
-    critical: Seconds = 4 * _HOUR
+    warning: Seconds = 24 * _HOUR_SECONDS
+    critical: Seconds = 4 * _HOUR_SECONDS
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that fill up. Remember how full each was over the last hours."""
-    before, found = read_memory(memory, "used", "found")
-    hearing = hear(situation)
-    seen = disks(situation)
+    before, found = memory_sections(memory, "used", "found")
+    hearing = node_reports(situation)
+    seen = known_disks(situation)
     used: dict[str, Any] = {}
     findings, now_found = [], {}
     for disk in seen.known:
-        points = remember(before.get(disk.key, []), situation.now, disk.fact.used_bytes or 0)
+        points = append_point(before.get(disk.key, []), situation.now, disk.fact.used_bytes or 0)
         used[disk.key] = points
-        finding = _judge(situation, disk, points, found.get(disk.key))
+        finding = _evaluate(situation, disk, points, found.get(disk.key))
         if finding is not None:
             findings.append(finding)
-            nodes = list(disk.nodes[:NODES_REMEMBERED])
+            nodes = list(disk.nodes[:MAX_REMEMBERED_NODES])
             now_found[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
     lost = {key: kept for key, kept in found.items() if key not in used and hearing.lost_sight(kept["nodes"], "disk")}
     blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
@@ -50,11 +50,11 @@ def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[st
     return {
         key: points
         for key, points in before.items()
-        if key not in used and len(points) >= 2 and now - points[-2] < _REMEMBER_UNSEEN
+        if key not in used and len(points) >= 2 and now - points[-2] < _KEEP_UNSEEN_SECONDS
     }
 
 
-def _judge(situation: RuleContext, disk: Disk, points: list[int], before: Any) -> Finding | None:
+def _evaluate(situation: RuleContext, disk: ClusterDisk, points: list[int], before: Any) -> Finding | None:
     """Return that a disk will be full soon, or None. One that is full already is another rule's."""
     fact, limits = disk.fact, situation.limits.of(disk.labels)
     available, size = fact.available_bytes, fact.size_bytes
@@ -73,9 +73,9 @@ def _judge(situation: RuleContext, disk: Disk, points: list[int], before: Any) -
 
 
 def _finding(
-    situation: RuleContext, disk: Disk, trend: Trend, seconds: float, severity: Severity, since: float
+    situation: RuleContext, disk: ClusterDisk, trend: GrowthTrend, seconds: float, severity: Severity, since: float
 ) -> Finding:
-    held = contents(disk, situation.world)
+    held = disk_contents(disk, situation.world)
     values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "seconds": seconds}
     fact = disk.fact
     space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0}
@@ -84,7 +84,7 @@ def _finding(
         severity=severity,
         cause=held.cause,
         labels=disk.labels,
-        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR}),
+        headline=Text(key=f"disk-filling.{held.cause}", values=values | {"rate": trend.rate * _HOUR_SECONDS}),
         evidence=(
             Text(key="disk-filling.history", values={"window": trend.window, "bytes": trend.grown_bytes}),
             Text(key="disk-space", values=space | {"available": fact.available_bytes or 0}),

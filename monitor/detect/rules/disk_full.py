@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.disk_contents import CAUSES, Contents, contents
-from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, Hearing, disks, hear, read_memory, used_share
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Ratio
+from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, NodeReports, known_disks, node_reports, memory_sections, used_ratio
+from monitor.detect.visibility import label_value
 from monitor.explain.image_pull import Pull, classify
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
@@ -18,65 +18,65 @@ from monitor.facts.storage import DiskFact
 from monitor.facts.text import Text, Value
 
 NEEDED_BY_NODE = frozenset({"system", "runtime", "kubelet"})
-STARTING = ("image-pull", "pod-start-failed", "pod-stuck-creating")
+START_RULES = ("image-pull", "pod-start-failed", "pod-stuck-creating")
 _BOOT = "/boot"  # holds what updates put there: often 80 % full, and nothing grows
-_HYSTERESIS = 0.01  # one file more or less must not end and begin an alert
-_MOST_EXPLAINED = 100  # pods
+_HYSTERESIS_RATIO = 0.01  # one file more or less must not end and begin an alert
+_MAX_EXPLAINED_PODS = 100  # pods
 
 
 @dataclass(frozen=True)
 class Limits:
     """From which share on a disk counts as full, as df counts; the same for inodes."""
 
-    warning: Share = 0.80
-    critical: Share = 0.90
+    warning: Ratio = 0.80
+    critical: Ratio = 0.90
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
-    found, writable = read_memory(memory, "found", "writable")
-    hearing = hear(situation)
-    seen = disks(situation)
+    found, writable = memory_sections(memory, "found", "writable")
+    hearing = node_reports(situation)
+    seen = known_disks(situation)
     findings, now_found = [], {}
     for disk in seen.known:
         if disk.fact.mount.startswith(_BOOT):
             continue
-        finding = _judge(situation, disk, disk.key in writable, found.get(disk.key))
+        finding = _evaluate(situation, disk, disk.key in writable, found.get(disk.key))
         if finding is not None:
             findings.append(finding)
             now_found[disk.key] = _remembered(disk, finding)
     known = {disk.key for disk in seen.known}
-    lost = {key: kept for key, kept in found.items() if key not in known and _lost_sight(kept, hearing, seen.blind)}
+    lost = {key: kept for key, kept in found.items() if key not in known and _is_hidden(kept, hearing, seen.blind)}
     blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
     remembered = {"found": lost | now_found, "writable": _writable(seen.known, writable, hearing)}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
-def _remembered(disk: Disk, finding: Finding) -> dict[str, Any]:
-    return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:NODES_REMEMBERED])}
+def _remembered(disk: ClusterDisk, finding: Finding) -> dict[str, Any]:
+    return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:MAX_REMEMBERED_NODES])}
 
 
-def _lost_sight(kept: Any, hearing: Hearing, blind: tuple[Scope, ...]) -> bool:
+def _is_hidden(kept: Any, hearing: NodeReports, blind: tuple[Scope, ...]) -> bool:
     """Return whether a disk that was full may still be so: nobody who had it can tell."""
     hidden = any(scope.labels == kept["labels"] for scope in blind)
     return hidden or hearing.lost_sight(kept["nodes"], "disk")
 
 
-def _writable(known: Iterable[Disk], before: dict[str, Any], hearing: Hearing) -> dict[str, int]:
+def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], hearing: NodeReports) -> dict[str, int]:
     """Return the disks that have been seen writable: only those can have been made read-only."""
     kept = {disk.key: 1 for disk in known if not disk.shared and (disk.fact.read_only is False or disk.key in before)}
     return kept | {key: 1 for key in before if hearing.lost_sight((key.partition(" ")[0],), "disk")}
 
 
-def _judge(situation: RuleContext, disk: Disk, was_writable: bool, before: Any) -> Finding | None:
+def _evaluate(situation: RuleContext, disk: ClusterDisk, was_writable: bool, before: Any) -> Finding | None:
     """Return what is wrong with a disk: read-only is worse than full, and bytes are said before inodes."""
     limits: Limits = situation.limits.of(disk.labels)
     since = before["since"] if before else situation.now
     needed = bool({"runtime", "kubelet"} & set(disk.fact.roles))
     if disk.fact.read_only and not disk.shared and (was_writable or needed):
         return _finding(situation, disk, "read-only", Severity.CRITICAL, since)
-    slack = _HYSTERESIS if before else 0.0
-    shares = {"bytes": used_share(disk.fact), "inodes": inode_share(disk.fact)}
+    slack = _HYSTERESIS_RATIO if before else 0.0
+    shares = {"bytes": used_ratio(disk.fact), "inodes": inode_ratio(disk.fact)}
     fullest = max(shares, key=lambda name: shares[name] or 0.0)
     share = shares[fullest] or 0.0
     if share < limits.warning - slack:
@@ -86,19 +86,19 @@ def _judge(situation: RuleContext, disk: Disk, was_writable: bool, before: Any) 
     return _finding(situation, disk, what, severity, since)
 
 
-def inode_share(fact: DiskFact) -> float | None:
+def inode_ratio(fact: DiskFact) -> float | None:
     """Given a disk, return what share of its inodes is used; None where it does not count them."""
     return fact.inodes_used / fact.inodes if fact.inodes and fact.inodes_used is not None else None
 
 
-def _finding(situation: RuleContext, disk: Disk, what: str, severity: Severity, since: float) -> Finding:
-    held = contents(disk, situation.world)
+def _finding(situation: RuleContext, disk: ClusterDisk, what: str, severity: Severity, since: float) -> Finding:
+    held = disk_contents(disk, situation.world)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
     fact = disk.fact
     values: dict[str, Value] = {
         "place": disk.place,
         "mount": disk.labels["mount"],
-        "share": (inode_share(fact) if what == "inodes" else used_share(fact)) or 0.0,
+        "share": (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0,
         "bytes": held.parts.get(cause, 0),
         "available": fact.available_bytes or 0,
     }
@@ -115,11 +115,11 @@ def _finding(situation: RuleContext, disk: Disk, what: str, severity: Severity, 
     )
 
 
-def _where(disk: Disk) -> dict[str, Value]:
+def _where(disk: ClusterDisk) -> dict[str, Value]:
     return {"node": disk.heard.node, "mount": disk.fact.mount, "device": disk.fact.device}
 
 
-def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
+def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
     fact = disk.fact
     notes = []
     if fact.used_bytes is not None and fact.size_bytes is not None:
@@ -132,7 +132,7 @@ def _evidence(disk: Disk, held: Contents) -> tuple[Text, ...]:
     return (*notes, *held.evidence)
 
 
-def _explains(disk: Disk, cause: str, severity: Severity, world: World) -> tuple[Scope, ...]:
+def _explains(disk: ClusterDisk, cause: str, severity: Severity, world: World) -> tuple[Scope, ...]:
     """Return what a full disk brings about: not all that goes wrong on its node, but what says so itself."""
     scopes = []
     if cause == "images":
@@ -143,12 +143,12 @@ def _explains(disk: Disk, cause: str, severity: Severity, world: World) -> tuple
         return tuple(scopes)
     node = world.node_by_name.get(disk.heard.node)
     if node is not None and node.ready and any(c.type == "DiskPressure" and c.status for c in node.conditions):
-        scopes.append(Scope(labels={"node": label(node.name)}, rules=("node-down",)))
+        scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
     hit = [pod for pod in world.bound.get(disk.heard.node, ()) if pod.phase == "Pending" and _no_space(pod, world)]
-    for pod in hit[:_MOST_EXPLAINED]:
-        scopes.append(Scope(labels={"namespace": label(pod.namespace), "pod": label(pod.name)}, rules=STARTING))
+    for pod in hit[:_MAX_EXPLAINED_PODS]:
+        scopes.append(Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES))
         scopes += [
-            Scope(labels={"node": label(disk.heard.node), "image": label(image)}, rules=("image-pull",))
+            Scope(labels={"node": label_value(disk.heard.node), "image": label_value(image)}, rules=("image-pull",))
             for image in {container.image for container in pod.containers if container.image}
         ]
     return tuple(scopes)

@@ -10,33 +10,33 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Share
-from monitor.detect.lib.storage import Heard, hear, owner_of, read_memory
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Ratio
+from monitor.detect.lib.storage import NodeReport, node_reports, container_owner, memory_sections
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskIoFact
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
-_RESPITE = 60.0  # a pause shorter than this, between two checkpoints, is none
-_REMEMBER_UNSEEN = 3600.0
-_NAMED = 5  # pods
+_MAX_PAUSE_SECONDS = 60.0  # a pause shorter than this, between two checkpoints, is none
+_KEEP_UNSEEN_SECONDS = 3600.0
+_MAX_NAMED_PODS = 5  # pods
 
 
 @dataclass(frozen=True)
 class Limits:
     """How busy, with how many requests waiting, for how long. An SSD can be busy all the time without a queue."""
 
-    busy: Share = 0.90
+    busy: Ratio = 0.90
     queue: float = 4.0
     after: Seconds = 600.0
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that cannot keep up. Remember since when each is busy, and how long its queue was then."""
-    (before,) = read_memory(memory, "busy")
-    hearing = hear(situation)
+    (before,) = memory_sections(memory, "busy")
+    hearing = node_reports(situation)
     busy: dict[str, Any] = {}
     findings, blind = [], list(hearing.blind("disk_io"))
     for heard in hearing.nodes.values():
@@ -52,7 +52,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
             if kept is None:
                 continue
             busy[key] = kept
-            if situation.now - kept["since"] >= limits.after and _grows(kept, limits):
+            if situation.now - kept["since"] >= limits.after and _is_not_draining(kept, limits):
                 findings.append(_finding(situation, heard, fact, kept, labels))
     unseen = {
         k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, hearing.silent, situation)
@@ -61,12 +61,12 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
 
 
 def _may_return(key: str, kept: Any, silent: frozenset[str], situation: RuleContext) -> bool:
-    return key.partition(" ")[0] in silent and situation.now - kept["last"] < _REMEMBER_UNSEEN
+    return key.partition(" ")[0] in silent and situation.now - kept["last"] < _KEEP_UNSEEN_SECONDS
 
 
-def _labels(heard: Heard, fact: DiskIoFact) -> dict[str, str]:
+def _labels(heard: NodeReport, fact: DiskIoFact) -> dict[str, str]:
     """A device is not a label: the first mount that it carries stands for it, else its own name."""
-    return {"node": label(heard.node), "mount": label(fact.mounts[0] if fact.mounts else fact.device)}
+    return {"node": label_value(heard.node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
 
 
 def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
@@ -78,16 +78,16 @@ def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[s
         if not kept:
             return {"since": now, "last": now, "first": queue, "queue": queue}
         return {**kept, "last": now, "queue": 0.8 * kept["queue"] + 0.2 * queue}
-    return kept if kept and now - kept["last"] <= _RESPITE else None
+    return kept if kept and now - kept["last"] <= _MAX_PAUSE_SECONDS else None
 
 
-def _grows(kept: dict[str, Any], limits: Limits) -> bool:
+def _is_not_draining(kept: dict[str, Any], limits: Limits) -> bool:
     """Return whether the queue has not begun to shrink: one that falls to half of what it was is being worked off."""
     return bool(kept["queue"] >= max(limits.queue, kept["first"] / 2))
 
 
 def _finding(
-    situation: RuleContext, heard: Heard, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
+    situation: RuleContext, heard: NodeReport, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
 ) -> Finding:
     queue = round(kept["queue"])
     values: dict[str, Value] = {"node": heard.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
@@ -110,7 +110,7 @@ def _finding(
     )
 
 
-def _pods(heard: Heard, world: World) -> list[Text]:
+def _pods(heard: NodeReport, world: World) -> list[Text]:
     """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
     waiting: Counter[str] = Counter(
         process.container_id
@@ -120,8 +120,8 @@ def _pods(heard: Heard, world: World) -> list[Text]:
     found: Counter[tuple[str, str]] = Counter()
     for container in heard.containers.values():
         if container.state == "running" and not container.sandbox:
-            found[owner_of(container, world)] += waiting[container.id]
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]
+            found[container_owner(container, world)] += waiting[container.id]
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
     return [
         Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})
         if count
@@ -135,5 +135,5 @@ RULE = Rule(
     Limits,
     CAUSES,
     detect,
-    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _RESPITE, collector="disk_io")},
+    latency={ANY_CAUSE: Latency("after", Delay.FIRST_SEEN, _MAX_PAUSE_SECONDS, collector="disk_io")},
 )

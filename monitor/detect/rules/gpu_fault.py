@@ -9,8 +9,8 @@ from typing import Any
 from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as cards
 from monitor.detect.lib import xids
-from monitor.detect.lib.gpu_fault_signs import Sign, signs_of_cards, signs_of_nodes, signs_of_xids
-from monitor.detect.visibility import label, unseen
+from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuView
 from monitor.facts.findings import Finding, Severity
@@ -34,7 +34,7 @@ SEVERITIES = {
     "xid-application": Severity.INFO,
 }
 CAUSES = tuple(SEVERITIES)
-LONGEST_RAW = 1000
+MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Limits:
         }
         return next((name for name, codes in classes.items() if code in codes), "xid-unknown")
 
-    def waits(self, sign: Sign) -> float:
+    def waits(self, sign: FaultSign) -> float:
         """Return how long a sign has to last before it counts."""
         return {"driver-hung": self.hung_after, "cards-missing": self.missing_after}.get(sign.cause, 0.0)
 
@@ -78,39 +78,39 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find what is broken: one finding a card, and one a node for what concerns no single card."""
-    reports = cards.reports_of(situation)
+    reports = cards.reporting_agents(situation)
     blind = _blind(situation, reports, memory)
-    signs = [*signs_of_cards(reports), *signs_of_nodes(situation, reports)]
-    for sign, code in signs_of_xids(reports):
+    signs = [*gpu_signs(reports), *node_signs(situation, reports)]
+    for sign, code in xid_signs(reports):
         limits: Limits = situation.limits.of({"node": sign.node})
         cause = limits.meaning(code)
         if cause is not None and situation.now - (sign.since or 0.0) < limits.holds(cause):
             signs.append(sign.named(cause))
-    since = cards.lasting(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
+    since = cards.track_since(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
     due = [sign for sign in signs if situation.now - since[sign.key] >= _limits(situation, sign).waits(sign)]
     findings = [_finding(each, since, situation.now) for each in _by_subject(due, situation)]
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _blind(situation: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> cards.Blind:
+def _blind(situation: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> cards.BlindSpots:
     """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
 
     A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
     """
-    blind = cards.look(situation, reports, "gpu")
+    blind = cards.find_blind_spots(situation, reports, "gpu")
     if blind.everything:
         return blind
-    without_xids = cards.look(situation, reports, "xid").nodes
-    uncounted = unseen(situation, "nodes")
+    without_xids = cards.find_blind_spots(situation, reports, "xid").nodes
+    uncounted = resources_unavailable(situation, "nodes")
     hidden = set(blind.nodes)
-    for key in cards.numbers(memory):
+    for key in cards.numeric_values(memory):
         node = key.partition("/")[0]
         if ("/xid-" in key and node in without_xids) or ("/cards-missing/" in key and uncounted):
             hidden.add(node)
-    return cards.Blind(nodes=frozenset(hidden))
+    return cards.BlindSpots(nodes=frozenset(hidden))
 
 
-def _limits(situation: RuleContext, sign: Sign) -> Limits:
+def _limits(situation: RuleContext, sign: FaultSign) -> Limits:
     limits: Limits = situation.limits.of({"node": sign.node})
     return limits
 
@@ -119,12 +119,12 @@ def _limits(situation: RuleContext, sign: Sign) -> Limits:
 class _Subject:
     """A card, or a node, with its signs, the gravest first."""
 
-    signs: tuple[Sign, ...]
+    signs: tuple[FaultSign, ...]
     gpu: GpuView | None
 
 
-def _by_subject(signs: Iterable[Sign], situation: RuleContext) -> list[_Subject]:
-    grouped: dict[tuple[str, int | None], list[Sign]] = {}
+def _by_subject(signs: Iterable[FaultSign], situation: RuleContext) -> list[_Subject]:
+    grouped: dict[tuple[str, int | None], list[FaultSign]] = {}
     for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
         grouped.setdefault((sign.node, sign.gpu), []).append(sign)
     view = situation.world.view
@@ -139,11 +139,11 @@ def _by_subject(signs: Iterable[Sign], situation: RuleContext) -> list[_Subject]
 def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     worst = subject.signs[0]
     # Whoever is on a card changes; the card stays broken. So the pod is told, and is no part of what it is known by.
-    labels = {"node": label(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
+    labels = {"node": label_value(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
     values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
     holder = next(iter(cards.live_holders(subject.gpu)), None) if subject.gpu else None
-    hit = (Text(key="gpu-fault.hit", values={"pod": cards.pod_text(holder)}),) if holder else ()
+    hit = (Text(key="gpu-fault.hit", values={"pod": cards.holder_pod_name(holder)}),) if holder else ()
     raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
     return Finding(
         rule="gpu-fault",
@@ -151,10 +151,10 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
         cause=worst.cause,
         labels=labels,
         headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_notes(holder)),
+        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
-        raw=raw[:LONGEST_RAW] or None,
+        raw=raw[:MAX_RAW_CHARS] or None,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.moves import Move, fewest_moves
-from monitor.detect.visibility import label, unseen
+from monitor.detect.visibility import label_value, resources_unavailable
 from monitor.explain.fit import NodeFit, fit_all, gpu_resource, gpus_asked
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
@@ -18,8 +18,8 @@ from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 NAME = "gpu-fragmented"
-SHAPES = 6  # so many kinds of wishes (selector, affinity, tolerations) are looked at in one go, oldest first
-PLANS = 3
+MAX_SHAPES = 6  # so many kinds of wishes (selector, affinity, tolerations) are looked at in one go, oldest first
+MAX_PLANS = 3
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _Room:
+class _FreeGpus:
     """The nodes as pods of one shape see them, and what is free on those that they may use."""
 
     fits: tuple[NodeFit, ...]
@@ -44,9 +44,9 @@ class _Room:
         return self.most is not None and self.most.free < asked <= min(self.free, self.largest)
 
 
-def _room(fits: tuple[NodeFit, ...]) -> _Room:
+def _free_gpus(fits: tuple[NodeFit, ...]) -> _FreeGpus:
     usable = [each for each in fits if each.usable and each.total]
-    return _Room(
+    return _FreeGpus(
         fits=fits,
         most=max(usable, key=lambda each: (each.free, each.node.name), default=None),
         free=sum(each.free for each in usable),
@@ -56,36 +56,36 @@ def _room(fits: tuple[NodeFit, ...]) -> _Room:
 
 
 @dataclass
-class _Cluster:
+class _FitCache:
     """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
 
     world: World
-    rooms: dict[tuple[object, ...], _Room] = field(default_factory=dict)
+    rooms: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
-    def seen_by(self, pod: PodFact) -> _Room | None:
+    def seen_by(self, pod: PodFact) -> _FreeGpus | None:
         """Return the nodes as a pod sees them; None when there are too many kinds of pods."""
         shape = _shape(pod, self.world)
         if shape not in self.rooms:
-            if len(self.rooms) >= SHAPES:
+            if len(self.rooms) >= MAX_SHAPES:
                 return None
-            self.rooms[shape] = _room(fit_all(pod, self.world))
+            self.rooms[shape] = _free_gpus(fit_all(pod, self.world))
         return self.rooms[shape]
 
     def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
         """Return the fewest moves that help; None if none do, or enough has been planned."""
         alike = _shape(pod, self.world), *sorted(pod.requests.items())
-        if alike not in self.plans and len(self.plans) < PLANS:
+        if alike not in self.plans and len(self.plans) < MAX_PLANS:
             self.plans[alike] = fewest_moves(pod, fits, self.world)
         return self.plans.get(alike)
 
 
 def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the jobs that would fit into what is free, if it were on one node."""
-    if unseen(situation, "pods", "nodes"):
+    if resources_unavailable(situation, "pods", "nodes"):
         return RuleResult(blind=(Scope(labels={}),))
     findings, blind = [], []
-    cluster = _Cluster(situation.world)
+    cluster = _FitCache(situation.world)
     for pods in _jobs(situation):
         pod = max(pods, key=lambda each: gpus_asked(each, situation.world))
         room = cluster.seen_by(pod)
@@ -119,13 +119,13 @@ def _labels(pods: Sequence[PodFact], world: World) -> dict[str, str]:
     named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
     if len(pods) == 1:
         named["pod"] = pods[0].name
-    return {name: label(value) for name, value in named.items() if value}
+    return {name: label_value(value) for name, value in named.items() if value}
 
 
 def _finding(
     pods: Sequence[PodFact],
     pod: PodFact,
-    room: _Room,
+    room: _FreeGpus,
     plan: tuple[Move, ...] | None,
     situation: RuleContext,
 ) -> Finding:
@@ -148,13 +148,13 @@ def _finding(
         cause=NAME,
         labels=_labels(pods, world),
         headline=Text(key=NAME, values=values),
-        evidence=(Text(key=f"{NAME}.moves", values=_told(plan)),) if plan else (),
+        evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
         advice=(_advice(plan, values),),
         since=since,
     )
 
 
-def _told(plan: Sequence[Move]) -> dict[str, Value]:
+def _move_values(plan: Sequence[Move]) -> dict[str, Value]:
     moves = "; ".join(
         f"{each.pod.namespace}/{each.pod.name} ({each.gpus}) {each.source} -> {each.target}" for each in plan
     )

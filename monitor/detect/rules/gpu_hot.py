@@ -7,7 +7,7 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
-from monitor.detect.visibility import label
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.gpu import GpuFact
 from monitor.facts.text import Text, Value
@@ -28,19 +28,19 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that have been slowed down for a while."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu")
-    facts = gpus.card_facts(situation)
+    reports = gpus.reporting_agents(situation)
+    blind = gpus.find_blind_spots(situation, reports, "gpu")
+    facts = gpus.gpu_facts(situation)
     slowed = {place: cause for place, fact in facts.items() if (cause := _cause(fact)) is not None}
     keys = {place: f"{place[0]}/{place[1]}/{cause}" for place, cause in slowed.items()}
-    since = gpus.lasting(memory, dict.fromkeys(keys.values()), blind, situation.now)
+    since = gpus.track_since(memory, dict.fromkeys(keys.values()), blind, situation.now)
     findings = []
     for place, cause in slowed.items():
         limits: Limits = situation.limits.of({"node": place[0], "gpu": str(place[1])})
         if situation.now - since[keys[place]] > limits.after:
             findings.append(_finding(place, cause, facts[place], since[keys[place]], situation.now))
     mute = (place for place, fact in facts.items() if fact.throttle_reasons is None)
-    scopes = (Scope(labels={"node": label(node), "gpu": str(gpu)}) for node, gpu in mute)
+    scopes = (Scope(labels={"node": label_value(node), "gpu": str(gpu)}) for node, gpu in mute)
     return RuleResult(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))
 
 
@@ -64,7 +64,7 @@ def _finding(place: tuple[str, int], cause: str, fact: GpuFact, since: float, no
         rule="gpu-hot",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label(place[0]), "gpu": str(place[1])},
+        labels={"node": label_value(place[0]), "gpu": str(place[1])},
         headline=Text(key=f"gpu-hot.{cause}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"gpu-hot.{cause}.advice", values=values),),

@@ -16,7 +16,7 @@ from monitor.facts.text import Evidence, Text, Value
 
 CAUSES = ("host-process", "other-container", "unknown-owner")
 HOST, CONTAINER, UNKNOWN = CAUSES
-NAMED = 5
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -29,29 +29,29 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
-    found = {} if blind.everything else _strangers(situation)
-    since = gpus.lasting(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, situation.now)
+    reports = gpus.reporting_agents(situation)
+    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
+    found = {} if blind.everything else _orphans(situation)
+    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, situation.now)
     findings = []
     for key, (gpu, strangers) in found.items():
-        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
+        limits: Limits = situation.limits.of(gpus.gpu_labels(gpu))
         if situation.now - since[key] >= limits.after:
             findings.append(_finding(gpu, strangers, since[key], situation.now, reports))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _strangers(situation: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
+def _orphans(situation: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
     nodes, found = situation.world.view_of_node, {}
-    for gpu in gpus.cards_in(situation, GpuState.ORPHAN):
-        limits: Limits = situation.limits.of(gpus.card_labels(gpu))
-        strangers = [each for each in gpu.evidence if not _allowed(each, limits)]
+    for gpu in gpus.gpus_in_state(situation, GpuState.ORPHAN):
+        limits: Limits = situation.limits.of(gpus.gpu_labels(gpu))
+        strangers = [each for each in gpu.evidence if not _is_allowed(each, limits)]
         if strangers and nodes[gpu.node].in_kubernetes:
-            found[gpus.card_key(gpu)] = gpu, strangers
+            found[gpus.gpu_key(gpu)] = gpu, strangers
     return found
 
 
-def _allowed(stranger: Evidence, limits: Limits) -> bool:
+def _is_allowed(stranger: Evidence, limits: Limits) -> bool:
     name = str(stranger.values.get("process", ""))
     return bool(name) and any(fnmatchcase(name, pattern) for pattern in limits.allowed)
 
@@ -68,23 +68,23 @@ def _finding(
 ) -> Finding:
     first = strangers[0]
     cause = _cause(first)
-    values: dict[str, Value] = gpus.card_values(gpu) | {
+    values: dict[str, Value] = gpus.gpu_values(gpu) | {
         "pid": first.values.get("pid", 0),
         "process": first.values.get("process") or "?",
-        "container": _container(str(first.values.get("container", "")), reports.get(gpu.node)),
+        "container": _container_name(str(first.values.get("container", "")), reports.get(gpu.node)),
         "seconds": now - since,
     }
-    evidence = [*gpus.memory_notes(gpu)]
+    evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
         evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
-    if others := strangers[1 : NAMED + 1]:
+    if others := strangers[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
         evidence.append(Text(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
     return Finding(
         rule="gpu-orphan",
         severity=Severity.WARNING,
         cause=cause,
-        labels=gpus.card_labels(gpu),
+        labels=gpus.gpu_labels(gpu),
         headline=Text(key=f"gpu-orphan.{cause}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"gpu-orphan.{cause}.advice", values=values),),
@@ -92,7 +92,7 @@ def _finding(
     )
 
 
-def _container(container_id: str, agent: AgentFact | None) -> str:
+def _container_name(container_id: str, agent: AgentFact | None) -> str:
     """Return what a container is called, else the beginning of its id, as every tool takes it."""
     snapshot = agent.snapshot if agent else None
     found = (each for each in (snapshot.containers or ()) if each.id == container_id) if snapshot else iter(())

@@ -14,7 +14,7 @@ from monitor.facts.text import Text, Value
 
 CAUSES = ("stale-allocation", "terminal-pod")
 STALE, TERMINAL = CAUSES
-REFUSED = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
+REFUSAL_REASONS = ("UnexpectedAdmissionError", "OutOfnvidia.com/gpu")
 
 
 @dataclass(frozen=True)
@@ -40,26 +40,26 @@ class _Phantom:
 
     @property
     def key(self) -> str:
-        return f"{gpus.card_key(self.gpu)}/{self.cause}"
+        return f"{gpus.gpu_key(self.gpu)}/{self.cause}"
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that Kubernetes counts as used and that nobody holds."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    reports = gpus.reporting_agents(situation)
+    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
     found = [] if blind.everything else [*_stale(situation), *_terminal(situation)]
     known = {each.key: each.gpu.since if each.cause == STALE else None for each in found}
-    since = gpus.lasting(memory, known, blind, situation.now)
+    since = gpus.track_since(memory, known, blind, situation.now)
     findings = []
     for each in found:
-        limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
+        limits: Limits = situation.limits.of(gpus.gpu_labels(each.gpu))
         if situation.now - since[each.key] >= limits.after:
             findings.append(_finding(each, since[each.key], situation.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
 def _stale(situation: RuleContext) -> Iterator[_Phantom]:
-    for gpu in gpus.cards_in(situation, GpuState.PHANTOM):
+    for gpu in gpus.gpus_in_state(situation, GpuState.PHANTOM):
         holder = next((each for each in gpu.holders if each.live is False), None)
         if holder is not None:
             yield _Phantom(gpu, holder, STALE)
@@ -67,18 +67,18 @@ def _stale(situation: RuleContext) -> Iterator[_Phantom]:
 
 def _terminal(situation: RuleContext) -> Iterator[_Phantom]:
     """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
-    refused = _refused(situation)
-    for gpu in gpus.cards_in(situation, GpuState.FREE) if refused else ():
+    refused = _refused_pods(situation)
+    for gpu in gpus.gpus_in_state(situation, GpuState.FREE) if refused else ():
         holder = next((each for each in gpu.holders if each.live is False), None)
         if holder is not None and gpu.node in refused:
             yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
 
 
-def _refused(situation: RuleContext) -> dict[str, str]:
+def _refused_pods(situation: RuleContext) -> dict[str, str]:
     """Return the nodes that refused a pod for want of devices, and the pod."""
     found = {}
     for pod in situation.world.pods:
-        if pod.reason in REFUSED and pod.node is not None:
+        if pod.reason in REFUSAL_REASONS and pod.node is not None:
             limits: Limits = situation.limits.of({"node": pod.node})
             if pod.created_at is not None and situation.now - pod.created_at <= limits.refused_within:
                 found[pod.node] = f"{pod.namespace}/{pod.name}"
@@ -87,15 +87,15 @@ def _refused(situation: RuleContext) -> dict[str, str]:
 
 def _finding(phantom: _Phantom, since: float, now: float) -> Finding:
     gpu, holder = phantom.gpu, phantom.holder
-    values: dict[str, Value] = gpus.card_values(gpu) | {"pod": gpus.pod_text(holder), "seconds": now - since}
+    values: dict[str, Value] = gpus.gpu_values(gpu) | {"pod": gpus.holder_pod_name(holder), "seconds": now - since}
     refused = (Text(key="gpu-phantom.refused", values={"pod": phantom.refused}),) if phantom.refused else ()
     return Finding(
         rule="gpu-phantom",
         severity=Severity.WARNING,
         cause=phantom.cause,
-        labels=gpus.card_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-phantom.{phantom.cause}", values=values),
-        evidence=(*refused, *gpus.owner_notes(holder)),
+        evidence=(*refused, *gpus.owner_evidence(holder)),
         advice=(Text(key="gpu-phantom.advice", values=values),),
         since=since,
     )

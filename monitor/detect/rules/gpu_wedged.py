@@ -36,21 +36,21 @@ class _Stuck:
 
     @property
     def key(self) -> str:
-        return f"{gpus.card_key(self.gpu)}/{self.pid}/{self.cause}"
+        return f"{gpus.gpu_key(self.gpu)}/{self.pid}/{self.cause}"
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards whose holder is stuck: one finding a card, about the process that has been so the longest."""
-    reports = gpus.reports_of(situation)
-    blind = gpus.look(situation, reports, "gpu", "gpu_processes")
+    reports = gpus.reporting_agents(situation)
+    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes")
     stuck = list(_stuck(situation, reports))
-    since = gpus.lasting(memory, {each.key: each.known_since for each in stuck}, blind, situation.now)
+    since = gpus.track_since(memory, {each.key: each.known_since for each in stuck}, blind, situation.now)
     longest: dict[str, _Stuck] = {}
     for each in sorted(stuck, key=lambda each: (since[each.key], each.pid)):
-        longest.setdefault(gpus.card_key(each.gpu), each)
+        longest.setdefault(gpus.gpu_key(each.gpu), each)
     findings = []
     for each in longest.values():
-        limits: Limits = situation.limits.of(gpus.card_labels(each.gpu))
+        limits: Limits = situation.limits.of(gpus.gpu_labels(each.gpu))
         if situation.now - since[each.key] > limits.after:
             findings.append(_finding(each, since[each.key], situation.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
@@ -58,8 +58,8 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
 
 def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
     """Yield the processes that are stuck, with the node's times on our clock."""
-    for gpu in gpus.cards_in(situation, GpuState.WEDGED):
-        skew = gpus.skew_of(reports.get(gpu.node))
+    for gpu in gpus.gpus_in_state(situation, GpuState.WEDGED):
+        skew = gpus.clock_skew(reports.get(gpu.node))
         for each in gpu.evidence:
             values = each.values
             cause, pid, began = STATES.get(str(values.get("state"))), values.get("pid"), values.get("since")
@@ -71,15 +71,15 @@ def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator
 def _finding(stuck: _Stuck, since: float, now: float) -> Finding:
     gpu = stuck.gpu
     holder = gpus.sole_holder(gpu) or next(iter(gpu.holders), None)
-    values: dict[str, Value] = gpus.card_values(gpu)
+    values: dict[str, Value] = gpus.gpu_values(gpu)
     values |= {"pid": stuck.pid, "process": stuck.process, "seconds": now - since}
     return Finding(
         rule="gpu-wedged",
         severity=Severity.WARNING,
         cause=stuck.cause,
-        labels=gpus.card_labels(gpu, holder),
+        labels=gpus.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-wedged.{stuck.cause}", values=values),
-        evidence=(*gpus.memory_notes(gpu), *gpus.owner_notes(holder)),
+        evidence=(*gpus.memory_evidence(gpu), *gpus.owner_evidence(holder)),
         advice=(Text(key=f"gpu-wedged.{stuck.cause}.advice", values=values),),
         since=since,
     )

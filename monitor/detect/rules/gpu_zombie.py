@@ -38,18 +38,18 @@ class _Held:
 
     @property
     def key(self) -> str:
-        return f"{cards.card_key(self.gpu)}/{cards.pod_text(self.holder)}"
+        return f"{cards.gpu_key(self.gpu)}/{cards.holder_pod_name(self.holder)}"
 
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that a pod holds which is not alive any more."""
-    reports = cards.reports_of(situation)
-    blind = cards.look(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    reports = cards.reporting_agents(situation)
+    blind = cards.find_blind_spots(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
     held = [] if blind.everything else list(_held(situation))
-    since = cards.lasting(memory, {each.key: each.known_since for each in held}, blind, situation.now)
+    since = cards.track_since(memory, {each.key: each.known_since for each in held}, blind, situation.now)
     findings = []
     for each in held:
-        limits: Limits = situation.limits.of(cards.card_labels(each.gpu, each.holder))
+        limits: Limits = situation.limits.of(cards.gpu_labels(each.gpu, each.holder))
         limit = limits.terminating_after if each.cause == TERMINATING else limits.finished_after
         if situation.now - since[each.key] >= limit and _said_since(each.gpu, since[each.key], reports):
             findings.append(_finding(each, since[each.key], situation.now, reports))
@@ -88,21 +88,21 @@ def _said_since(gpu: GpuView, since: float, reports: Mapping[str, AgentFact]) ->
 
 def _finding(held: _Held, since: float, now: float, reports: Mapping[str, AgentFact]) -> Finding:
     gpu, holder = held.gpu, held.holder
-    values = cards.card_values(gpu) | {"pod": cards.pod_text(holder), "seconds": now - since}
+    values = cards.gpu_values(gpu) | {"pod": cards.holder_pod_name(holder), "seconds": now - since}
     pid = _pid(held, reports.get(gpu.node)) if PROCESS in holder.by else None
     if pid is None:
         remains: tuple[Text, ...] = (Text(key="gpu-zombie.allocation", values=values),)
         advice = Text(key="gpu-zombie.allocation.advice", values=_where(holder))
     else:
-        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *cards.memory_notes(gpu))
+        remains = (Text(key="gpu-zombie.process", values={"pid": pid}), *cards.memory_evidence(gpu))
         advice = Text(key="gpu-zombie.advice", values=values | {"pid": pid})
     return Finding(
         rule="gpu-zombie",
         severity=Severity.WARNING,
         cause=held.cause,
-        labels=cards.card_labels(gpu, holder),
+        labels=cards.gpu_labels(gpu, holder),
         headline=Text(key=f"gpu-zombie.{held.cause}", values=values),
-        evidence=(*remains, *cards.owner_notes(holder)),
+        evidence=(*remains, *cards.owner_evidence(holder)),
         advice=(advice,),
         since=since,
     )

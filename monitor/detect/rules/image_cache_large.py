@@ -5,29 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.disk_contents import image_note, is_on
-from monitor.detect.lib.storage import Heard, hear
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Ratio
+from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
+from monitor.detect.lib.storage import NodeReport, node_reports
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import DiskFact, ImageCacheFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("growth", "unused-images", "build-cache")
-_TELLING = 1 / 3  # of the cache: a part of this share is worth going for
-_NAMED = 3  # images
+_MAIN_PART_RATIO = 1 / 3  # of the cache: a part of this share is worth going for
+_MAX_NAMED_IMAGES = 3  # images
 
 
 @dataclass(frozen=True)
 class Limits:
     """Which share of its disk the cache may take, and how much at all (0: as much as that share)."""
 
-    share: Share = 0.5
+    share: Ratio = 0.5
     size: Bytes = 0
 
 
 @dataclass(frozen=True)
-class _Cache:
+class _ImageCache:
     """All that runtimes keep on one disk to start containers from."""
 
     images: tuple[ImageFact, ...]
@@ -51,7 +51,7 @@ class _Cache:
 
 def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the image caches that are too large."""
-    hearing = hear(situation)
+    hearing = node_reports(situation)
     findings = []
     blind = list(hearing.blind("images", "disk"))
     for heard in hearing.nodes.values():
@@ -59,10 +59,10 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
         for fact in (heard.part("disk") or ()) if caches else ():
             if "runtime" not in fact.roles and len(caches) == 1:
                 continue
-            here = [cache for cache in caches if is_on(heard, cache.root, fact)]
+            here = [cache for cache in caches if is_on_disk(heard, cache.root, fact)]
             if not here:
                 continue
-            labels = {"node": label(heard.node), "mount": label(fact.mount)}
+            labels = {"node": label_value(heard.node), "mount": label_value(fact.mount)}
             if fact.size_bytes is None or any(cache.total_bytes is None for cache in here):
                 blind.append(Scope(labels=labels))
                 continue
@@ -72,30 +72,30 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _cache(heard: Heard, caches: list[ImageCacheFact]) -> _Cache:
+def _cache(heard: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
     runtimes = {cache.runtime for cache in caches}
     build = sum(
         usage.build_cache_bytes or 0 for usage in heard.snapshot.runtime_usage or () if usage.runtime in runtimes
     )
     images = tuple(image for cache in caches for image in cache.images)
-    return _Cache(images, sum(cache.total_bytes or 0 for cache in caches), build)
+    return _ImageCache(images, sum(cache.total_bytes or 0 for cache in caches), build)
 
 
-def _is_large(cache: _Cache, disk_bytes: int, limits: Limits) -> bool:
+def _is_large(cache: _ImageCache, disk_bytes: int, limits: Limits) -> bool:
     return cache.total > limits.share * disk_bytes or 0 < limits.size < cache.total
 
 
-def _cause(cache: _Cache) -> str:
+def _cause(cache: _ImageCache) -> str:
     """Return what is the easiest to get rid of: build cache, then what nobody uses."""
-    if cache.build_bytes >= _TELLING * cache.total:
+    if cache.build_bytes >= _MAIN_PART_RATIO * cache.total:
         return "build-cache"
-    return "unused-images" if cache.unused_bytes >= _TELLING * cache.total else "growth"
+    return "unused-images" if cache.unused_bytes >= _MAIN_PART_RATIO * cache.total else "growth"
 
 
-def _finding(situation: RuleContext, heard: Heard, fact: DiskFact, cache: _Cache, labels: dict[str, str]) -> Finding:
+def _finding(situation: RuleContext, heard: NodeReport, fact: DiskFact, cache: _ImageCache, labels: dict[str, str]) -> Finding:
     cause = _cause(cache)
     shown = cache.unused if cause == "unused-images" else cache.images
-    largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_NAMED]
+    largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
     values: dict[str, Value] = {
         "node": heard.node,
         "mount": fact.mount,
@@ -110,7 +110,7 @@ def _finding(situation: RuleContext, heard: Heard, fact: DiskFact, cache: _Cache
         cause=cause,
         labels=labels,
         headline=Text(key=f"image-cache-large.{cause}", values=values),
-        evidence=tuple(image_note(image, heard, situation.world) for image in largest if image.size_bytes),
+        evidence=tuple(image_evidence(image, heard, situation.world) for image in largest if image.size_bytes),
         advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
     )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult
-from monitor.detect.lib.disk_contents import image_name, image_users, some
-from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, hear, read_memory
-from monitor.detect.visibility import label
+from monitor.detect.lib.disk_contents import image_name, image_users, join_names
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, node_reports, memory_sections
+from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import ImageFact
 from monitor.facts.text import Text, Value
@@ -27,10 +27,10 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the images that are too large, each once, on whatever nodes it is. Remember which nodes had it."""
-    (before,) = read_memory(memory, "nodes")
-    hearing = hear(situation)
+    (before,) = memory_sections(memory, "nodes")
+    hearing = node_reports(situation)
     smallest = _smallest(situation)
-    found: defaultdict[str, list[tuple[Heard, ImageFact]]] = defaultdict(list)
+    found: defaultdict[str, list[tuple[NodeReport, ImageFact]]] = defaultdict(list)
     for heard in hearing.nodes.values():
         for cache in heard.part("images") or ():
             for image in cache.images:
@@ -41,7 +41,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
         finding = _finding(situation, seen)
         if finding is not None:
             findings.append(finding)
-            nodes[finding.labels["image"]] = [heard.node for heard, _ in seen[:NODES_REMEMBERED]]
+            nodes[finding.labels["image"]] = [heard.node for heard, _ in seen[:MAX_REMEMBERED_NODES]]
     lost = {image: at for image, at in before.items() if image not in nodes and hearing.lost_sight(at, "images")}
     blind = tuple(Scope(labels={"image": image}) for image in lost)
     if not hearing.nodes:
@@ -55,17 +55,17 @@ def _smallest(situation: RuleContext) -> int:
     return int(min([limits.default.size, *(override.limits.size for override in limits.overrides)]))
 
 
-def _finding(situation: RuleContext, seen: list[tuple[Heard, ImageFact]]) -> Finding | None:
+def _finding(situation: RuleContext, seen: list[tuple[NodeReport, ImageFact]]) -> Finding | None:
     """Return what is to be said of one image. It may have several names: the first one that people gave it counts."""
     image = min((image for _, image in seen), key=lambda image: (not image.names, image_name(image)))
     name, size = image_name(image), max(image.size_bytes or 0 for _, image in seen)
-    labels = {"image": label(name)}
+    labels = {"image": label_value(name)}
     if size <= situation.limits.of(labels).size:
         return None
     users = sorted({user for heard, image in seen for user in image_users(image, heard, situation.world)})
     nodes = sorted(heard.node for heard, _ in seen)
-    used = Text(key="image-oversize.used", values={"users": some(users)})
-    values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": some(nodes)}
+    used = Text(key="image-oversize.used", values={"users": join_names(users)})
+    values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": join_names(nodes)}
     return Finding(
         rule="image-oversize",
         severity=Severity.WARNING,
@@ -78,7 +78,7 @@ def _finding(situation: RuleContext, seen: list[tuple[Heard, ImageFact]]) -> Fin
     )
 
 
-def _first_seen(seen: list[tuple[Heard, ImageFact]]) -> float | None:
+def _first_seen(seen: list[tuple[NodeReport, ImageFact]]) -> float | None:
     return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import RAW_LENGTH, blind_pods, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import MAX_RAW_CHARS, blind_scopes, pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import Pull
 from monitor.explain.keys import Key
@@ -35,12 +35,12 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
     for failed in failed_pulls(world):
         pull = with_known_cause(failed, before.get(failed.key))
         if pull.is_telling:
-            said[pull.key] = pull.found.message[:RAW_LENGTH]
+            said[pull.key] = pull.found.message[:MAX_RAW_CHARS]
         finding = _finding(pull, world)
         limits: Limits = situation.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return RuleResult(findings=tuple(findings), memory=said, blind=blind_pods(situation))
+    return RuleResult(findings=tuple(findings), memory=said, blind=blind_scopes(situation))
 
 
 def _finding(pull: FailedPull, world: World) -> Finding:
@@ -60,14 +60,14 @@ def _finding(pull: FailedPull, world: World) -> Finding:
         evidence=tuple(_evidence(pull, values)),
         advice=(Text(advice, values),),
         since=pull.event.first_at if pull.event else None,
-        raw=raw(found.message) or pull.reason,
+        raw=raw_text(found.message) or pull.reason,
     )
 
 
 def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
     reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
     if pull.found.message:
-        reasons.append(Text(Key.PULL_SAYS, {"message": raw(pull.found.message, LIMIT) or ""}))
+        reasons.append(Text(Key.PULL_SAYS, {"message": raw_text(pull.found.message, LIMIT) or ""}))
     if pull.event is not None and pull.event.count > 1:
         reasons.append(Text(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
     return reasons

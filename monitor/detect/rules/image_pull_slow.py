@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import EVERYTHING, bounded, pod_values
+from monitor.detect.lib.pods import EVERYTHING, label_values, pod_values
 from monitor.detect.lib.pull_times import PullTime, pull_times
-from monitor.detect.lib.pulls import canonical
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pulls import canonical_registry
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.image_pull import registry_of
 from monitor.explain.keys import Key
 from monitor.facts.cluster_facts import World
@@ -18,7 +18,7 @@ from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES = ("large-image", "slow-registry", "slow-disk")
-DISK_BUSY = 0.9
+DISK_BUSY_RATIO = 0.9
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
         limits: Limits = situation.limits.of({"node": node, "image": pull.image})
         if _is_slow(pull, size, limits):
             found.setdefault((node, pull.image), _finding(pull, size, limits, world))
-    blind = (EVERYTHING,) if unseen(situation, "pods", "events") else ()
+    blind = (EVERYTHING,) if resources_unavailable(situation, "pods", "events") else ()
     return RuleResult(tuple(found.values()), None, blind)
 
 
@@ -67,14 +67,14 @@ def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
 
 
 def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> Finding:
-    node, registry = pull.pod.node or "?", canonical(registry_of(pull.image))
+    node, registry = pull.pod.node or "?", canonical_registry(registry_of(pull.image))
     cause = _cause(pull, size, limits, world)
     values = pod_values(pull.pod, world, image=pull.image, registry=registry, seconds=pull.seconds)
     return Finding(
         rule="image-pull-slow",
         severity=Severity.WARNING,
         cause=cause,
-        labels=bounded({"node": node, "image": pull.image, "service": registry}),
+        labels=label_values({"node": node, "image": pull.image, "service": registry}),
         headline=Text(key=f"image-pull-slow.{cause}", values=values),
         evidence=tuple(_evidence(pull, size, limits)),
         advice=(Text(key=f"image-pull-slow.{cause}.advice", values=values),),
@@ -95,7 +95,7 @@ def _disk_is_busy(node: str, world: World) -> bool:
     if snapshot is None:
         return False
     mounts = {disk.mount for disk in snapshot.disk or () if "runtime" in disk.roles}
-    return any((io.busy_ratio or 0.0) >= DISK_BUSY and mounts & {*io.mounts} for io in snapshot.disk_io or ())
+    return any((io.busy_ratio or 0.0) >= DISK_BUSY_RATIO and mounts & {*io.mounts} for io in snapshot.disk_io or ())
 
 
 def _evidence(pull: PullTime, size: int | None, limits: Limits) -> Iterable[Text]:

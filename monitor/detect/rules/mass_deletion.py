@@ -18,25 +18,25 @@ from monitor.detect.base import (
     RuleContext,
     RuleResult,
     Seconds,
-    Share,
+    Ratio,
 )
-from monitor.detect.lib.storage import NODES_REMEMBERED, Disk, disk_of, disks, hear, read_memory
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, disk_containing, known_disks, node_reports, memory_sections
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
 GIB = 1024**3
-_STEP = 60.0  # seconds between two points that are remembered
-_GAP = 3600.0  # a silence of this length, and no longer, may hide a deletion
-_NOTICED = 300.0  # seconds after a deletion in which a disk may still be reported as it was before
-_OTHER_DISK = 0.2  # a filesystem whose size changes by this share is another one
+_STEP_SECONDS = 60.0  # seconds between two points that are remembered
+_MAX_GAP_SECONDS = 3600.0  # a silence of this length, and no longer, may hide a deletion
+_REPORT_DELAY_SECONDS = 300.0  # seconds after a deletion in which a disk may still be reported as it was before
+_OTHER_DISK_RATIO = 0.2  # a filesystem whose size changes by this share is another one
 
 
 @dataclass(frozen=True)
 class Limits:
     """How much has to be gone, of what there was, within which time; and for how long that is said."""
 
-    share: Share = 0.20
+    share: Ratio = 0.20
     size: Bytes = 50 * GIB
     within: Seconds = 600.0
     keep_for: Seconds = 6 * 3600.0
@@ -44,9 +44,9 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the data mounts that were emptied. Remember the last minutes of each, and what was lost."""
-    before, lost = read_memory(memory, "seen", "lost")
-    hearing = hear(situation)
-    known = disks(situation)
+    before, lost = memory_sections(memory, "seen", "lost")
+    hearing = node_reports(situation)
+    known = known_disks(situation)
     seen: dict[str, Any] = {}
     now_lost: dict[str, Any] = {}
     findings = []
@@ -56,7 +56,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
         limits: Limits = situation.limits.of(disk.labels)
         kept = _same_disk(before.get(disk.key), disk)
         own = [each for each in situation.own_deletions if _is_on(each, disk)]
-        fall = _fall(_without(kept, own), disk, limits, situation.now, lost.get(disk.key))
+        fall = _drop(_without_cleanup(kept, own), disk, limits, situation.now, lost.get(disk.key))
         seen[disk.key] = _remember(kept, disk, limits, situation.now)
         if fall is not None:
             now_lost[disk.key] = fall
@@ -68,18 +68,18 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
 
 
 def _fresh(kept: Any, now: float) -> bool:
-    return bool(kept["points"]) and now - kept["points"][-1][0] <= _GAP
+    return bool(kept["points"]) and now - kept["points"][-1][0] <= _MAX_GAP_SECONDS
 
 
-def _same_disk(kept: Any, disk: Disk) -> list[list[float]]:
+def _same_disk(kept: Any, disk: ClusterDisk) -> list[list[float]]:
     """Return what is remembered of a disk; nothing if another one has taken its place."""
     size = disk.fact.size_bytes
-    if not kept or size is None or abs(size - kept["size"]) > _OTHER_DISK * kept["size"]:
+    if not kept or size is None or abs(size - kept["size"]) > _OTHER_DISK_RATIO * kept["size"]:
         return []
     return [list(point) for point in kept["points"]]
 
 
-def _is_on(own: CleanupDeletion, disk: Disk) -> bool:
+def _is_on(own: CleanupDeletion, disk: ClusterDisk) -> bool:
     """Return whether something was deleted from this disk. A NAS has it whichever of its nodes deleted."""
     if own.node not in disk.nodes:
         return False
@@ -87,49 +87,49 @@ def _is_on(own: CleanupDeletion, disk: Disk) -> bool:
         return "runtime" in disk.fact.roles
     if disk.heard.node != own.node:
         return disk.shared  # where that node has it mounted is not known here; one disk too many is the lesser mistake
-    holding = disk_of(own.path, disk.heard.part("disk") or ())
+    holding = disk_containing(own.path, disk.heard.part("disk") or ())
     return holding is not None and holding.mount == disk.fact.mount
 
 
-def _without(points: list[list[float]], own: list[CleanupDeletion]) -> list[list[float]]:
+def _without_cleanup(points: list[list[float]], own: list[CleanupDeletion]) -> list[list[float]]:
     """Return the points less what this product has deleted after each: what is still missing then is lost."""
     return [[at, used - sum(each.bytes for each in own if _after(each, at))] for at, used in points]
 
 
 def _after(own: CleanupDeletion, at: float) -> bool:
-    return own.ended_at is None or own.ended_at + _NOTICED > at
+    return own.ended_at is None or own.ended_at + _REPORT_DELAY_SECONDS > at
 
 
-def _remember(points: list[list[float]], disk: Disk, limits: Limits, now: float) -> dict[str, Any]:
+def _remember(points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float) -> dict[str, Any]:
     """Return the points to keep: those after which it was never so full again. A disk that grows has one."""
     used = disk.fact.used_bytes or 0
     # A clock that was set back leaves no point that is yet to come.
     kept = [[min(at, now), most] for at, most in points if at >= now - limits.within and most > used]
-    if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _STEP:
+    if len(kept) > 1 and kept[-1][0] - kept[-2][0] < _STEP_SECONDS:
         kept.pop()  # one point a minute is enough: the one before it, which is higher, stays
     return {"size": disk.fact.size_bytes or 0, "points": [*kept, [now, used]]}
 
 
-def _fall(points: list[list[float]], disk: Disk, limits: Limits, now: float, known: Any) -> dict[str, Any] | None:
+def _drop(points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float, known: Any) -> dict[str, Any] | None:
     """Return what is lost: within minutes, or since the disk was last seen, or what was lost before and still is."""
     used = disk.fact.used_bytes or 0
     inside = [point for point in points if point[0] >= now - limits.within]
-    inside = inside or [point for point in points[-1:] if now - point[0] <= _GAP]
+    inside = inside or [point for point in points[-1:] if now - point[0] <= _MAX_GAP_SECONDS]
     at, most = max(inside, key=lambda point: point[1], default=[now, 0.0])
-    if known and now - known["at"] < limits.keep_for and _is_much(known["before"], used, limits):
+    if known and now - known["at"] < limits.keep_for and _exceeds(known["before"], used, limits):
         before = max(known["before"], most)
         return {**known, "at": min(known["at"], now), "now": used, "before": before, "labels": disk.labels}
-    if not _is_much(most, used, limits):
+    if not _exceeds(most, used, limits):
         return None
-    nodes = list(disk.nodes[:NODES_REMEMBERED])
+    nodes = list(disk.nodes[:MAX_REMEMBERED_NODES])
     return {"at": now, "before": most, "now": used, "seconds": now - at, "labels": disk.labels, "nodes": nodes}
 
 
-def _is_much(before: float, used: float, limits: Limits) -> bool:
+def _exceeds(before: float, used: float, limits: Limits) -> bool:
     return before - used > limits.size and before - used > limits.share * before
 
 
-def _finding(disk: Disk, fall: dict[str, Any]) -> Finding:
+def _finding(disk: ClusterDisk, fall: dict[str, Any]) -> Finding:
     gone = fall["before"] - fall["now"]
     values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "bytes": gone}
     return Finding(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import NODES_REMEMBERED, Heard, Hearing, hear, read_memory
-from monitor.detect.visibility import label
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, NodeReports, node_reports, memory_sections
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import PodFact
@@ -18,10 +18,10 @@ from monitor.facts.text import Text, Value
 CAUSES = ("missing", "hung", "read-only", "stale")
 # Any other error (a dead FUSE process, I/O errors) is to the pods what a stale handle is, and is cured alike.
 CAUSE_OF_STATE = {cause: cause for cause in CAUSES} | {"failing": "stale"}
-STUCK = ("pod-stuck-creating", "pod-stuck-terminating")
-_OWN_PATH = frozenset({"hostPath", "local"})
-_BY_NETWORK = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
-_MOST_EXPLAINED = 100  # pods
+STUCK_RULES = ("pod-stuck-creating", "pod-stuck-terminating")
+_PATH_VOLUMES = frozenset({"hostPath", "local"})
+_NETWORK_VOLUMES = frozenset({"nfs", "persistentVolumeClaim", "csi", "cephfs", "glusterfs", "flexVolume"})
+_MAX_EXPLAINED_PODS = 100  # pods
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Limits:
 
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the mounts that are lost, node by node, and those that are lost on most nodes."""
-    (found,) = read_memory(memory, "everywhere")
-    hearing = hear(situation)
+    (found,) = memory_sections(memory, "everywhere")
+    hearing = node_reports(situation)
     findings = []
-    lost: defaultdict[str, list[tuple[Heard, MountFact]]] = defaultdict(list)
+    lost: defaultdict[str, list[tuple[NodeReport, MountFact]]] = defaultdict(list)
     expected: Counter[str] = Counter()
     for heard in hearing.nodes.values():
         for mount in heard.part("mounts") or ():
@@ -46,26 +46,26 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
                 lost[mount.path].append((heard, mount))
                 findings.append(_finding(situation, heard, mount))
     everywhere = {
-        path: [heard.node for heard, _ in hit[:NODES_REMEMBERED]]
+        path: [heard.node for heard, _ in hit[:MAX_REMEMBERED_NODES]]
         for path, hit in lost.items()
         if _is_everywhere(situation, path, len(hit), expected[path])
     }
-    findings += [_everywhere(situation, path, lost[path], expected[path]) for path in everywhere]
-    unsure = {path: nodes for path, nodes in found.items() if path not in everywhere and _unsure(nodes, hearing)}
-    blind = (*hearing.blind("mounts"), *(Scope(labels={"mount": label(path)}) for path in unsure))
+    findings += [_everywhere_finding(situation, path, lost[path], expected[path]) for path in everywhere]
+    unsure = {path: nodes for path, nodes in found.items() if path not in everywhere and _recovery_unknown(nodes, hearing)}
+    blind = (*hearing.blind("mounts"), *(Scope(labels={"mount": label_value(path)}) for path in unsure))
     return RuleResult(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
 
 
-def _unsure(nodes: list[str], hearing: Hearing) -> bool:
+def _recovery_unknown(nodes: list[str], hearing: NodeReports) -> bool:
     """Return whether too few of the nodes that had lost a mount speak to tell that it is back."""
     return 2 * sum(hearing.lost_sight((node,), "mounts") for node in nodes) > len(nodes)
 
 
-def _seconds(situation: RuleContext, heard: Heard, mount: MountFact) -> float:
+def _seconds(situation: RuleContext, heard: NodeReport, mount: MountFact) -> float:
     return max(0.0, situation.now - (mount.since + heard.skew))
 
 
-def _lasts(situation: RuleContext, heard: Heard, mount: MountFact) -> bool:
+def _lasts(situation: RuleContext, heard: NodeReport, mount: MountFact) -> bool:
     limits: Limits = situation.limits.of({"node": heard.node, "mount": mount.path})
     return _seconds(situation, heard, mount) >= limits.after
 
@@ -75,7 +75,7 @@ def _is_everywhere(situation: RuleContext, path: str, lost: int, expected: int) 
     return lost >= limits.everywhere and 2 * lost > expected
 
 
-def _finding(situation: RuleContext, heard: Heard, mount: MountFact) -> Finding:
+def _finding(situation: RuleContext, heard: NodeReport, mount: MountFact) -> Finding:
     cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(situation, heard, mount)
     pods = [pod for pod in situation.world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
     where: dict[str, Value] = {"node": heard.node, "mount": mount.path}
@@ -85,7 +85,7 @@ def _finding(situation: RuleContext, heard: Heard, mount: MountFact) -> Finding:
         rule="mount-lost",
         severity=Severity.CRITICAL,
         cause=cause,
-        labels={"node": label(heard.node), "mount": label(mount.path)},
+        labels={"node": label_value(heard.node), "mount": label_value(mount.path)},
         headline=Text(
             key=f"mount-lost.{cause}", values=where | {"seconds": seconds, "error": mount.error or mount.state}
         ),
@@ -100,7 +100,7 @@ def _finding(situation: RuleContext, heard: Heard, mount: MountFact) -> Finding:
 def may_use(pod: PodFact, path: str) -> bool:
     """Return whether a pod may use a mount of its node. Through which one a claim is served is not known."""
     return any(
-        (volume.kind in _OWN_PATH and _within(volume.path or "", path)) or volume.kind in _BY_NETWORK
+        (volume.kind in _PATH_VOLUMES and _within(volume.path or "", path)) or volume.kind in _NETWORK_VOLUMES
         for volume in pod.volumes
     )
 
@@ -113,12 +113,12 @@ def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     """Return the pods that are stuck on it: those that have not started, or do not end."""
     stuck = [pod for pod in pods if pod.phase == "Pending" or pod.deletion_at is not None]
     return tuple(
-        Scope(labels={"namespace": label(pod.namespace), "pod": label(pod.name)}, rules=STUCK)
-        for pod in stuck[:_MOST_EXPLAINED]
+        Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=STUCK_RULES)
+        for pod in stuck[:_MAX_EXPLAINED_PODS]
     )
 
 
-def _everywhere(situation: RuleContext, path: str, lost: list[tuple[Heard, MountFact]], expected: int) -> Finding:
+def _everywhere_finding(situation: RuleContext, path: str, lost: list[tuple[NodeReport, MountFact]], expected: int) -> Finding:
     """One finding that stands for those of all nodes."""
     state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
     heard, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
@@ -127,17 +127,17 @@ def _everywhere(situation: RuleContext, path: str, lost: list[tuple[Heard, Mount
         rule="mount-lost",
         severity=Severity.CRITICAL,
         cause=state,
-        labels={"mount": label(path)},
+        labels={"mount": label_value(path)},
         headline=Text(key="mount-lost.everywhere", values=values),
         evidence=(Text(key="mount-lost.since", values={"seconds": _seconds(situation, heard, first)}),),
         advice=(Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": heard.node}),),
         since=first.since + heard.skew,
-        explains=(Scope(labels={"mount": label(path)}, rules=("mount-lost",)), *_pods_of(situation.world, lost)),
+        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *_pods_of(situation.world, lost)),
         raw=first.error,
     )
 
 
-def _pods_of(world: World, lost: list[tuple[Heard, MountFact]]) -> tuple[Scope, ...]:
+def _pods_of(world: World, lost: list[tuple[NodeReport, MountFact]]) -> tuple[Scope, ...]:
     """The pods that the nodes' own findings explain: those findings are symptoms themselves."""
     pods = [pod for heard, mount in lost for pod in world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
     return _explains(pods)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label, store_unseen, unseen
+from monitor.detect.visibility import label_value, prometheus_unavailable, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.kube import ConditionFact, NodeFact
@@ -14,9 +14,9 @@ from monitor.facts.text import Text
 
 CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flapping")
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
-NETWORK_WORDS = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
-MOST_CHANGES = 20  # remembered of a node
-LONGEST_RAW = 1000
+NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
+MAX_CHANGES = 20  # remembered of a node
+MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class Limits:
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the nodes on which nothing can be relied on. Remember when each changed."""
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    if unseen(situation, "nodes"):
+    if resources_unavailable(situation, "nodes"):
         return RuleResult(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
-    agents = {} if store_unseen(situation) else situation.world.agent_of_node
+    agents = {} if prometheus_unavailable(situation) else situation.world.agent_of_node
     for node in situation.world.nodes:
         limits: Limits = situation.limits.of({"node": node.name})
         kept = _changes(node, remembered.get(node.name), limits, situation.now)
         if kept is not None:
             changes[node.name] = kept
-        verdict = _verdict(node, kept, limits, situation.now)
+        verdict = _problem(node, kept, limits, situation.now)
         if verdict is not None:
             findings.append(_finding(situation, node, verdict, agents.get(node.name)))
     return RuleResult(findings=tuple(findings), memory=changes)
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _NodeProblem:
     """What is wrong with a node. `down`: nothing runs there now."""
 
     cause: str
@@ -73,24 +73,24 @@ def _changes(node: NodeFact, before: Any, limits: Limits, now: float) -> dict[st
     else:
         joined = node.created_at is not None and since - node.created_at < limits.joining
         times = [] if joined else [since]
-    times = [at for at in times if at > now - limits.window][-MOST_CHANGES:]
+    times = [at for at in times if at > now - limits.window][-MAX_CHANGES:]
     return {"ready": ready, "since": since, "changes": times} if times or since > now - limits.window else None
 
 
-def _verdict(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: float) -> _Verdict | None:
+def _problem(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: float) -> _NodeProblem | None:
     """Return what is wrong with a node, the worst first."""
     down = node.ready is not True and _counts(node, limits, now)
     times: list[float] = kept["changes"] if kept else []
     if len(times) >= limits.flaps:
-        return _Verdict("flapping", times[0], _ready_says(node), down, len(times))
+        return _NodeProblem("flapping", times[0], _ready_message(node), down, len(times))
     if down:
-        return _Verdict(_why_down(node), node.ready_since, _ready_says(node), down=True)
+        return _NodeProblem(_why_down(node), node.ready_since, _ready_message(node), down=True)
     for condition in node.conditions:
         cause = PRESSURES.get(condition.type)
         if cause and condition.status and _lasts(condition.since, limits.after, now):
-            return _Verdict(cause, condition.since, _says(condition))
+            return _NodeProblem(cause, condition.since, _condition_message(condition))
     if _network_unavailable(node) and _counts(node, limits, now):
-        return _Verdict("network", None, next(_says(c) for c in node.conditions if c.type == "NetworkUnavailable"))
+        return _NodeProblem("network", None, next(_condition_message(c) for c in node.conditions if c.type == "NetworkUnavailable"))
     return None
 
 
@@ -107,8 +107,8 @@ def _lasts(since: float | None, limit: float, now: float) -> bool:
 def _why_down(node: NodeFact) -> str:
     if node.ready is None:
         return "kubelet-silent"
-    said = (_ready_says(node) or "").lower()
-    if _network_unavailable(node) or any(word in said for word in NETWORK_WORDS):
+    said = (_ready_message(node) or "").lower()
+    if _network_unavailable(node) or any(word in said for word in NETWORK_PHRASES):
         return "network"
     return next((PRESSURES[c.type] for c in node.conditions if c.status and c.type in PRESSURES), "unknown")
 
@@ -117,28 +117,28 @@ def _network_unavailable(node: NodeFact) -> bool:
     return any(condition.type == "NetworkUnavailable" and condition.status for condition in node.conditions)
 
 
-def _ready_says(node: NodeFact) -> str | None:
-    return next((_says(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason)
+def _ready_message(node: NodeFact) -> str | None:
+    return next((_condition_message(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason)
 
 
-def _says(condition: ConditionFact) -> str:
-    return ": ".join(word for word in (condition.reason, condition.message) if word)[:LONGEST_RAW]
+def _condition_message(condition: ConditionFact) -> str:
+    return ": ".join(word for word in (condition.reason, condition.message) if word)[:MAX_RAW_CHARS]
 
 
-def _finding(situation: RuleContext, node: NodeFact, verdict: _Verdict, agent: AgentFact | None) -> Finding:
+def _finding(situation: RuleContext, node: NodeFact, verdict: _NodeProblem, agent: AgentFact | None) -> Finding:
     cause, now, world = verdict.cause, situation.now, situation.world
     pods = world.bound.get(node.name, ())
     gpus = world.used.get(node.name, {}).get(world.resource, 0.0)
     critical = verdict.down and bool(pods) and not node.unschedulable
     seconds = max(0.0, now - verdict.since) if verdict.since is not None else 0.0
-    evidence = [_agent_note(agent)] if verdict.down and agent is not None else []
+    evidence = [_agent_evidence(agent)] if verdict.down and agent is not None else []
     evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
     evidence += [Text(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
     return Finding(
         rule="node-down",
         severity=Severity.CRITICAL if critical else Severity.WARNING,
         cause=cause,
-        labels={"node": label(node.name)},
+        labels={"node": label_value(node.name)},
         headline=Text(
             key=f"node-down.{cause}",
             values={"node": node.name, "seconds": seconds, "changes": verdict.changes, "message": verdict.raw or "?"},
@@ -153,15 +153,15 @@ def _finding(situation: RuleContext, node: NodeFact, verdict: _Verdict, agent: A
 
 def _symptoms(node: NodeFact, situation: RuleContext) -> tuple[Scope, ...]:
     """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
-    return (Scope(labels={"node": label(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
+    return (Scope(labels={"node": label_value(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
 
 
-def _is_cause(verdict: _Verdict) -> bool:
+def _is_cause(verdict: _NodeProblem) -> bool:
     """A node that is short of disk or memory is ill, but what is found on it may have other causes."""
     return verdict.down or verdict.cause in ("flapping", "network")
 
 
-def _agent_note(agent: AgentFact) -> Text:
+def _agent_evidence(agent: AgentFact) -> Text:
     if agent.silent_since is None:
         return Text(key="node-down.agent-answers", values={})
     return Text(key="node-down.agent-silent", values={"error": agent.error or "?"})

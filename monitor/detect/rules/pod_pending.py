@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pending_answers import PendingAnswer, answer_some, for_pod, name_of, recall, shape
-from monitor.detect.lib.pods import EVERYTHING, blind_pods, bounded, raw
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pending_answers import PendingAnswer, update_answers, answer_for_pod, shape_id, load_answers, pod_shape
+from monitor.detect.lib.pods import EVERYTHING, blind_scopes, label_values, raw_text
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.explain import reference
 from monitor.explain.fit import gpus_asked
 from monitor.explain.keys import Key
@@ -33,7 +33,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class PendingJob:
     """A job's pods that wait for too long. `pod` is the one to speak of: the one that asks for most."""
 
     pods: Sequence[PodFact]
@@ -45,25 +45,25 @@ class Waiting:
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the jobs whose pods have no node for too long."""
     world = situation.world
-    if unseen(situation, "pods", "nodes") and not world.nodes:
+    if resources_unavailable(situation, "pods", "nodes") and not world.nodes:
         return RuleResult(memory=memory, blind=(EVERYTHING,))
-    jobs = list(_waiting(situation))
-    shapes = {shaped: name_of(shaped) for shaped in {shape(job.pod, world) for job in jobs}}
-    names = [shapes[shape(job.pod, world)] for job in jobs]
+    jobs = list(_pending_jobs(situation))
+    shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, world) for job in jobs}}
+    names = [shapes[pod_shape(job.pod, world)] for job in jobs]
     oldest: dict[str, PodFact] = {}
     for name, job in sorted(zip(names, jobs, strict=True), key=lambda each: each[1].pod.created_at or 0.0):
         oldest.setdefault(name, job.pod)
-    answers = answer_some(oldest, recall(memory), world, situation.now)
-    findings, blind = [], [*blind_pods(situation)]
+    answers = update_answers(oldest, load_answers(memory), world, situation.now)
+    findings, blind = [], [*blind_scopes(situation)]
     for name, job in zip(names, jobs, strict=True):
         if name in answers:
-            findings.append(_finding(job, for_pod(answers[name], job.pod), world, situation.now))
+            findings.append(_finding(job, answer_for_pod(answers[name], job.pod), world, situation.now))
         else:  # its turn comes; till then it is as it was
             blind.append(Scope(labels=job.labels))
     return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
-def _waiting(situation: RuleContext) -> Iterable[Waiting]:
+def _pending_jobs(situation: RuleContext) -> Iterable[PendingJob]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
     world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
     for pod in world.pods:
@@ -72,15 +72,15 @@ def _waiting(situation: RuleContext) -> Iterable[Waiting]:
             jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):
         who = reference(pods[0], world)
-        labels = bounded({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
+        labels = label_values({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
         limits: Limits = situation.limits.of(labels)
         late = [pod for pod in pods if situation.now - (pod.created_at or situation.now) > limits.waiting]
         if late:
             first = min(late, key=lambda pod: (-gpus_asked(pod, world), pod.created_at or 0.0, pod.name))
-            yield Waiting(late, first, labels, min(pod.created_at or 0.0 for pod in late))
+            yield PendingJob(late, first, labels, min(pod.created_at or 0.0 for pod in late))
 
 
-def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> Finding:
+def _finding(job: PendingJob, answer: PendingAnswer, world: World, now: float) -> Finding:
     values: dict[str, Value] = {
         "job": job.labels.get("job", job.pod.name),
         "user": world.user(job.pod),
@@ -101,7 +101,7 @@ def _finding(job: Waiting, answer: PendingAnswer, world: World, now: float) -> F
         evidence=answer.evidence,
         advice=(*answer.advice, Text(key="pod-pending.advice", values=values)),
         since=job.since,
-        raw=raw(str(said)) if said else None,
+        raw=raw_text(str(said)) if said else None,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw, skew
+from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text, clock_skew
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
@@ -30,7 +30,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Silence:
+class LogSilence:
     """What is wrong with a log, and since when."""
 
     cause: str
@@ -43,7 +43,7 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     world, agents = situation.world, situation.world.agent_of_node
     logs: dict[str, dict[str, LogFact] | None] = {}
     findings = []
-    for pod in live(world.pods):
+    for pod in live_pods(world.pods):
         node = pod.node or ""
         if pod.phase != "Running" or not _counts(pod, world):
             continue
@@ -52,11 +52,11 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
         limits: Limits = situation.limits.of({"node": node, "namespace": pod.namespace, "pod": pod.name})
         for status in _with_gpus(pod, world):
             log = (logs[node] or {}).get(status.container_id or "")
-            silence = _silence(status, log, skew(agents[node]), limits, situation.now) if log else None
+            silence = _silence(status, log, clock_skew(agents[node]), limits, situation.now) if log else None
             if silence is not None:
                 findings.append(_finding(pod, status, silence, world, situation.now))
     blind = tuple(Scope(labels={"node": node}) for node, known in sorted(logs.items()) if known is None)
-    return RuleResult(tuple(findings), None, (*blind_pods(situation), *blind))
+    return RuleResult(tuple(findings), None, (*blind_scopes(situation), *blind))
 
 
 def _counts(pod: PodFact, world: World) -> bool:
@@ -79,22 +79,22 @@ def _with_gpus(pod: PodFact, world: World) -> Iterable[ContainerStatusFact]:
             yield status
 
 
-def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: Limits, now: float) -> Silence | None:
+def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: Limits, now: float) -> LogSilence | None:
     """Return what is wrong with a log. Its times, like that of the start, are those of the node's clock."""
     if status.started_at is None:
         return None
     started = status.started_at + behind
     if log.error is not None:
-        return Silence("log-unreadable", started, log.error) if now - started > limits.empty else None
+        return LogSilence("log-unreadable", started, log.error) if now - started > limits.empty else None
     if log.size_bytes == 0:
-        return Silence("never-logged", started) if now - started > limits.empty else None
+        return LogSilence("never-logged", started) if now - started > limits.empty else None
     if log.written_at is None:
         return None
     written = max(log.written_at + behind, started)
-    return Silence("stopped-logging", written) if now - written > limits.stopped else None
+    return LogSilence("stopped-logging", written) if now - written > limits.stopped else None
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world: World, now: float) -> Finding:
+def _finding(pod: PodFact, status: ContainerStatusFact, silence: LogSilence, world: World, now: float) -> Finding:
     gpus = gpus_asked(pod, world)
     values = pod_values(pod, world, container=status.name, gpus=gpus, seconds=now - silence.since)
     return Finding(
@@ -103,14 +103,14 @@ def _finding(pod: PodFact, status: ContainerStatusFact, silence: Silence, world:
         cause=silence.cause,
         labels=pod_labels(pod, world, container=status.name),
         headline=Text(key=f"pod-silent.{silence.cause}", values=values),
-        evidence=tuple(_use(pod, world)),
+        evidence=tuple(_utilization_evidence(pod, world)),
         advice=(Text(key=f"pod-silent.{silence.cause}.advice", values=values),),
         since=silence.since,
-        raw=raw(silence.error),
+        raw=raw_text(silence.error),
     )
 
 
-def _use(pod: PodFact, world: World) -> Iterable[Text]:
+def _utilization_evidence(pod: PodFact, world: World) -> Iterable[Text]:
     cards = world.cards.get(pod.uid, ())
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     if ratios:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain import crash, finished, starting
 from monitor.explain.explain import CANNOT_START, CONFIGURATION
 from monitor.explain.keys import Key
@@ -36,8 +36,8 @@ _CAUSES = {
     "crash-shm": "bus-error",
     "crash-segfault": "bus-error",
 }
-_SAID = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
-ONCE = 60.0  # a program that ended with an error for the first time may do better the next
+_MESSAGE_KEYS = (Key.RUNTIME_SAYS.value, Key.LAST_WORDS.value)
+FIRST_EXIT_GRACE_SECONDS = 60.0  # a program that ended with an error for the first time may do better the next
 
 
 @dataclass(frozen=True)
@@ -55,47 +55,47 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
     for pod in situation.world.pods:
         for status in pod.statuses if pod.deletion_at is None else ():
             name = f"{pod.uid}/{status.name}"
-            answer = _trouble(pod, status, situation, known_before=name in before)
+            answer = _diagnose(pod, status, situation, known_before=name in before)
             if answer is not None:
                 known[name] = before.get(name, situation.now)
                 findings.append(_finding(pod, status, answer, situation.world, known[name]))
-    return RuleResult(tuple(findings), known, blind_pods(situation))
+    return RuleResult(tuple(findings), known, blind_scopes(situation))
 
 
-def _trouble(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
+def _diagnose(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
     """Return what is wrong with a container, or None."""
     world, now = situation.world, situation.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
         return None
     if status.state == "waiting":
-        return _waits(pod, status, world)
+        return _diagnose_waiting(pod, status, world)
     limits: Limits = situation.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
     if status.state == "running":
         # Between two crashes a container runs for a while. That alone does not make it well.
         fresh = status.started_at is not None and now - status.started_at < limits.steady
-        return _ended(pod, status, world) if fresh and status.last is not None and status.last.exit_code else None
+        return _diagnose_exit(pod, status, world) if fresh and status.last is not None and status.last.exit_code else None
     if status.state != "terminated" or not status.exit_code:
         return None
-    answer, ago = _ended(pod, status, world), now - (status.finished_at or now)
+    answer, ago = _diagnose_exit(pod, status, world), now - (status.finished_at or now)
     if pod.phase == "Failed":
-        return answer if answer.cause in _CAUSES and _is_own_end(pod, world) and ago <= limits.failed_for else None
-    return answer if answer.cause in _CAUSES or ago >= ONCE or status.restart_count else None
+        return answer if answer.cause in _CAUSES and _failed_by_itself(pod, world) and ago <= limits.failed_for else None
+    return answer if answer.cause in _CAUSES or ago >= FIRST_EXIT_GRACE_SECONDS or status.restart_count else None
 
 
-def _waits(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer | None:
+def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer | None:
     if status.reason in CONFIGURATION:
         return starting.bad_configuration(pod, status, world)
     if status.reason in CANNOT_START:
         return crash.cannot_start(pod, status, world)
-    return _ended(pod, status, world) if status.reason == "CrashLoopBackOff" else None
+    return _diagnose_exit(pod, status, world) if status.reason == "CrashLoopBackOff" else None
 
 
-def _ended(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
     failed = crash.ending(status).reason in crash.START_FAILED
     return crash.cannot_start(pod, status, world) if failed else crash.crashed(pod, status, world)
 
 
-def _is_own_end(pod: PodFact, world: World) -> bool:
+def _failed_by_itself(pod: PodFact, world: World) -> bool:
     """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
     return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
 
@@ -113,12 +113,12 @@ def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: W
         evidence=evidence,
         advice=answer.advice,
         since=since,
-        raw=raw(next(_said(evidence, status), None)),
+        raw=raw_text(next(_messages(evidence, status), None)),
     )
 
 
-def _said(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
-    yield from (str(note.values["message"]) for note in evidence if note.key in _SAID)
+def _messages(evidence: Iterable[Text], status: ContainerStatusFact) -> Iterator[str]:
+    yield from (str(note.values["message"]) for note in evidence if note.key in _MESSAGE_KEYS)
     end = crash.ending(status)
     yield f"{end.reason or status.reason or '?'}, exit code {end.exit_code}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, live, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
 from monitor.explain import starting
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.reasons import Answer
@@ -18,10 +18,10 @@ from monitor.facts.kube import PodFact
 from monitor.facts.text import Text
 
 CAUSES = ("mount-failed", "mount-hung", "sandbox", "config-missing", "device-missing")
-WAITS = (None, "ContainerCreating", "PodInitializing")
-_STEPS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
-_CONFIG = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
-_WITHOUT_WORDS = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
+WAITING_REASONS = (None, "ContainerCreating", "PodInitializing")
+_STEP_REASONS = ("Pulling", "Pulled", "Created", "Started", "FailedCreatePodSandBox", *VOLUME_REASONS)
+_CONFIG_CAUSES = ("mount-secret-missing", "mount-config-missing", "mount-key-missing", "mount-claim-missing")
+_UNSPECIFIC_CAUSES = ("mount-timed-out", "mount-unknown", "mount-stale", "mount-unreachable")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Limits:
 def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose containers are not created."""
     world, findings = situation.world, []
-    for pod in live(world.pods):
+    for pod in live_pods(world.pods):
         if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, world)[0] == "Pulling":
             continue
         since = _since(pod, world)
@@ -42,20 +42,20 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
         if since is not None and situation.now - since > limits.creating:
             answer = starting.starting(pod, world, situation.now)
             findings.append(_finding(pod, answer, world, since, situation.now))
-    return RuleResult(tuple(findings), None, blind_pods(situation))
+    return RuleResult(tuple(findings), None, blind_scopes(situation))
 
 
 def _is_being_created(pod: PodFact) -> bool:
     """Return whether nothing of the pod runs or fails. An init container that is done is a step on the way."""
     for status in pod.statuses:
         done = status.init and status.state == "terminated" and status.exit_code == 0
-        if not done and (status.state not in (None, "waiting") or status.reason not in WAITS):
+        if not done and (status.state not in (None, "waiting") or status.reason not in WAITING_REASONS):
             return False
     return True
 
 
 def _last_step(pod: PodFact, world: World) -> tuple[str | None, float | None]:
-    event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEPS), None)
+    event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEP_REASONS), None)
     return (event.reason, event.last_at) if event else (None, None)
 
 
@@ -86,12 +86,12 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
         since=since,
-        raw=raw(said),
+        raw=raw_text(said),
     )
 
 
 def _cause(pod: PodFact, answer: Answer, world: World) -> str:
-    if answer.cause in _CONFIG:
+    if answer.cause in _CONFIG_CAUSES:
         return "config-missing"
     if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
         return "device-missing"
@@ -99,10 +99,10 @@ def _cause(pod: PodFact, answer: Answer, world: World) -> str:
         return "mount-hung"
     if answer.cause.startswith("mount-"):
         return "mount-failed"
-    return "device-missing" if _has_lost_its_gpus(pod, answer, world) else "sandbox"
+    return "device-missing" if _gpus_not_allocatable(pod, answer, world) else "sandbox"
 
 
-def _has_lost_its_gpus(pod: PodFact, answer: Answer, world: World) -> bool:
+def _gpus_not_allocatable(pod: PodFact, answer: Answer, world: World) -> bool:
     """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
     node = world.node_by_name.get(pod.node or "")
     if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, world):
@@ -120,7 +120,7 @@ def _hung_mounts(pod: PodFact, answer: Answer, world: World) -> Iterable[str]:
     paths = [volume.path for volume in pod.volumes if volume.kind == "hostPath" and volume.path]
     for path in hung:
         under = any(each == path or each.startswith(path.rstrip("/") + "/") for each in paths)
-        if under or answer.cause in _WITHOUT_WORDS:
+        if under or answer.cause in _UNSPECIFIC_CAUSES:
             yield path
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_pods, pod_labels, pod_values, raw
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.explain.keys import Key
 from monitor.explain.terminating import terminating
 from monitor.facts.cluster_facts import World
@@ -43,7 +43,7 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
         # The API server has added the grace time already: this is when it is over.
         if situation.now - pod.deletion_at > limits.overdue:
             findings.append(_finding(pod, pod.deletion_at, situation.world, situation.now))
-    return RuleResult(tuple(findings), None, blind_pods(situation))
+    return RuleResult(tuple(findings), None, blind_scopes(situation))
 
 
 def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Finding:
@@ -61,7 +61,7 @@ def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Find
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),
         since=deletion_at,
-        raw=raw(said),
+        raw=raw_text(said),
     )
 
 

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import EVERYTHING, bounded
-from monitor.detect.lib.quota_waiting import Waiting, refused, waiting_in_queues
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pods import EVERYTHING, label_values
+from monitor.detect.lib.quota_waiting import WaitingJob, refused_jobs, queued_jobs
+from monitor.detect.visibility import resources_unavailable
 from monitor.explain.reasons import whole
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES: tuple[str, ...] = ()
-TOP = 3
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Book:
+class GpuQuota:
     """A limit on GPUs: `scope` is "namespace" or "queue", `name` which, `quota` the object that says so."""
 
     scope: str
@@ -36,7 +36,7 @@ class Book:
     quota: str
     used: float
     limit: float
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingJob, ...]
 
     @property
     def is_exhausted(self) -> bool:
@@ -46,13 +46,13 @@ class Book:
 
 def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the quotas and queues that are used up while work waits in them."""
-    found: dict[tuple[str, str], Book] = {}
+    found: dict[tuple[str, str], GpuQuota] = {}
     for book in (*_quotas(situation), *_queues(situation.world)):
         if book.is_exhausted:
             found.setdefault((book.scope, book.name), book)
-    holders = _holders(situation.world) if found else {}
+    holders = _gpus_by_user(situation.world) if found else {}
     findings = tuple(_finding(book, holders) for book in found.values())
-    blind = (EVERYTHING,) if unseen(situation, "pods", "resourcequotas", *_queue_sources(situation)) else ()
+    blind = (EVERYTHING,) if resources_unavailable(situation, "pods", "resourcequotas", *_queue_sources(situation)) else ()
     return RuleResult(findings, None, blind)
 
 
@@ -63,30 +63,30 @@ def _queue_sources(situation: RuleContext) -> list[str]:
     return [name for name in names if name.endswith((".volcano.sh", ".kueue.x-k8s.io"))]
 
 
-def _quotas(situation: RuleContext) -> Iterable[Book]:
+def _quotas(situation: RuleContext) -> Iterable[GpuQuota]:
     world = situation.world
     keys = (f"requests.{world.resource}", world.resource, f"limits.{world.resource}")
     limited = [(quota, key) for quota in world.quotas for key in keys if key in quota.hard]
     if not limited:
         return
     limits: Limits = situation.limits.of({})
-    denied = refused({quota.namespace for quota, _ in limited}, world, situation.now - limits.refused)
+    denied = refused_jobs({quota.namespace for quota, _ in limited}, world, situation.now - limits.refused)
     for quota, key in limited:
         waits = tuple(denied.get((quota.namespace, quota.name), ()))
         used = quota.used.get(key, 0.0)
-        yield Book("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
+        yield GpuQuota("namespace", quota.namespace, quota.name, used, quota.hard[key], waits)
 
 
-def _queues(world: World) -> Iterable[Book]:
-    waiting = waiting_in_queues(world) if world.queues else {}
+def _queues(world: World) -> Iterable[GpuQuota]:
+    waiting = queued_jobs(world) if world.queues else {}
     for queue in world.queues:
         limit = queue.capacity.get(world.resource, queue.guarantee.get(world.resource))
         if queue.kind != "LocalQueue" and limit is not None:
             used, waits = queue.allocated.get(world.resource, 0.0), tuple(waiting.get((queue.kind, queue.name), ()))
-            yield Book("queue", queue.name, queue.name, used, limit, waits)
+            yield GpuQuota("queue", queue.name, queue.name, used, limit, waits)
 
 
-def _holders(world: World) -> dict[tuple[str, str], Counter[str]]:
+def _gpus_by_user(world: World) -> dict[tuple[str, str], Counter[str]]:
     """Return who has how many GPUs, by namespace and by queue."""
     parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue" and q.parent}
     held: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -100,7 +100,7 @@ def _holders(world: World) -> dict[tuple[str, str], Counter[str]]:
     return held
 
 
-def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
+def _finding(book: GpuQuota, holders: dict[tuple[str, str], Counter[str]]) -> Finding:
     values: dict[str, Value] = {
         "name": book.name,
         "quota": book.quota,
@@ -108,9 +108,9 @@ def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Findin
         "limit": whole(book.limit),
         "count": len(book.waiting),
         "needs": whole(sum(each.gpus for each in book.waiting)),
-        "jobs": ", ".join(sorted({each.name for each in book.waiting})[:TOP]),
+        "jobs": ", ".join(sorted({each.name for each in book.waiting})[:MAX_NAMED]),
     }
-    top = holders.get((book.scope, book.name), Counter[str]()).most_common(TOP)
+    top = holders.get((book.scope, book.name), Counter[str]()).most_common(MAX_NAMED)
     evidence = [Text(key="quota-exhausted.waiting", values=values)]
     if top:
         named = ", ".join(f"{user} ({gpus})" for user, gpus in top)
@@ -119,7 +119,7 @@ def _finding(book: Book, holders: dict[tuple[str, str], Counter[str]]) -> Findin
         rule="quota-exhausted",
         severity=Severity.WARNING,
         cause="quota-exhausted",
-        labels=bounded({book.scope: book.name}),
+        labels=label_values({book.scope: book.name}),
         headline=Text(key=f"quota-exhausted.{book.scope}", values=values),
         evidence=tuple(evidence),
         advice=(Text(key=f"quota-exhausted.{book.scope}.advice", values=values),),

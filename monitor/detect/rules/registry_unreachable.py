@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import EVERYTHING, bounded, raw
-from monitor.detect.lib.pulls import THE_REGISTRY
-from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, Reach, Trouble, is_in_doubt, others, survey
-from monitor.detect.visibility import unseen
+from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
+from monitor.detect.lib.pulls import REGISTRY_CAUSES
+from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, RegistryReachability, RegistryFailure, is_undecided, other_nodes, registry_reachability
+from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
 CAUSES = (RESOLVE, CONNECT, TRUST, DOWN)
 # Whatever keeps a node from a registry, it explains no image that is missing there.
-SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", THE_REGISTRY), ("image-pull-slow", ()))
-NAMED = 5
-REMEMBERED = 200  # nodes of one registry
+SYMPTOMS: tuple[tuple[str, tuple[str, ...]], ...] = (("image-pull", REGISTRY_CAUSES), ("image-pull-slow", ()))
+MAX_NAMED = 5
+MAX_REMEMBERED_NODES = 200  # nodes of one registry
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class _Course:
+class _Outage:
     """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
 
-    troubles: Sequence[Trouble]
+    troubles: Sequence[RegistryFailure]
     since: float
     well: set[str]
     daemon: bool
@@ -45,15 +45,15 @@ class _Course:
 def detect(situation: RuleContext, memory: Any) -> RuleResult:
     """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    reach = survey(situation)
-    findings, alone = list[Finding](), defaultdict[str, list[Trouble]](list)
+    reach = registry_reachability(situation)
+    findings, alone = list[Finding](), defaultdict[str, list[RegistryFailure]](list)
     doubts: dict[str, dict[str, Any]] = {}
 
-    def tell(name: str, troubles: Sequence[Trouble], of: Callable[[str, _Course], Finding]) -> None:
-        course = _course(name, troubles, reach, before, situation.now)
-        if course.untold and is_in_doubt(troubles, reach, course.since, situation.now):
+    def tell(name: str, troubles: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
+        course = _outage(name, troubles, reach, before, situation.now)
+        if course.untold and is_undecided(troubles, reach, course.since, situation.now):
             nodes = sorted({each.node for each in troubles})
-            doubts[name] = {"since": course.since, "nodes": nodes[:REMEMBERED], "untold": True}
+            doubts[name] = {"since": course.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
         else:
             findings.append(of(name, course))
 
@@ -63,26 +63,26 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
         for trouble in own:
             alone[trouble.node].append(trouble)
         if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
-            tell(registry, shared, _of_registry)
+            tell(registry, shared, _registry_finding)
     for node, troubles in sorted(alone.items()):
         if _is_proven(troubles, situation.limits.of({"node": node})):
-            tell(node, troubles, _of_node)
+            tell(node, troubles, _node_finding)
     blind = _blind_nodes(situation)
     remembered = doubts | _remember(findings, reach, before, blind)
     return RuleResult(tuple(findings), remembered, _blind(situation, remembered, blind))
 
 
 def _split(
-    registry: str, troubles: Sequence[Trouble], reach: Reach, before: set[str]
-) -> tuple[list[Trouble], list[Trouble]]:
+    registry: str, troubles: Sequence[RegistryFailure], reach: RegistryReachability, before: set[str]
+) -> tuple[list[RegistryFailure], list[RegistryFailure]]:
     """Return the troubles for which the registry is to be named, and those that are a node's own.
 
     It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
     had it before, the last one to recover is no new trouble of its own.
     """
     kinds = Counter(_kind(each) for each in troubles)
-    shared: list[Trouble] = []
-    own: list[Trouble] = []
+    shared: list[RegistryFailure] = []
+    own: list[RegistryFailure] = []
     for each in troubles:
         answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
         is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
@@ -96,39 +96,39 @@ def _nodes(known: Any) -> set[str]:
     return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
-def _kind(trouble: Trouble) -> str:
+def _kind(trouble: RegistryFailure) -> str:
     """A registry that goes down answers with errors at one moment and not at all at the next."""
     return CONNECT if trouble.cause == DOWN else trouble.cause
 
 
-def _is_proven(troubles: Sequence[Trouble], limits: Limits) -> bool:
+def _is_proven(troubles: Sequence[RegistryFailure], limits: Limits) -> bool:
     images = set[str]().union(*(each.images for each in troubles))
     # A misspelt host has no address anywhere; one that refuses several nodes does exist.
     several = len({each.node for each in troubles}) > 1 and any(each.cause != RESOLVE for each in troubles)
     return any(each.probed for each in troubles) or len(images) >= limits.images or several
 
 
-def _of_registry(registry: str, course: _Course) -> Finding:
+def _registry_finding(registry: str, course: _Outage) -> Finding:
     cause = _main_cause(course.troubles)
     if cause == CONNECT and (course.was_down or not (course.well or course.daemon)):
         cause = DOWN
     labels: list[dict[str, str]] = [{"service": registry}]
-    if course.well and len(course.troubles) <= REMEMBERED:
+    if course.well and len(course.troubles) <= MAX_REMEMBERED_NODES:
         labels = [{"service": registry, "node": each.node} for each in course.troubles]
     return _finding(cause, {"service": registry}, course, labels)
 
 
-def _of_node(node: str, course: _Course) -> Finding:
+def _node_finding(node: str, course: _Outage) -> Finding:
     cause = _main_cause(course.troubles)
     labels = [{"node": node, "service": each.registry} for each in course.troubles]
     return _finding(CONNECT if cause == DOWN else cause, {"node": node}, course, labels)
 
 
-def _main_cause(troubles: Sequence[Trouble]) -> str:
+def _main_cause(troubles: Sequence[RegistryFailure]) -> str:
     return Counter(each.cause for each in troubles).most_common(1)[0][0]
 
 
-def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequence[dict[str, str]]) -> Finding:
+def _finding(cause: str, labels: dict[str, str], course: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
     troubles = course.troubles
     nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
     values: dict[str, Value] = {
@@ -142,25 +142,25 @@ def _finding(cause: str, labels: dict[str, str], course: _Course, symptoms: Sequ
         rule="registry-unreachable",
         severity=Severity.WARNING,
         cause=cause,
-        labels=bounded({**labels}),
+        labels=label_values({**labels}),
         headline=Text(key=f"registry-unreachable.{cause}", values=values),
         evidence=tuple(_evidence(troubles, len(course.well))),
         advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
         since=course.since,
         explains=tuple(
-            Scope(labels=bounded({**each}), rules=(rule,), causes=causes)
+            Scope(labels=label_values({**each}), rules=(rule,), causes=causes)
             for each in symptoms
             for rule, causes in SYMPTOMS
         ),
-        raw=raw(next((each.error for each in troubles if each.error), None)),
+        raw=raw_text(next((each.error for each in troubles if each.error), None)),
     )
 
 
 def _names(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+    return ", ".join(names[:MAX_NAMED]) + (" …" if len(names) > MAX_NAMED else "")
 
 
-def _evidence(troubles: Sequence[Trouble], well: int) -> list[Text]:
+def _evidence(troubles: Sequence[RegistryFailure], well: int) -> list[Text]:
     notes = []
     probed = [each for each in troubles if each.probed]
     if probed:
@@ -174,21 +174,21 @@ def _evidence(troubles: Sequence[Trouble], well: int) -> list[Text]:
     return notes
 
 
-def _course(name: str, troubles: Sequence[Trouble], reach: Reach, before: dict[str, Any], now: float) -> _Course:
+def _outage(name: str, troubles: Sequence[RegistryFailure], reach: RegistryReachability, before: dict[str, Any], now: float) -> _Outage:
     """Return how it went with troubles of a registry, or of a node, until now."""
     known, nodes = before.get(name), {each.node for each in troubles}
     told = known if isinstance(known, dict) else {}
     # What was not told yet of its nodes is the beginning of it.
-    entries = [told, *(before[node] for node in nodes if node in before and _is_untold(before[node]))]
+    entries = [told, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
     times = [each.since for each in troubles] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
     since = min((at for at in times if isinstance(at, float | int)), default=now)
     # Nodes reach it again one after the other. Those that are left have not become a trouble of their own by that.
     was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
     daemon = any(reach.daemon.get(each.registry, False) for each in troubles)
-    return _Course(troubles, since, others(troubles, reach, since), daemon, _is_untold(known), was_down)
+    return _Outage(troubles, since, other_nodes(troubles, reach, since), daemon, _is_unreported(known), was_down)
 
 
-def _is_untold(known: Any) -> bool:
+def _is_unreported(known: Any) -> bool:
     """Given what was remembered, return whether it is new, or was in doubt until now."""
     return not isinstance(known, dict) or bool(known.get("untold"))
 
@@ -198,23 +198,23 @@ def _name(finding: Finding) -> str:
 
 
 def _remember(
-    found: Sequence[Finding], reach: Reach, before: dict[str, Any], blind: set[str]
+    found: Sequence[Finding], reach: RegistryReachability, before: dict[str, Any], blind: set[str]
 ) -> dict[str, dict[str, Any]]:
     """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
     memory: dict[str, dict[str, Any]] = {}
     for finding in found:
         nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
-        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:REMEMBERED], "cause": finding.cause}
+        memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "cause": finding.cause}
     for name, known in before.items():
         silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
         if silent:
             entry = memory.setdefault(name, {"since": known.get("since"), "nodes": []})
-            entry["nodes"] = sorted({*entry["nodes"], *silent})[:REMEMBERED]
+            entry["nodes"] = sorted({*entry["nodes"], *silent})[:MAX_REMEMBERED_NODES]
     return memory
 
 
 def _blind(situation: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
-    if unseen(situation, "pods"):
+    if resources_unavailable(situation, "pods"):
         return (EVERYTHING,)
     services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
     by_node = (Scope(labels={"node": node}) for node in sorted(blind))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.visibility import label
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.services import ServiceFact
@@ -16,7 +16,7 @@ from monitor.facts.text import Text, Value
 CAUSES = ("status", "refused", "timeout", "dns", "tls", "read-only", "component")
 KUBERNETES = "kubernetes"
 # What the client of the API server says when it fails -> cause; the first that it contains.
-API_WORDS = (
+API_ERROR_PHRASES = (
     ("refused", ("connection refused",)),
     ("dns", ("name or service not known", "name resolution", "nameresolution")),
     ("tls", ("sslerror", "certificate")),
@@ -24,8 +24,8 @@ API_WORDS = (
     ("status", ("forbidden", "http ", "unauthorized")),
 )
 # Parts of Harbor without which images can still be pulled and pushed.
-MINOR = frozenset({"portal", "jobservice", "trivy", "notary", "chartmuseum", "clair"})
-LONGEST_RAW = 1000
+MINOR_COMPONENTS = frozenset({"portal", "jobservice", "trivy", "notary", "chartmuseum", "clair"})
+MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
     failing: dict[str, float] = {}
     findings, blind = [], []
     for fact in (*situation.services, *_kubernetes(situation)):
-        labels = {"service": label(fact.name)}
+        labels = {"service": label_value(fact.name)}
         limits: Limits = situation.limits.of(labels)
         if situation.now - fact.at > limits.stale_after:
             blind.append(Scope(labels=labels))
@@ -63,9 +63,9 @@ def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
     lost = [source for source in sources if source.name in ("pods", "nodes") and not source.ok]
     if not lost or all((source.why or "").startswith("starting") for source in lost):
         return
-    why = "; ".join(dict.fromkeys(source.why or "" for source in lost))[:LONGEST_RAW]
+    why = "; ".join(dict.fromkeys(source.why or "" for source in lost))[:MAX_RAW_CHARS]
     said = why.lower()
-    cause = next((cause for cause, words in API_WORDS if any(word in said for word in words)), "error")
+    cause = next((cause for cause, words in API_ERROR_PHRASES if any(word in said for word in words)), "error")
     since = [source.since for source in lost if source.since is not None]
     yield ServiceFact(
         name=KUBERNETES,
@@ -81,7 +81,7 @@ def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
 
 def _finding(fact: ServiceFact, labels: dict[str, str], since: float, now: float) -> Finding:
     cause = fact.cause if fact.cause in CAUSES else "unknown"
-    said = (fact.detail or "")[:LONGEST_RAW] or ("no message" if cause == "unknown" else "")
+    said = (fact.detail or "")[:MAX_RAW_CHARS] or ("no message" if cause == "unknown" else "")
     shown: dict[str, Value] = {
         "service": fact.name,
         "target": fact.target,
@@ -90,7 +90,7 @@ def _finding(fact: ServiceFact, labels: dict[str, str], since: float, now: float
         "component": fact.component or "?",
         "message": said or "?",
     }
-    minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR
+    minor = cause == "component" and fact.component is not None and set(fact.component.split(", ")) <= MINOR_COMPONENTS
     return Finding(
         rule="service-down",
         severity=Severity.WARNING if minor else Severity.CRITICAL,

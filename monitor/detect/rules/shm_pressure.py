@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Share
-from monitor.detect.lib.storage import Heard, hear, owner_of
-from monitor.detect.visibility import label
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Ratio
+from monitor.detect.lib.storage import NodeReport, node_reports, container_owner
+from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -18,15 +18,15 @@ from monitor.facts.workload import ContainerFact, ShmFact
 CAUSES = ("nearly-full", "default-size")
 GIB = 1024**3
 DEFAULT_BYTES = 64 * 1024**2  # what Docker and containerd give to everybody
-_SIZES_TO_SET = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
+_SIZES_GIB = (2, 4, 8, 16, 32, 64, 128, 256)  # GiB
 
 
 @dataclass(frozen=True)
 class Limits:
     """How full it may be, and what size counts as never set."""
 
-    nearly_full: Share = 0.85
-    critical: Share = 0.95
+    nearly_full: Ratio = 0.85
+    critical: Ratio = 0.95
     default_size: Bytes = DEFAULT_BYTES
 
 
@@ -40,13 +40,13 @@ class _GpuUse:
 
 def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose /dev/shm is too small for what they do."""
-    hearing, suspect = hear(situation), _suspect(situation)
+    hearing, suspect = node_reports(situation), _may_exceed(situation)
     findings = []
     for heard in hearing.nodes.values():
         if not any(suspect(shm) for shm in heard.snapshot.shm or ()):
             continue
         gpus = _gpu_use(heard)
-        for shm, container in _one_each(heard):
+        for shm, container in _distinct_mounts(heard):
             labels = _labels(heard, container, situation.world)
             cause = _cause(shm, container, gpus, situation.limits.of(labels))
             if cause is not None:
@@ -54,14 +54,14 @@ def detect(situation: RuleContext, _memory: Any) -> RuleResult:
     return RuleResult(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
 
 
-def _suspect(situation: RuleContext) -> Callable[[ShmFact], bool]:
+def _may_exceed(situation: RuleContext) -> Callable[[ShmFact], bool]:
     """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
     limits = [situation.limits.default, *(override.limits for override in situation.limits.overrides)]
     share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
     return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
 
 
-def _one_each(heard: Heard) -> list[tuple[ShmFact, ContainerFact]]:
+def _distinct_mounts(heard: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
     """Return each /dev/shm once, with one of the containers that share it. The host's own is not a pod's."""
     facts = heard.snapshot.shm or ()
     seen = {fact.device for fact in facts if fact.container_id is None}
@@ -78,7 +78,7 @@ def _subject(container: ContainerFact) -> str:
     return container.pod_uid or container.id
 
 
-def _gpu_use(heard: Heard) -> _GpuUse:
+def _gpu_use(heard: NodeReport) -> _GpuUse:
     processes: Counter[str] = Counter()
     for process in heard.snapshot.gpu_processes or ():
         if subject := process.pod_uid or process.container_id:
@@ -95,7 +95,7 @@ def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits
     return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
 
 
-def _labels(heard: Heard, container: ContainerFact, world: World) -> dict[str, str]:
+def _labels(heard: NodeReport, container: ContainerFact, world: World) -> dict[str, str]:
     identity = world.identities.get(container.pod_uid or "")
     named = {
         "node": heard.node,
@@ -106,15 +106,15 @@ def _labels(heard: Heard, container: ContainerFact, world: World) -> dict[str, s
         "job": identity.job if identity else None,
         "queue": identity.queue if identity else None,
     }
-    return {name: label(value) for name, value in named.items() if value}
+    return {name: label_value(value) for name, value in named.items() if value}
 
 
 def _finding(
-    situation: RuleContext, heard: Heard, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+    situation: RuleContext, heard: NodeReport, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
 ) -> Finding:
     labels = _labels(heard, container, situation.world)
     limits: Limits = situation.limits.of(labels)
-    pod, user = owner_of(container, situation.world)
+    pod, user = container_owner(container, situation.world)
     share = shm.used_bytes / shm.size_bytes
     size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
     processes = gpus.processes[_subject(container)]
@@ -128,14 +128,14 @@ def _finding(
         labels=labels,
         headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
         evidence=tuple(evidence),
-        advice=(Text(key="shm-pressure.advice", values={"wanted": _to_set(shm.size_bytes)}),),
+        advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.size_bytes)}),),
     )
 
 
-def _to_set(size_bytes: int) -> str:
+def _suggested_size(size_bytes: int) -> str:
     """Return what to set, as Kubernetes writes it: twice of what is too little, and not less than is any use."""
-    fitting = (size for size in _SIZES_TO_SET if size * GIB >= max(2 * size_bytes, 8 * GIB))
-    return f"{next(fitting, _SIZES_TO_SET[-1])}Gi"
+    fitting = (size for size in _SIZES_GIB if size * GIB >= max(2 * size_bytes, 8 * GIB))
+    return f"{next(fitting, _SIZES_GIB[-1])}Gi"
 
 
 RULE = Rule(

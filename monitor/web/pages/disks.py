@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import used_share
+from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding
 from monitor.facts.storage import DiskFact
@@ -49,7 +49,7 @@ def rows(agents: Iterable[AgentFact], most: int) -> list[DiskRow]:
         if snapshot is None or agent.silent_since is not None:
             continue
         for disk in snapshot.disk or ():
-            share = used_share(disk)
+            share = used_ratio(disk)
             entry = (UNKNOWN if share is None else share, agent.node or snapshot.node, disk)
             if "nas" in disk.roles:
                 shared[disk.device] = entry

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 from starlette.responses import Response
 
-from monitor.detect.lib.storage import used_share
+from monitor.detect.lib.storage import used_ratio
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import NodeView
 from monitor.facts.node import NodeSnapshot
@@ -80,7 +80,7 @@ def _last(points: Sequence[tuple[float, float | None]], what: What) -> str:
 def _disks(visit: Visit, agent: AgentFact | None) -> list[disks.DiskRow]:
     if agent is None or agent.snapshot is None or agent.node is None:
         return []
-    found = [disks.DiskRow(agent.node, disk, used_share(disk)) for disk in agent.snapshot.disk or ()]
+    found = [disks.DiskRow(agent.node, disk, used_ratio(disk)) for disk in agent.snapshot.disk or ()]
     found.sort(key=lambda row: -(row.share or 0.0))
     trend = {agent.node: visit.sources.series(Kind.NODE, agent.node, What.DISK)}
     return disks.with_times(found, disks.told_seconds(visit.sources.parts.found()), trend, visit.now)

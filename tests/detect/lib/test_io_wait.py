@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.lib.io_wait import advance
+from monitor.detect.lib.io_wait import update_samples
 from monitor.facts import HostFact
 from tests.cluster.builders import NOW, agent
 
@@ -30,17 +30,17 @@ CASES: tuple[tuple[str, Any, float | None, dict[str, float]], ...] = (
 
 @pytest.mark.parametrize(("name", "mark", "waited", "expect"), CASES, ids=[case[0] for case in CASES])
 def test_cores(name: str, mark: Any, waited: float | None, expect: dict[str, float]) -> None:
-    assert advance({"n1": mark}, told(NOW, waited))[1] == expect
+    assert update_samples({"n1": mark}, told(NOW, waited))[1] == expect
 
 
 def test_what_was_long_ago_is_forgotten() -> None:
     marks: Any = None
     cores: dict[str, float] = {}
     for step in range(0, 3600, 15):  # half an hour of three cores, then nothing
-        marks, cores = advance(marks, told(NOW + step, 3.0 * min(step, 1800)))
+        marks, cores = update_samples(marks, told(NOW + step, 3.0 * min(step, 1800)))
         assert len(marks) == 1
     assert cores == {"n1": 0.0}
 
 
 def test_nodes_that_are_gone_are_forgotten() -> None:
-    assert advance({"gone": [1.0, 2.0, 3.0, 4.0]}, {})[0] == {}
+    assert update_samples({"gone": [1.0, 2.0, 3.0, 4.0]}, {})[0] == {}

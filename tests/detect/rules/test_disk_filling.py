@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from monitor.detect.lib.growth import COARSE_SPAN, remember
+from monitor.detect.lib.growth import COARSE_SPAN_SECONDS, append_point
 from monitor.detect.rules.disk_filling import RULE
 from monitor.facts.findings import Finding
 from tests.detect.builders_storage import (
@@ -159,9 +159,9 @@ def test_held_while_the_node_is_silent_and_the_history_stays() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     points: list[int] = []
     for minute in range(0, 48 * 60, 1):
-        points = remember(points, NOW + minute * 60, minute * GIB)
+        points = append_point(points, NOW + minute * 60, minute * GIB)
     assert len(points) <= 2 * 30
-    assert points[-2] - points[0] > COARSE_SPAN - 2 * 1800
+    assert points[-2] - points[0] > COARSE_SPAN_SECONDS - 2 * 1800
     watch = Watch(RULE)
     follow(linear(500, 20), 1, watch)
     watch.see(agent("n1", disk("/other"), at=NOW + 9 * HOUR), now=NOW + 9 * HOUR)
@@ -169,5 +169,5 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_a_clock_that_was_set_back_begins_anew() -> None:
-    points = remember(remember([], NOW, GIB), NOW - 9000, GIB)
+    points = append_point(append_point([], NOW, GIB), NOW - 9000, GIB)
     assert points == [int(NOW - 9000), 1024]

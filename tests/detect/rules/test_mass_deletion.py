@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from monitor.detect.base import CleanupDeletion, Limits, RuleContext
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules.mass_deletion import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster_facts import make_world
@@ -123,7 +123,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]]) -> list[Finding]:
     """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
-    history, found = History(), tuple[Finding, ...]()
+    history, found = DetectionHistory(), tuple[Finding, ...]()
     for minute, agents, own in looks:
         situation = RuleContext(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
         detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)

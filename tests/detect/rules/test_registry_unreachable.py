@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from monitor.detect.engine import History, detect
+from monitor.detect.engine import DetectionHistory, detect
 from monitor.detect.rules import image_pull
 from monitor.detect.rules.registry_unreachable import RULE
 from monitor.facts.agents import AgentFact
@@ -13,7 +13,7 @@ from monitor.facts.findings import Finding
 from monitor.facts.kube import EventFact, PodContainerFact, PodFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import ProbeFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, situation, text
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, rule_context, text
 from tests.explain.builders import NOW, agent, event, pod, waiting
 
 DNS = "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"
@@ -108,7 +108,7 @@ def test_the_node_s_clock_is_not_ours() -> None:
 
 
 def both(**facts: Any) -> dict[str, Finding]:
-    found = detect((image_pull.RULE, RULE), {}, situation(**facts), History()).findings
+    found = detect((image_pull.RULE, RULE), {}, rule_context(**facts), DetectionHistory()).findings
     return {finding.labels.get("pod", finding.rule): finding for finding in found}
 
 
@@ -151,7 +151,7 @@ def test_held_while_pods_cannot_be_seen() -> None:
 def test_since_when_is_remembered() -> None:
     agents = [probe("n1", "tcp", "refused")]
     first = run(RULE, agents=agents)
-    later = RULE(situation(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
+    later = RULE(rule_context(now=NOW + 60, agents=agents, limits=RULE.limits()), first.memory)
     assert [finding.since for finding in later.findings] == [NOW]
 
 
@@ -174,7 +174,7 @@ def told(*rounds: tuple[float, list[AgentFact]], **facts: Any) -> list[tuple[flo
     memory: Any = None
     found = []
     for after, agents in rounds:
-        detected = RULE(situation(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
+        detected = RULE(rule_context(now=NOW + after, agents=agents, limits=RULE.limits(), **facts), memory)
         memory = detected.memory
         found += [(after, each.cause, dict(each.labels), each.since) for each in detected.findings]
     return found

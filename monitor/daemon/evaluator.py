@@ -108,7 +108,7 @@ class FindingsWatch:
         """Look once, or only glance, and return what is found."""
         began = time.monotonic()
         situation = RuleContext(
-            world=world_of(self._cluster, self._settings.resource),
+            facts=world_of(self._cluster, self._settings.resource),
             now=self._now(),
             services=self._probes.facts(),
             own_deletions=self._own_deletions(),

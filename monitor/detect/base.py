@@ -67,7 +67,7 @@ class CleanupDeletion:
 class RuleContext:
     """Input of one rule. `limits` and `symptoms` (names of the rules that it suppresses) are those of that rule."""
 
-    world: World
+    facts: World
     now: float
     services: tuple[ServiceFact, ...] = ()
     own_deletions: tuple[CleanupDeletion, ...] = ()

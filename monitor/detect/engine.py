@@ -1,4 +1,4 @@
-"""Runs all rules over one situation: holds what cannot be known, and puts symptoms behind their causes. Pure."""
+"""Runs all rules over one context: holds what cannot be known, and puts symptoms behind their causes. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Detection:
 def detect(
     rules: Sequence[Rule],
     limits: Mapping[str, Limits[Any]],
-    situation: RuleContext,
+    context: RuleContext,
     history: DetectionHistory,
     prompt_only: bool = False,
 ) -> Detection:
@@ -54,7 +54,7 @@ def detect(
             continue
         memory, findings = history.memories.get(rule.rule), tuple(before[rule.rule])
         if rule.prompt or not prompt_only:
-            detected = _run(rule, with_limits(situation, own, symptoms_of(rule, rules)), memory)
+            detected = _run(rule, with_limits(context, own, symptoms_of(rule, rules)), memory)
             memory, findings = detected.memory, (*_held(findings, detected), *detected.findings)
         memories[rule.rule] = memory
         found.update((finding.key, finding) for finding in findings)
@@ -62,10 +62,10 @@ def detect(
     return Detection(findings, DetectionHistory(memories=memories, findings=findings))
 
 
-def _run(rule: Rule, situation: RuleContext, memory: Any) -> RuleResult:
+def _run(rule: Rule, context: RuleContext, memory: Any) -> RuleResult:
     """Run one rule. One that breaks says so itself and costs the others nothing; what it last found is held."""
     try:
-        return rule(situation, memory)
+        return rule(context, memory)
     except Exception as error:  # a mistake in a rule must not hide what the others see
         broken = Finding(
             rule=rule.rule,

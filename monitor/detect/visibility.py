@@ -12,21 +12,21 @@ def label_value(text: str) -> str:
     return text[:MAX_LABEL_CHARS] or "?"
 
 
-def kubernetes_unavailable(situation: RuleContext) -> bool:
+def kubernetes_unavailable(context: RuleContext) -> bool:
     """Return whether there is no Kubernetes to be asked, or nothing is known at all."""
-    view = situation.world.view
+    view = context.facts.view
     return view is None or any(source.name == "kubernetes" and not source.ok for source in view.sources)
 
 
-def resources_unavailable(situation: RuleContext, *resources: str) -> bool:
+def resources_unavailable(context: RuleContext, *resources: str) -> bool:
     """Return whether Kubernetes cannot be asked about one of these resources now."""
-    view = situation.world.view
-    if view is None or kubernetes_unavailable(situation):
+    view = context.facts.view
+    if view is None or kubernetes_unavailable(context):
         return True
     return any(source.name in resources and not source.ok for source in view.sources)
 
 
-def prometheus_unavailable(situation: RuleContext) -> bool:
+def prometheus_unavailable(context: RuleContext) -> bool:
     """Return whether agents are known from a metrics store, and that cannot be asked: none of them is silent itself."""
-    view = situation.world.view
+    view = context.facts.view
     return view is not None and any(source.name == "prometheus" and not source.ok for source in view.sources)

@@ -98,8 +98,8 @@ def test_the_first_look_waits_until_every_agent_was_asked(tmp_path: Path) -> Non
     noting = Noting()
     with FakeAgent(reports("n1", after=0.5)) as agent, watching(tmp_path, noting.rule, agents=(agent,)):
         wait_until(lambda: bool(noting.seen), 10, "it has looked")
-    assert [each.node for each in noting.seen[0].world.agents] == ["n1"]
-    view = noting.seen[0].world.view
+    assert [each.node for each in noting.seen[0].facts.agents] == ["n1"]
+    view = noting.seen[0].facts.view
     assert view is not None
     assert [node.name for node in view.nodes] == ["n1"]
 
@@ -122,7 +122,7 @@ def test_a_pod_or_a_node_that_changes_is_looked_at_soon(tmp_path: Path) -> None:
                 looks = len(noting.seen)
                 api.put("pods", item)
                 wait_until(lambda: len(noting.seen) > looks, 3, "it looks again")  # noqa: B023  # used at once
-            assert [pod.name for pod in noting.seen[-1].world.pods] == ["train", "b"]
+            assert [pod.name for pod in noting.seen[-1].facts.pods] == ["train", "b"]
 
 
 def test_services_are_looked_at(tmp_path: Path) -> None:

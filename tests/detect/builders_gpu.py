@@ -61,7 +61,7 @@ def run(rule: Rule, given: RuleContext, memory: Any = None, limits: Any = None, 
     """Run one rule, with its defaults if not told otherwise; `exceptions` are limits by node."""
     overrides = tuple(Override({"node": name}, other) for name, other in exceptions.items())
     own = Limits(limits if limits is not None else rule.limits(), overrides)
-    found = rule(RuleContext(given.world, given.now, given.services, limits=own), memory)
+    found = rule(RuleContext(given.facts, given.now, given.services, limits=own), memory)
     for finding in found.findings:
         assert_speaks(rule, finding)
     return found
@@ -73,7 +73,7 @@ def causes(found: RuleResult) -> list[tuple[str, str]]:
 
 
 def after_silence(rule: Rule, before: RuleContext, blind: RuleContext, memory: Any = None) -> tuple[Finding, ...]:
-    """Return what the engine makes of the second situation after the first."""
+    """Return what the engine makes of the second context after the first."""
     history = DetectionHistory(memories={rule.rule: memory})
     first = detect((rule,), {}, before, history)
     assert first.findings, "there is nothing that could be held"

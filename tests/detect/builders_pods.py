@@ -23,7 +23,7 @@ PODS_UNSEEN = ClusterView(at=NOW, sources=(SourceView(name="pods", ok=False, why
 def rule_context(now: float = NOW, services: Any = (), limits: Any = None, **facts: Any) -> RuleContext:
     """What a rule is given. All of Kubernetes is seen, unless `view` says otherwise."""
     world = make_world(**({"view": SEEN} | facts))
-    return RuleContext(world=world, now=now, services=services, limits=Limits(limits))
+    return RuleContext(facts=world, now=now, services=services, limits=Limits(limits))
 
 
 def run(rule: Rule, memory: Any = None, limits: Any = None, **facts: Any) -> RuleResult:

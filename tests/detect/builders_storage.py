@@ -109,7 +109,7 @@ def log(name: str, size: float) -> LogFact:
 
 
 class Watch:
-    """A rule under the real engine, which is shown one situation after the other."""
+    """A rule under the real engine, which is shown one context after the other."""
 
     def __init__(self, rule: Rule, **limits: Any) -> None:
         self._rule = rule
@@ -118,8 +118,8 @@ class Watch:
 
     def see(self, *agents: AgentFact, now: float = NOW, **world: Any) -> list[Finding]:
         """Return what is found; the memory goes through what JSON can hold, as it does when it is saved."""
-        situation = RuleContext(make_world(agents=agents, **world), now)
-        found = detect((self._rule,), {self._rule.rule: self._limits}, situation, self.history)
+        context = RuleContext(make_world(agents=agents, **world), now)
+        found = detect((self._rule,), {self._rule.rule: self._limits}, context, self.history)
         self.history = thawed(found.history)
         for finding in found.findings:
             assert_well_made(finding, self._rule)

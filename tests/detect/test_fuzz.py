@@ -50,12 +50,12 @@ def some(fact: Any, most: int = 3) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(odd_facts.of(fact), max_size=most).map(tuple)
 
 
-def situation(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
+def context(world: World, services: tuple[ServiceFact, ...] = (), now: float = NOW) -> RuleContext:
     return RuleContext(world, now, services)
 
 
 def look_twice(first: RuleContext, then: RuleContext) -> None:
-    """Look at one situation and, with what was saved, at another."""
+    """Look at one context and, with what was saved, at another."""
     found = checked(detect(ALL, {}, first, DetectionHistory()))
     saved = msgspec.json.decode(msgspec.json.encode(found.history), type=DetectionHistory)
     checked(detect(ALL, {}, then, saved))
@@ -93,7 +93,7 @@ def test_any_text_of_an_event(reason: str, message: str, state: str | None) -> N
         events=[event(reason, message), event(reason, message, about=stuck, ago=5)],
         view=ClusterView(at=NOW, sources=SEEN),
     )
-    look_twice(situation(world), situation(world, now=NOW + 4000))
+    look_twice(context(world), context(world, now=NOW + 4000))
 
 
 @CAREFUL
@@ -111,7 +111,7 @@ def test_any_facts_of_kubernetes(data: st.DataObject) -> None:
             view=ClusterView(at=NOW, sources=data.draw(st.sampled_from([SEEN, data.draw(some(SourceView))]))),
         )
 
-    look_twice(situation(world()), situation(world(), data.draw(some(ServiceFact)), NOW + 700))
+    look_twice(context(world()), context(world(), data.draw(some(ServiceFact)), NOW + 700))
 
 
 @CAREFUL
@@ -128,7 +128,7 @@ def test_any_snapshot(data: st.DataObject) -> None:
         agents += data.draw(some(AgentFact, 1))
         view = builder.build(Inputs(agents, pods, nodes, Surroundings(sources=SEEN, pods_known=True)), now)
         owners = {"uid-1": Identity(user="ann")}
-        return situation(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
+        return context(make_world(pods=pods, nodes=nodes, agents=agents, view=view, identities=owners), now=now)
 
     look_twice(look(NOW), look(NOW + 700))
 
@@ -144,7 +144,7 @@ def test_any_view(view: ClusterView, services: tuple[ServiceFact, ...]) -> None:
     nodes |= {each.node: NodeView(name=each.node) for each in view.gpus if each.node not in nodes}
     view = msgspec.structs.replace(view, nodes=tuple(nodes.values()))
     world = make_world(view=view, pods=[pod("p", uid="uid-1")], nodes=[node("n1")])
-    look_twice(situation(world, services), situation(world, services, NOW + 4000))
+    look_twice(context(world, services), context(world, services, NOW + 4000))
 
 
 leaves = st.none() | st.booleans() | odd_facts.floats | odd_facts.texts
@@ -161,7 +161,7 @@ def test_a_memory_of_another_version_breaks_no_more_than_its_rule(memories: dict
     """What an older or newer program has saved may be anything: at worst a rule says that it is broken."""
     zombie = card("n1", 0, "zombie", None)  # type: ignore[arg-type]  # a state as it is written
     world = make_world(nodes=[node("n1")], view=ClusterView(at=NOW, gpus=(zombie,), sources=SEEN))
-    found = detect(ALL, {}, situation(world), DetectionHistory(memories=memories))
+    found = detect(ALL, {}, context(world), DetectionHistory(memories=memories))
     assert {each.rule for each in found.findings if each.cause == RULE_BROKEN} <= memories.keys()
 
 

@@ -136,7 +136,7 @@ def _situation(now: float) -> RuleContext:
         builders.event("Failed", "Failed to pull image: harbor.lab/nlp/bert:1: not found", about=pods[1]),
     )
     nodes = (card_node("gpu-01", 2), card_node("n2", 0), card_node("n3", 8), builders.node("n4", ready=False))
-    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).world.view
+    view = builders_gpu.rule_context(*agents, pods=pods, nodes=nodes, now=now).facts.view
     world = make_world(pods=pods, nodes=nodes, events=events, agents=agents, view=view)
     return RuleContext(world, now, (builders_nodes.service(),))
 

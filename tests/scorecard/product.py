@@ -210,12 +210,12 @@ class Product:
         situation = self._situation(now)
         found = detect(self._rules, self._limits, situation, self._history)
         self._history = found.history
-        view = situation.world.view
+        view = situation.facts.view
         sight = MonitorState(
             started_at=self._started_at,
             looked_at=now,
             sources=view.sources if view else (),
-            agents=situation.world.agents,
+            agents=situation.facts.agents,
         )
         alerts = advance(
             self._book.alerts, with_monitor_findings(found.findings, sight, now), self._timings, GROUP_BY, now
@@ -252,7 +252,7 @@ class Product:
             view=view,
         )
         own = tuple(self._scene.own_deletions)
-        return RuleContext(world=world, now=now, services=self._probes.facts(), own_deletions=own)
+        return RuleContext(facts=world, now=now, services=self._probes.facts(), own_deletions=own)
 
     def _note_causes(self, alerts: Mapping[str, Alert], now: float) -> None:
         """Note which of the alerts that fire are not told because something explains them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from monitor.detect.lib.storage import ClusterDisk, NodeReport, disk_containing, container_owner
+from monitor.detect.lib.storage import ClusterDisk, NodeReport, container_owner, disk_containing
 from monitor.facts.cluster_facts import World
 from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value
@@ -26,10 +26,10 @@ class DiskContents:
     evidence: tuple[Text, ...]
 
 
-def disk_contents(disk: ClusterDisk, world: World) -> DiskContents:
+def disk_contents(disk: ClusterDisk, facts: World) -> DiskContents:
     """Given a disk, return what is known to be on it."""
     used = disk.fact.used_bytes or 0
-    known = {} if disk.shared else _parts(disk.heard, disk.fact)
+    known = {} if disk.shared else _parts(disk.report, disk.fact)
     rest = max(0, used - sum(known.values()))
     rest_name = "datasets" if {"data", "nas"} & set(disk.fact.roles) else "other"
     largest = max(known, key=lambda name: known[name], default=rest_name)
@@ -41,62 +41,64 @@ def disk_contents(disk: ClusterDisk, world: World) -> DiskContents:
         if used and size >= _MIN_PART_RATIO * used
     ]
     if not disk.shared:
-        notes += _owner_evidence(disk.heard, disk.fact, world, used) + _image_evidence(disk.heard, disk.fact, world, used)
+        notes += _owner_evidence(disk.report, disk.fact, facts, used) + _image_evidence(
+            disk.report, disk.fact, facts, used
+        )
     return DiskContents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
 
 
-def _parts(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
+def _parts(report: NodeReport, fact: DiskFact) -> dict[str, int]:
     """Return how much of each kind is known to be on a disk of a node."""
     sizes: Counter[str] = Counter()
-    runtimes = {cache.runtime for cache in heard.snapshot.images or () if is_on_disk(heard, cache.root, fact)}
-    for cache in heard.snapshot.images or ():
+    runtimes = {cache.runtime for cache in report.snapshot.images or () if is_on_disk(report, cache.root, fact)}
+    for cache in report.snapshot.images or ():
         if cache.runtime in runtimes:
             sizes["images"] += cache.total_bytes or 0
-    for usage in heard.snapshot.runtime_usage or ():
+    for usage in report.snapshot.runtime_usage or ():
         if usage.runtime in runtimes:
             sizes["images"] += usage.build_cache_bytes or 0
             sizes["container-layers"] += usage.writable_bytes or sum(usage.writable.values())
             sizes["volumes"] += sum(volume.size_bytes or 0 for volume in usage.volumes)
-    sizes["logs"] += sum(_logs(heard, fact).values())
+    sizes["logs"] += sum(_logs(report, fact).values())
     return {name: size for name, size in sizes.items() if size > 0}
 
 
-def is_on_disk(heard: NodeReport, root: str | None, fact: DiskFact) -> bool:
+def is_on_disk(report: NodeReport, root: str | None, fact: DiskFact) -> bool:
     """Return whether a runtime's root is on this disk. Where only one disk serves runtimes, links do not matter."""
-    serving = [each for each in heard.snapshot.disk or () if "runtime" in each.roles]
+    serving = [each for each in report.snapshot.disk or () if "runtime" in each.roles]
     if len(serving) == 1 or root is None:
         return "runtime" in fact.roles
-    holding = disk_containing(root, heard.snapshot.disk or ())
+    holding = disk_containing(root, report.snapshot.disk or ())
     return holding is not None and holding.mount == fact.mount
 
 
-def _logs(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
+def _logs(report: NodeReport, fact: DiskFact) -> dict[str, int]:
     """Return the size of each container's log that is on this disk."""
-    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
+    roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
     found = {}
-    for log in heard.snapshot.logs or ():
-        container = heard.containers.get(log.container_id)
+    for log in report.snapshot.logs or ():
+        container = report.containers.get(log.container_id)
         if container is None or container.log_path is None or not log.size_bytes:
             continue
         root = roots.get(container.runtime)
         if root and container.log_path.startswith(f"{root}/"):
-            here = is_on_disk(heard, root, fact)
+            here = is_on_disk(report, root, fact)
         else:
-            holding = disk_containing(container.log_path, heard.snapshot.disk or ())
+            holding = disk_containing(container.log_path, report.snapshot.disk or ())
             here = holding is not None and holding.mount == fact.mount
         if here:
             found[log.container_id] = log.size_bytes
     return found
 
 
-def _owner_evidence(heard: NodeReport, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _owner_evidence(report: NodeReport, fact: DiskFact, facts: World, used: int) -> list[Text]:
     """Return who has written most, by writable layers and logs on this disk."""
-    logs, layers = _logs(heard, fact), _layers(heard, fact)
+    logs, layers = _logs(report, fact), _layers(report, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for kind, sizes in (("log", logs), ("layer", layers)):
         for container_id, size in sizes.items():
-            if container := heard.containers.get(container_id):
-                written[container_owner(container, world)][kind] += size
+            if container := report.containers.get(container_id):
+                written[container_owner(container, facts)][kind] += size
     largest = sorted(written.items(), key=lambda item: (-item[1].total(), item[0]))[:_MAX_NAMED]
     return [
         Text(key="disk-owner", values={"pod": pod, "user": user, "layer": sizes["layer"], "log": sizes["log"]})
@@ -105,27 +107,27 @@ def _owner_evidence(heard: NodeReport, fact: DiskFact, world: World, used: int) 
     ]
 
 
-def _layers(heard: NodeReport, fact: DiskFact) -> dict[str, int]:
-    roots = {cache.runtime: cache.root for cache in heard.snapshot.images or ()}
+def _layers(report: NodeReport, fact: DiskFact) -> dict[str, int]:
+    roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
     return {
         container_id: size
-        for usage in heard.snapshot.runtime_usage or ()
-        if is_on_disk(heard, roots.get(usage.runtime), fact)
+        for usage in report.snapshot.runtime_usage or ()
+        if is_on_disk(report, roots.get(usage.runtime), fact)
         for container_id, size in usage.writable.items()
     }
 
 
-def _image_evidence(heard: NodeReport, fact: DiskFact, world: World, used: int) -> list[Text]:
+def _image_evidence(report: NodeReport, fact: DiskFact, facts: World, used: int) -> list[Text]:
     """Return the largest images on this disk, with who uses them."""
     images = [
         image
-        for cache in heard.snapshot.images or ()
-        if is_on_disk(heard, cache.root, fact)
+        for cache in report.snapshot.images or ()
+        if is_on_disk(report, cache.root, fact)
         for image in cache.images
         if (image.size_bytes or 0) >= max(1, _MIN_PART_RATIO * used)
     ]
     images.sort(key=lambda image: (-(image.size_bytes or 0), image.id))
-    return [image_evidence(image, heard, world) for image in images[:_MAX_NAMED]]
+    return [image_evidence(image, report, facts) for image in images[:_MAX_NAMED]]
 
 
 def image_name(image: ImageFact) -> str:
@@ -133,19 +135,23 @@ def image_name(image: ImageFact) -> str:
     return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
 
 
-def image_users(image: ImageFact, heard: NodeReport, world: World) -> list[str]:
+def image_users(image: ImageFact, report: NodeReport, facts: World) -> list[str]:
     """Return who uses an image on a node: the pods with their users."""
-    used_by = (heard.containers[one] for one in image.containers if one in heard.containers)
-    return sorted({f"{pod} ({user})" for pod, user in (container_owner(each, world) for each in used_by if not each.sandbox)})
+    used_by = (report.containers[one] for one in image.containers if one in report.containers)
+    return sorted(
+        {f"{pod} ({user})" for pod, user in (container_owner(each, facts) for each in used_by if not each.sandbox)}
+    )
 
 
-def image_evidence(image: ImageFact, heard: NodeReport, world: World) -> Text:
+def image_evidence(image: ImageFact, report: NodeReport, facts: World) -> Text:
     """Return a sentence on an image and who uses it."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
-    if users := image_users(image, heard, world):
+    if users := image_users(image, report, facts):
         return Text(key="disk-image.used", values=values | {"users": join_names(users)})
     if image.containers:
-        return Text(key="disk-image.used", values=values | {"users": join_names([one[:12] for one in image.containers])})
+        return Text(
+            key="disk-image.used", values=values | {"users": join_names([one[:12] for one in image.containers])}
+        )
     return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 

@@ -13,14 +13,14 @@ REPLICAS_LABEL = "nvidia.com/gpu.replicas"
 class GpuCounts:
     """The figures of one node."""
 
-    cards: int
+    gpus: int
     capacity: int
     allocatable: int
 
 
-def gpu_counts_by_node(situation: RuleContext) -> dict[str, GpuCounts]:
+def gpu_counts_by_node(context: RuleContext) -> dict[str, GpuCounts]:
     """Return the nodes of which all three figures are known."""
-    view = situation.world.view
+    view = context.facts.view
     return {
         node.name: GpuCounts(node.cards, node.capacity, node.allocatable)
         for node in (view.nodes if view else ())
@@ -28,16 +28,16 @@ def gpu_counts_by_node(situation: RuleContext) -> dict[str, GpuCounts]:
     }
 
 
-def gpus_are_shared(situation: RuleContext, node: str, counts: GpuCounts) -> bool:
+def gpus_are_shared(context: RuleContext, node: str, counts: GpuCounts) -> bool:
     """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
 
     A device plugin that says nothing of it is known by its figure: each card so many times.
     """
-    fact, snapshot = situation.world.node_by_name.get(node), situation.world.snapshots.get(node)
+    fact, snapshot = context.facts.node_by_name.get(node), context.facts.snapshots.get(node)
     if fact is not None:
         if fact.labels.get(REPLICAS_LABEL, "1") not in ("0", "1", ""):
             return True
-        resource = situation.world.resource
+        resource = context.facts.resource
         if any(
             amount and ("/mig-" in name or name.startswith(f"{resource}.")) for name, amount in fact.capacity.items()
         ):
@@ -47,4 +47,4 @@ def gpus_are_shared(situation: RuleContext, node: str, counts: GpuCounts) -> boo
             return True
         if snapshot.gpu is not None and any(gpu.mig_enabled for gpu in snapshot.gpu.gpus):
             return True
-    return counts.cards > 0 and counts.capacity >= 2 * counts.cards and counts.capacity % counts.cards == 0
+    return counts.gpus > 0 and counts.capacity >= 2 * counts.gpus and counts.capacity % counts.gpus == 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.gpu_counts import gpus_are_shared, gpu_counts_by_node
+from monitor.detect.lib.gpu_counts import gpu_counts_by_node, gpus_are_shared
 from monitor.detect.lib.gpus import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
@@ -32,7 +32,7 @@ class FaultSign:
     def key(self) -> str:
         return f"{self.node}/{self.gpu}/{self.cause}/{self.values.get('code', '')}"
 
-    def named(self, cause: str) -> FaultSign:
+    def with_cause(self, cause: str) -> FaultSign:
         """Return the same sign under another cause."""
         return replace(self, cause=cause)
 
@@ -47,7 +47,9 @@ def gpu_signs(reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
 
 def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
     if gpu.lost:
-        yield FaultSign(node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:MAX_MESSAGE_CHARS]}, raw=gpu.error or "")
+        yield FaultSign(
+            node, gpu.index, "card-lost", values={"error": (gpu.error or "?")[:MAX_MESSAGE_CHARS]}, raw=gpu.error or ""
+        )
     ecc = gpu.ecc
     errors = (ecc.volatile_uncorrected_sram or 0) + (ecc.volatile_uncorrected_dram or 0) if ecc else 0
     if errors:
@@ -65,15 +67,15 @@ def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
         yield FaultSign(node, gpu.index, "recovery-due", values={"action": action}, evidence=(note,))
 
 
-def node_signs(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
+def node_signs(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
     """Yield the drivers that do not answer, and the nodes that have fewer cards than Kubernetes counts."""
     for node, agent in reports.items():
         for collector in agent.snapshot.collectors if agent.snapshot else ():
             if collector.name == "gpu" and collector.hung_since is not None:
                 yield FaultSign(node, None, "driver-hung", since=collector.hung_since + clock_skew(agent))
-    for node, counts in gpu_counts_by_node(situation).items():
-        if counts.cards < counts.capacity and not gpus_are_shared(situation, node, counts):
-            values: dict[str, Value] = {"cards": counts.cards, "capacity": counts.capacity}
+    for node, counts in gpu_counts_by_node(context).items():
+        if counts.gpus < counts.capacity and not gpus_are_shared(context, node, counts):
+            values: dict[str, Value] = {"cards": counts.gpus, "capacity": counts.capacity}
             yield FaultSign(node, None, "cards-missing", values=values)
 
 

@@ -14,7 +14,7 @@ PowerHistory = dict[str, list[float]]  # card -> the least power ever seen, and 
 
 def track_power(
     memory: Any,
-    situation: RuleContext,
+    context: RuleContext,
     blind: BlindSpots,
     veto: tuple[float, float],
 ) -> PowerHistory:
@@ -23,15 +23,15 @@ def track_power(
     `veto` is how many times the least, and what share of the rest up to the limit, a card draws when it works.
     """
     before = memory if isinstance(memory, dict) else {}
-    facts, draws = gpu_facts(situation), {}
-    view = situation.world.view
+    facts, draws = gpu_facts(context), {}
+    view = context.facts.view
     for gpu in view.gpus if view else ():
         key, fact = gpu_key(gpu), facts.get((gpu.node, gpu.index))
         known = _known(before.get(key))
-        if fact is not None and fact.power_watts is not None and not blind.hides(gpu.node):
+        if fact is not None and fact.power_watts is not None and not blind.covers(gpu.node):
             least = min(known[0], fact.power_watts) if known else fact.power_watts
-            worked = situation.now if _works(fact, least, veto) else known[1] if known else 0.0
-            draws[key] = [least, min(worked, situation.now)]  # a clock may have been set back
+            worked = context.now if _works(fact, least, veto) else known[1] if known else 0.0
+            draws[key] = [least, min(worked, context.now)]  # a clock may have been set back
         elif known:
             draws[key] = known
     return draws

@@ -25,26 +25,26 @@ class IdleCause:
     evidence: tuple[Text, ...] = ()
 
 
-def is_notebook(pod: PodFact, situation: RuleContext) -> bool:
+def is_notebook(pod: PodFact, context: RuleContext) -> bool:
     """Return whether a person sits behind a pod, by the platform that made it."""
-    who = situation.world.identity(pod)
+    who = context.facts.identity(pod)
     return who.platform in NOTEBOOK_PLATFORMS or who.workload_kind in NOTEBOOK_KINDS
 
 
 def diagnose_idle(
     pod: PodFact,
     gpu: GpuView,
-    situation: RuleContext,
+    context: RuleContext,
     agent: AgentFact | None,
     waiting: Mapping[str, float],
     io_wait_cores: float,
 ) -> IdleCause:
     """Given an idle card and its pod, return the likeliest reason that the facts allow."""
-    if is_notebook(pod, situation):
+    if is_notebook(pod, context):
         return IdleCause("idle-notebook")
     if evidence := _waits(pod, gpu, agent, waiting, io_wait_cores):
         return IdleCause("waiting-for-data", evidence)
-    quiet = _seconds_since_log(pod, agent, situation.now)
+    quiet = _seconds_since_log(pod, agent, context.now)
     # A job that has closed the card is through with it, or never began: what hangs still holds it.
     if quiet is not None and quiet >= LOG_STOPPED_SECONDS and gpu.pids:
         return IdleCause("hung-job", (Text(key="gpu-idle.log-stopped", values={"seconds": quiet}),))

@@ -27,7 +27,7 @@ class BlindSpots:
     everything: bool = False
     nodes: frozenset[str] = frozenset()
 
-    def hides(self, node: str) -> bool:
+    def covers(self, node: str) -> bool:
         """Return whether nothing is known of a node."""
         return self.everything or node in self.nodes
 
@@ -39,19 +39,21 @@ class BlindSpots:
         return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.nodes))
 
 
-def find_blind_spots(situation: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()) -> BlindSpots:
+def find_blind_spots(
+    context: RuleContext, reports: Mapping[str, AgentFact], *parts: str, kube: tuple[str, ...] = ()
+) -> BlindSpots:
     """Return of what nothing is known, for a rule that needs these parts of a snapshot and of Kubernetes."""
-    view = situation.world.view
-    if view is None or (kube and resources_unavailable(situation, *kube)):
+    view = context.facts.view
+    if view is None or (kube and resources_unavailable(context, *kube)):
         return BlindSpots(everything=True)
     lacking = [node for node, agent in reports.items() if agent.snapshot and _lacks(agent.snapshot, parts)]
-    return BlindSpots(nodes=_blind_nodes(situation).union(lacking))
+    return BlindSpots(nodes=_blind_nodes(context).union(lacking))
 
 
 @cached_per_evaluation
-def _blind_nodes(situation: RuleContext) -> frozenset[str]:
+def _blind_nodes(context: RuleContext) -> frozenset[str]:
     """Return the nodes of which nothing is known, or of one card nothing."""
-    view = situation.world.view
+    view = context.facts.view
     silent = [node.name for node in view.nodes if node.silent_since is not None] if view else []
     return frozenset(silent).union([gpu.node for gpu in view.gpus if gpu.state is GpuState.UNKNOWN] if view else ())
 
@@ -63,19 +65,19 @@ def _lacks(snapshot: NodeSnapshot, parts: tuple[str, ...]) -> bool:
 
 
 @cached_per_evaluation
-def reporting_agents(situation: RuleContext) -> dict[str, AgentFact]:
+def reporting_agents(context: RuleContext) -> dict[str, AgentFact]:
     """Return the agents whose word counts, by node: one that missed a single call is not silent yet for the view."""
-    silent = {name for name, node in situation.world.view_of_node.items() if node.silent_since is not None}
-    agents = situation.world.agent_of_node
+    silent = {name for name, node in context.facts.view_of_node.items() if node.silent_since is not None}
+    agents = context.facts.agent_of_node
     return {node: agent for node, agent in agents.items() if agent.snapshot is not None and node not in silent}
 
 
 @cached_per_evaluation
-def gpu_facts(situation: RuleContext) -> dict[tuple[str, int], GpuFact]:
+def gpu_facts(context: RuleContext) -> dict[tuple[str, int], GpuFact]:
     """Return what the driver says of each card, by node and index."""
     return {
         (node, gpu.index): gpu
-        for node, agent in reporting_agents(situation).items()
+        for node, agent in reporting_agents(context).items()
         if agent.snapshot is not None and agent.snapshot.gpu is not None
         for gpu in agent.snapshot.gpu.gpus
     }
@@ -89,9 +91,9 @@ def clock_skew(agent: AgentFact | None) -> float:
     return skew if abs(skew) > MIN_CLOCK_SKEW_SECONDS else 0.0
 
 
-def gpus_in_state(situation: RuleContext, state: GpuState) -> Iterator[GpuView]:
+def gpus_in_state(context: RuleContext, state: GpuState) -> Iterator[GpuView]:
     """Yield the cards that are in a state now."""
-    view = situation.world.view
+    view = context.facts.view
     return (gpu for gpu in (view.gpus if view else ()) if gpu.state is state)
 
 
@@ -113,7 +115,7 @@ def track_since(memory: Any, found: Mapping[str, float | None], blind: BlindSpot
     What is found comes with when it is known to have begun. Keys begin with the node and a slash.
     """
     before = numeric_values(memory)
-    kept = {key: at for key, at in before.items() if key not in found and blind.hides(key.partition("/")[0])}
+    kept = {key: at for key, at in before.items() if key not in found and blind.covers(key.partition("/")[0])}
     for key, known in found.items():
         kept[key] = min(before.get(key, now), now if known is None else known)
     return kept
@@ -131,9 +133,9 @@ def holder_labels(holder: Holder) -> dict[str, str]:
     return {name: label_value(value) for name, value in (named | {"queue": holder.queue}).items() if value}
 
 
-def gpu_limits(situation: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
+def gpu_limits(context: RuleContext, gpu: GpuView, holder: Holder | None = None) -> Any:
     """Return the limits for a card. Without exceptions there is no need to look who it is about."""
-    limits = situation.limits
+    limits = context.limits
     return limits.of(gpu_labels(gpu, holder)) if limits.overrides else limits.default
 
 
@@ -173,7 +175,7 @@ def sole_holder(gpu: GpuView) -> Holder | None:
     return holders[0] if len(holders) == 1 else None
 
 
-def pods_by_uid(situation: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
+def pods_by_uid(context: RuleContext, uids: Iterable[str | None]) -> dict[str, PodFact]:
     """Return these pods, as far as Kubernetes knows them."""
     wanted = set(uids)
-    return {pod.uid: pod for pod in situation.world.pods if pod.uid in wanted} if wanted else {}
+    return {pod.uid: pod for pod in context.facts.pods if pod.uid in wanted} if wanted else {}

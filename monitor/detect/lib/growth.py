@@ -72,7 +72,9 @@ def fast_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
     pairs = _pairs(points)
     if _below_cleanup_level(pairs, size_bytes):
         return None
-    return _trend([pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN_SECONDS - _SLACK_SECONDS], _MIN_FAST_STEPS, 0.65)
+    return _trend(
+        [pair for pair in pairs if pair[0] >= points[-2] - FINE_SPAN_SECONDS - _SLACK_SECONDS], _MIN_FAST_STEPS, 0.65
+    )
 
 
 def slow_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:

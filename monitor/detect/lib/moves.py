@@ -33,7 +33,7 @@ class _MoveSearch:
     """One search: who waits, what is free on each node, and how much may still be asked."""
 
     waiting: PodFact
-    world: World
+    facts: World
     free: dict[str, int]
     resource: str
     asked: int
@@ -47,17 +47,17 @@ class _MoveSearch:
             if self.left <= 0:
                 return False
             self.left -= 1
-            self.fitting[key] = fit(pod, self.world.node_by_name[node], self.world, self.resource).fits
+            self.fitting[key] = fit(pod, self.facts.node_by_name[node], self.facts, self.resource).fits
         return self.fitting[key]
 
 
-def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: World) -> tuple[Move, ...] | None:
+def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], facts: World) -> tuple[Move, ...] | None:
     """Given a pod that waits and the nodes as it sees them, return the fewest moves that make room, or None."""
-    resource = gpu_resource(waiting, world)
+    resource = gpu_resource(waiting, facts)
     asked = round(waiting.requests.get(resource, 0.0))
-    search = _MoveSearch(waiting, world, {each.node.name: each.free for each in fits}, resource, asked)
+    search = _MoveSearch(waiting, facts, {each.node.name: each.free for each in fits}, resource, asked)
     targets = sorted((each for each in fits if each.usable and each.total >= asked), key=lambda each: -each.free)
-    movable = {each.node.name: _movable(each.node.name, world, resource) for each in targets[:MAX_TARGETS]}
+    movable = {each.node.name: _movable(each.node.name, facts, resource) for each in targets[:MAX_TARGETS]}
     for count in range(1, MAX_MOVES + 1):
         plans = [plan for node, pods in movable.items() if (plan := _clear(node, pods, count, search)) is not None]
         if plans:
@@ -65,11 +65,11 @@ def fewest_moves(waiting: PodFact, fits: Sequence[NodeFit], world: World) -> tup
     return None
 
 
-def _movable(node: str, world: World, resource: str) -> list[tuple[PodFact, int]]:
+def _movable(node: str, facts: World, resource: str) -> list[tuple[PodFact, int]]:
     """Return the pods with GPUs that could be elsewhere: the smallest first, and of those the one that ran least."""
     found = [
         (pod, gpus)
-        for pod in world.bound.get(node, ())
+        for pod in facts.bound.get(node, ())
         if (gpus := round(pod.requests.get(resource, 0.0))) > 0
         and pod.deletion_at is None
         and (pod.owner is None or pod.owner.kind not in UNMOVABLE)
@@ -95,10 +95,10 @@ def _clear(node: str, pods: list[tuple[PodFact, int]], count: int, search: _Move
 
 def _has_room(node: str, leaving: list[PodFact], search: _MoveSearch) -> bool:
     """Whether the pod that waits also gets its CPUs and its memory once these have left."""
-    fact = search.world.node_by_name[node]
+    fact = search.facts.node_by_name[node]
     for name, need in search.waiting.requests.items():
         freed = sum(pod.requests.get(name, 0.0) for pod in leaving)
-        if name != search.resource and need > search.world.free(fact, name) + freed + TOLERANCE:
+        if name != search.resource and need > search.facts.free(fact, name) + freed + TOLERANCE:
             return False
     return True
 

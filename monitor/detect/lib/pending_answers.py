@@ -35,11 +35,11 @@ class PendingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     overtaken_at: float | None = None
 
 
-def pod_shape(pod: PodFact, world: World) -> tuple[object, ...]:
+def pod_shape(pod: PodFact, facts: World) -> tuple[object, ...]:
     """Given a waiting pod, return what its explanation depends on: pods for which it is equal are explained alike."""
-    queued = world.group_of(pod) or world.workload_of(pod)
+    queued = facts.group_of(pod) or facts.workload_of(pod)
     return (
-        queued.uid if queued else world.identity(pod).queue,
+        queued.uid if queued else facts.identity(pod).queue,
         tuple(sorted(pod.requests.items())),
         tuple(sorted(pod.node_selector.items())),
         pod.node_affinity,
@@ -64,7 +64,7 @@ def load_answers(memory: Any) -> dict[str, PendingAnswer]:
 
 
 def update_answers(
-    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], world: World, now: float
+    oldest: Mapping[str, PodFact], before: Mapping[str, PendingAnswer], facts: World, now: float
 ) -> dict[str, PendingAnswer]:
     """Given the oldest pod of each shape, return their answers: new ones first, then those that are longest ago.
 
@@ -72,13 +72,13 @@ def update_answers(
     """
     known = {name: before[name] for name in oldest if name in before}
     turn = sorted(oldest, key=lambda name: (known[name].at if name in known else 0.0, oldest[name].created_at or 0.0))
-    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(world.nodes)))]:
-        known[name] = _explain(oldest[name], world, now)
+    for name in turn[: max(2, MAX_NODES_PER_EVALUATION // max(1, len(facts.nodes)))]:
+        known[name] = _explain(oldest[name], facts, now)
     return dict(list(known.items())[:MAX_ANSWERS])
 
 
-def _explain(pod: PodFact, world: World, now: float) -> PendingAnswer:
-    found = explain_pod(pod, world, now)
+def _explain(pod: PodFact, facts: World, now: float) -> PendingAnswer:
+    found = explain_pod(pod, facts, now)
     evidence = (found.headline, *found.evidence)
     later = next((note.values["later"] for note in evidence if note.key == Key.OVERTAKEN.value), None)
     overtaken_at = (pod.created_at or 0.0) + float(later) if later is not None else None

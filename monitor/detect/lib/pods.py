@@ -20,9 +20,9 @@ MIN_CLOCK_SKEW_SECONDS = 2.0  # smaller differences are the way the answer took
 EVERYTHING = Scope(labels={})
 
 
-def blind_scopes(situation: RuleContext) -> tuple[Scope, ...]:
+def blind_scopes(context: RuleContext) -> tuple[Scope, ...]:
     """Return everything, while Kubernetes cannot be asked about pods: nothing ends because nobody can be asked."""
-    return (EVERYTHING,) if resources_unavailable(situation, "pods") else ()
+    return (EVERYTHING,) if resources_unavailable(context, "pods") else ()
 
 
 def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
@@ -30,9 +30,9 @@ def live_pods(pods: Iterable[PodFact]) -> Iterable[PodFact]:
     return (pod for pod in pods if pod.node is not None and pod.deletion_at is None and pod.phase not in FINISHED)
 
 
-def pod_labels(pod: PodFact, world: World, **more: str | None) -> dict[str, str]:
+def pod_labels(pod: PodFact, facts: World, **more: str | None) -> dict[str, str]:
     """Return the labels of a pod and of whose it is, and more where something says so."""
-    who = reference(pod, world)
+    who = reference(pod, facts)
     named = {"pod": pod.name, "namespace": pod.namespace, "node": pod.node, "user": who.user, "job": who.job}
     return label_values({**named, "queue": who.queue, **more})
 
@@ -42,9 +42,9 @@ def label_values(labels: dict[str, str | None]) -> dict[str, str]:
     return {name: label_value(value) for name, value in labels.items() if value}
 
 
-def pod_values(pod: PodFact, world: World, **more: Value) -> dict[str, Value]:
+def pod_values(pod: PodFact, facts: World, **more: Value) -> dict[str, Value]:
     """Return the values with which a sentence names a pod."""
-    who: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": world.user(pod)}
+    who: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "user": facts.user(pod)}
     return {**who, "node": pod.node or "?", **more}
 
 

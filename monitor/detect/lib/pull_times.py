@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from monitor.detect.lib.pods import live_pods, clock_skew
+from monitor.detect.lib.pods import clock_skew, live_pods
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import EventFact, PodFact
 
@@ -29,13 +29,13 @@ class PullTime:
     size_bytes: int | None = None
 
 
-def pull_times(world: World, now: float, since: float) -> Iterable[PullTime]:
+def pull_times(facts: World, now: float, since: float) -> Iterable[PullTime]:
     """Yield the pulls that are under way, and those that were done after `since`."""
-    agents = world.agent_of_node
-    for pod in live_pods(world.pods):
+    agents = facts.agent_of_node
+    for pod in live_pods(facts.pods):
         newest: dict[str, EventFact] = {}
         began: dict[str, float] = {}
-        for event in world.events_of(pod):
+        for event in facts.events_of(pod):
             image = image_of(event.message) if event.reason in _PULL_REASONS else None
             if image and event.last_at is not None:
                 newest[image] = event

@@ -11,7 +11,12 @@ from monitor.explain.image_pull import REASONS, Pull, PullCause, classify, regis
 from monitor.facts.cluster_facts import World
 from monitor.facts.kube import ContainerStatusFact, EventFact, PodFact
 
-_CAUSE_PHRASES = ("failed to pull image", "failed to inspect image", "failed to apply default image tag", "is not present")
+_CAUSE_PHRASES = (
+    "failed to pull image",
+    "failed to inspect image",
+    "failed to apply default image tag",
+    "is not present",
+)
 # What the registry and the way to it have no part in.
 NON_REGISTRY_CAUSES = frozenset(
     {
@@ -43,7 +48,7 @@ class FailedPull:
     container: str
     image: str
     reason: str
-    found: PullCause
+    diagnosis: PullCause
     event: EventFact | None
 
     @property
@@ -52,9 +57,9 @@ class FailedPull:
         return f"{self.pod.uid}|{self.image}"
 
     @property
-    def is_telling(self) -> bool:
+    def has_cause(self) -> bool:
         """Whether the cause was said, and not only that there is one."""
-        return self.found.cause is not Pull.UNKNOWN and not self.found.runtime_down
+        return self.diagnosis.cause is not Pull.UNKNOWN and not self.diagnosis.runtime_down
 
     @property
     def registry(self) -> str:
@@ -67,32 +72,32 @@ def canonical_registry(host: str) -> str:
     return "docker.io" if host in _DOCKER_HUB else host
 
 
-def failed_pulls(world: World) -> list[FailedPull]:
+def failed_pulls(facts: World) -> list[FailedPull]:
     """Return the pulls that fail, once for each pod and image."""
     found: dict[tuple[str, str], FailedPull] = {}
-    for pod in live_pods(world.pods):
+    for pod in live_pods(facts.pods):
         for status in pod.statuses:
-            if status.state == "waiting" and (status.reason in REASONS or _just_failed(pod, status, world)):
-                pull = _failed_pull(pod, status, world)
+            if status.state == "waiting" and (status.reason in REASONS or _just_failed(pod, status, facts)):
+                pull = _failed_pull(pod, status, facts)
                 found.setdefault((pod.uid, pull.image), pull)
     return list(found.values())
 
 
 def with_known_cause(pull: FailedPull, said: object) -> FailedPull:
     """Given a pull and what was said of it before, return it with that cause where it has none now."""
-    if pull.is_telling or pull.found.runtime_down or not isinstance(said, str):
+    if pull.has_cause or pull.diagnosis.runtime_down or not isinstance(said, str):
         return pull
-    return replace(pull, found=_classified(pull.reason, said, pull.image))
+    return replace(pull, diagnosis=_classified(pull.reason, said, pull.image))
 
 
-def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> bool:
+def _just_failed(pod: PodFact, status: ContainerStatusFact, facts: World) -> bool:
     """Return whether the kubelet has told of a failure that the pod does not show yet.
 
     The event comes at once, the pod's state up to a second later. A pull that worked since then ends it.
     """
     if status.reason not in STARTING_REASONS:
         return False
-    for event in reversed(world.events_of(pod)):
+    for event in reversed(facts.events_of(pod)):
         if event.container in (None, status.name) and event.reason in PROGRESS_REASONS:
             return False
         # It says "Error: ErrImagePull" right after.
@@ -101,11 +106,11 @@ def _just_failed(pod: PodFact, status: ContainerStatusFact, world: World) -> boo
     return False
 
 
-def _failed_pull(pod: PodFact, status: ContainerStatusFact, world: World) -> FailedPull:
+def _failed_pull(pod: PodFact, status: ContainerStatusFact, facts: World) -> FailedPull:
     """Return why it fails: the container's own message, if that tells, else the newest event that does."""
     image = next((each.image for each in pod.containers if each.name == status.name), None)
     found = _classified(status.reason, status.message, image)
-    event = next(_events_with_cause(world.events_of(pod), status.name, image), None)
+    event = next(_events_with_cause(facts.events_of(pod), status.name, image), None)
     if found.cause is Pull.UNKNOWN and not found.runtime_down and event is not None:
         found = _classified(status.reason, event.message, image)
     return FailedPull(pod, status.name, image or found.image or "?", status.reason or "?", found, event)

@@ -18,14 +18,14 @@ class WaitingJob:
     gpus: float
 
 
-def refused_jobs(namespaces: set[str], world: World, since: float) -> dict[tuple[str, str], list[WaitingJob]]:
+def refused_jobs(namespaces: set[str], facts: World, since: float) -> dict[tuple[str, str], list[WaitingJob]]:
     """Return what was refused its GPUs since then, by namespace and quota. Pods that are refused do not exist."""
     found: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
-    for (_, namespace, name), events in world.events_by_name.items():
+    for (_, namespace, name), events in facts.events_by_name.items():
         if namespace not in namespaces or events[-1].reason not in REASONS or (events[-1].last_at or 0.0) < since:
             continue
         why = denial(events[-1].message or "")
-        if why.cause == "quota" and world.resource in str(why.values.get("resource", "")):
+        if why.cause == "quota" and facts.resource in str(why.values.get("resource", "")):
             needs = _amount(str(why.values.get("needs", "")))
             if needs is not None:
                 found[namespace, str(why.values["quota"])].append(WaitingJob(name, needs))
@@ -37,31 +37,31 @@ def _amount(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdecimal() else None
 
 
-def queued_jobs(world: World) -> dict[tuple[str, str], list[WaitingJob]]:
+def queued_jobs(facts: World) -> dict[tuple[str, str], list[WaitingJob]]:
     """Return what waits for GPUs, by kind and name of the queue. A Kueue job counts for the ClusterQueue behind."""
     found: defaultdict[tuple[str, str], list[WaitingJob]] = defaultdict(list)
-    parents = {(q.namespace, q.name): q.parent for q in world.queues if q.kind == "LocalQueue"}
-    for workload in world.workloads:
-        gpus, parent = workload.requests.get(world.resource), parents.get((workload.namespace, workload.queue or ""))
+    parents = {(q.namespace, q.name): q.parent for q in facts.queues if q.kind == "LocalQueue"}
+    for workload in facts.workloads:
+        gpus, parent = workload.requests.get(facts.resource), parents.get((workload.namespace, workload.queue or ""))
         if workload.phase == "pending" and workload.active is not False and gpus and parent:
             found["ClusterQueue", parent].append(
                 WaitingJob(workload.owner.name if workload.owner else workload.name, gpus)
             )
     seen = set[str]()
-    for pod in world.pods:
+    for pod in facts.pods:
         if pod.node is None and pod.deletion_at is None and pod.phase not in FINISHED:
-            queue, waiting, uid = _in_volcano(pod, world)
+            queue, waiting, uid = _in_volcano(pod, facts)
             if queue and waiting.gpus and uid not in seen:
                 found["VolcanoQueue", queue].append(waiting)
                 seen.add(uid)
     return found
 
 
-def _in_volcano(pod: PodFact, world: World) -> tuple[str | None, WaitingJob, str]:
+def _in_volcano(pod: PodFact, facts: World) -> tuple[str | None, WaitingJob, str]:
     """Return the queue, what waits, and by what it is known: a group that starts as one waits as one."""
-    group, gpus = world.group_of(pod), pod.requests.get(world.resource, 0.0)
+    group, gpus = facts.group_of(pod), pod.requests.get(facts.resource, 0.0)
     if group is None:
-        return (world.identity(pod).queue if pod.scheduler == "volcano" else None), WaitingJob(pod.name, gpus), pod.uid
+        return (facts.identity(pod).queue if pod.scheduler == "volcano" else None), WaitingJob(pod.name, gpus), pod.uid
     name = group.owner.name if group.owner else group.name
-    needs = gpus if group.running else max(gpus, group.min_resources.get(world.resource, 0.0))
+    needs = gpus if group.running else max(gpus, group.min_resources.get(facts.resource, 0.0))
     return group.queue, WaitingJob(name, needs), group.uid

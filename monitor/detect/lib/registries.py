@@ -42,37 +42,39 @@ class RegistryFailure:
 
 @dataclass
 class RegistryReachability:
-    """By registry: the nodes that have trouble, those that reached it and when, and whether the daemon itself does."""
+    """By registry: the nodes that have failure, those that reached it and when, and whether the daemon itself does."""
 
-    troubles: defaultdict[str, dict[str, RegistryFailure]] = field(default_factory=lambda: defaultdict(dict))
-    well: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
-    daemon: dict[str, bool] = field(default_factory=dict)
+    failures: defaultdict[str, dict[str, RegistryFailure]] = field(default_factory=lambda: defaultdict(dict))
+    reached_at: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
+    daemon_reached: dict[str, bool] = field(default_factory=dict)
 
 
-def registry_reachability(situation: RuleContext) -> RegistryReachability:
+def registry_reachability(context: RuleContext) -> RegistryReachability:
     """Return who reaches what."""
-    reach = RegistryReachability()
-    for node, probe, at in _probes(situation):
+    reachability = RegistryReachability()
+    for node, probe, at in _probes(context):
         registry = canonical_registry(host_of(probe.target))
         if probe.ok:
-            reach.well[registry][node] = at
+            reachability.reached_at[registry][node] = at
         else:
             error = probe.error or probe.cause
-            reach.troubles[registry][node] = RegistryFailure(node, registry, _probe_cause(probe), probed=True, error=error)
-    for service in situation.services:
+            reachability.failures[registry][node] = RegistryFailure(
+                node, registry, _probe_cause(probe), probed=True, error=error
+            )
+    for service in context.services:
         if service.kind in ("registry", "harbor"):
             host = canonical_registry(host_of(service.target))
-            reach.daemon[host] = reach.daemon.get(host, True) and service.ok
-    for pull in failed_pulls(situation.world):
-        cause = _BY_PULL.get(pull.found.cause)
-        if cause is not None and not _is_over(pull, cause, reach):
-            _add(reach, pull, cause)
-    return reach
+            reachability.daemon_reached[host] = reachability.daemon_reached.get(host, True) and service.ok
+    for pull in failed_pulls(context.facts):
+        cause = _BY_PULL.get(pull.diagnosis.cause)
+        if cause is not None and not _is_over(pull, cause, reachability):
+            _add(reachability, pull, cause)
+    return reachability
 
 
-def _probes(situation: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
+def _probes(context: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
     """Yield each node's probes, and when they were made by our clock. What a silent agent said proves nothing."""
-    for node, agent in situation.world.agent_of_node.items():
+    for node, agent in context.facts.agent_of_node.items():
         if agent.snapshot is not None and agent.silent_since is None:
             for probe in agent.snapshot.probes or ():
                 yield node, probe, probe.at + clock_skew(agent)
@@ -88,41 +90,50 @@ def _probe_cause(probe: ProbeFact) -> str:
     return TRUST if cause.startswith("tls-") or cause == "plain-http" else _BY_STAGE.get(probe.stage or "", CONNECT)
 
 
-def _is_over(pull: FailedPull, cause: str, reach: RegistryReachability) -> bool:
+def _is_over(pull: FailedPull, cause: str, reachability: RegistryReachability) -> bool:
     """Return whether the node has reached the registry since: a container in back-off shows what was, not what is.
 
     Only for the way there. What the runtime trusts, and whether it goes through a proxy, a probe does not know.
     """
-    at = reach.well[pull.registry].get(pull.pod.node or "")
-    direct = pull.found.host is None or canonical_registry(pull.found.host) == pull.registry
+    at = reachability.reached_at[pull.registry].get(pull.pod.node or "")
+    direct = pull.diagnosis.host is None or canonical_registry(pull.diagnosis.host) == pull.registry
     if at is None or cause not in (RESOLVE, CONNECT) or not direct:
         return False
     return pull.event is None or pull.event.last_at is None or at > pull.event.last_at
 
 
-def other_nodes(troubles: Sequence[RegistryFailure], reach: RegistryReachability, since: float) -> set[str]:
-    """Return the nodes without these troubles that reached the same registries at or after this time."""
-    ill = {each.node for each in troubles}
-    registries = {each.registry for each in troubles}
-    return {node for name in registries for node, at in reach.well[name].items() if node not in ill and at >= since}
+def other_nodes(failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float) -> set[str]:
+    """Return the nodes without these failures that reached the same registries at or after this time."""
+    ill = {each.node for each in failures}
+    registries = {each.registry for each in failures}
+    return {
+        node
+        for name in registries
+        for node, at in reachability.reached_at[name].items()
+        if node not in ill and at >= since
+    }
 
 
-def is_undecided(troubles: Sequence[RegistryFailure], reach: RegistryReachability, since: float, now: float) -> bool:
+def is_undecided(
+    failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float, now: float
+) -> bool:
     """Return whether it is too early to say whose fault it is.
 
     Nodes ask a registry one after the other. That the others reached it before this began proves nothing about them;
     the first of them to ask again does. A pull that fails does not wait for that.
     """
-    if now - since >= UNDECIDED_SECONDS or any(each.pods or reach.daemon.get(each.registry) is False for each in troubles):
+    if now - since >= UNDECIDED_SECONDS or any(
+        each.pods or reachability.daemon_reached.get(each.registry) is False for each in failures
+    ):
         return False
-    return bool(other_nodes(troubles, reach, 0.0)) and not other_nodes(troubles, reach, since)
+    return bool(other_nodes(failures, reachability, 0.0)) and not other_nodes(failures, reachability, since)
 
 
-def _add(reach: RegistryReachability, pull: FailedPull, cause: str) -> None:
+def _add(reachability: RegistryReachability, pull: FailedPull, cause: str) -> None:
     node = pull.pod.node or "?"
-    trouble = reach.troubles[pull.registry].setdefault(node, RegistryFailure(node, pull.registry, cause))
-    trouble.images.add(pull.image)
-    trouble.pods.add(pull.pod.uid)
+    failure = reachability.failures[pull.registry].setdefault(node, RegistryFailure(node, pull.registry, cause))
+    failure.images.add(pull.image)
+    failure.pods.add(pull.pod.uid)
     began = pull.event.first_at if pull.event else None
     if began is not None:
-        trouble.since = began if trouble.since is None else min(began, trouble.since)
+        failure.since = began if failure.since is None else min(began, failure.since)

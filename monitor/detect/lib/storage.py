@@ -1,4 +1,4 @@
-"""What the rules about storage have in common: which nodes are heard, their disks, who owns what is on them. Pure."""
+"""What the rules about storage have in common: which nodes are report, their disks, who owns what is on them. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NodeReport:
         """The node's containers by id."""
         return {container.id: container for container in self.snapshot.containers or ()}
 
-    def part(self, name: str) -> tuple[Any, ...] | None:
+    def section(self, name: str) -> tuple[Any, ...] | None:
         """Given a part of the snapshot, return it: () where there is nothing to be read, None if it is not known."""
         found: tuple[Any, ...] | None = getattr(self.snapshot, name)
         if found is None and any(c.name == name and c.outcome == "absent" for c in self.snapshot.collectors):
@@ -44,33 +44,34 @@ class NodeReport:
 
 @dataclass(frozen=True)
 class NodeReports:
-    """All nodes that are heard, and those that should be and are not."""
+    """All nodes that are report, and those that should be and are not."""
 
     nodes: dict[str, NodeReport]
     silent: frozenset[str]
 
-    def blind(self, *parts: str) -> tuple[Scope, ...]:
+    def blind_scopes(self, *parts: str) -> tuple[Scope, ...]:
         """Given the parts that a rule needs, return of which nodes it cannot know."""
         if not self.nodes and not self.silent:
             return (Scope(labels={}),)
-        lacking = {name for name, heard in self.nodes.items() if any(heard.part(part) is None for part in parts)}
+        lacking = {name for name, report in self.nodes.items() if any(report.section(part) is None for part in parts)}
         return tuple(Scope(labels={"node": label_value(node)}) for node in sorted(self.silent | lacking))
 
-    def lost_sight(self, nodes: Iterable[str], *parts: str) -> bool:
+    def any_hidden(self, nodes: Iterable[str], *parts: str) -> bool:
         """Given nodes that had something, return whether one may still have it and no longer tells."""
         return any(
-            node in self.silent or (node in self.nodes and any(self.nodes[node].part(part) is None for part in parts))
+            node in self.silent
+            or (node in self.nodes and any(self.nodes[node].section(part) is None for part in parts))
             for node in nodes
         )
 
 
 @cached_per_evaluation
-def node_reports(situation: RuleContext) -> NodeReports:
-    """Given the situation, return who speaks. A node of Kubernetes without an agent is silent, not well."""
-    nodes, silent = {}, set(situation.world.node_by_name)
-    for node, agent in situation.world.agent_of_node.items():
+def node_reports(context: RuleContext) -> NodeReports:
+    """Given the context, return who speaks. A node of Kubernetes without an agent is silent, not well."""
+    nodes, silent = {}, set(context.facts.node_by_name)
+    for node, agent in context.facts.agent_of_node.items():
         received, snapshot = agent.received_at, agent.snapshot
-        fresh = received is not None and situation.now - received <= STALE_AFTER_SECONDS and agent.silent_since is None
+        fresh = received is not None and context.now - received <= STALE_AFTER_SECONDS and agent.silent_since is None
         if snapshot is None or received is None or not fresh:
             silent.add(node)
             continue
@@ -81,12 +82,12 @@ def node_reports(situation: RuleContext) -> NodeReports:
 
 @dataclass(frozen=True)
 class ClusterDisk:
-    """A disk as it is known now. A NAS is one disk, whichever `nodes` have it; `heard` is where it was read."""
+    """A disk as it is known now. A NAS is one disk, whichever `nodes` have it; `report` is where it was read."""
 
     key: str
     labels: dict[str, str]
     fact: DiskFact
-    heard: NodeReport
+    report: NodeReport
     nodes: tuple[str, ...]
 
     @property
@@ -95,35 +96,37 @@ class ClusterDisk:
         return "nas" in self.fact.roles
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is, in a few words."""
-        return self.fact.device if self.shared else self.heard.node
+        return self.fact.device if self.shared else self.report.node
 
 
 @dataclass(frozen=True)
 class KnownDisks:
     """The disks whose figures are known, and of which disks they are not."""
 
-    known: tuple[ClusterDisk, ...]
+    disks: tuple[ClusterDisk, ...]
     blind: tuple[Scope, ...]
 
 
 @cached_per_evaluation
-def known_disks(situation: RuleContext) -> KnownDisks:
-    """Given the situation, return all disks of nodes that speak, each once."""
+def known_disks(context: RuleContext) -> KnownDisks:
+    """Given the context, return all disks of nodes that speak, each once."""
     known: list[ClusterDisk] = []
     blind: list[Scope] = []
     shared: defaultdict[str, list[tuple[NodeReport, DiskFact]]] = defaultdict(list)
-    for heard in node_reports(situation).nodes.values():
-        for fact in heard.part("disk") or ():
+    for report in node_reports(context).nodes.values():
+        for fact in report.section("disk") or ():
             if "nas" in fact.roles:
-                shared[_identity(fact)].append((heard, fact))
+                shared[_identity(fact)].append((report, fact))
                 continue
-            labels = {"node": label_value(heard.node), "mount": label_value(fact.mount)}
+            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
             if fact.used_bytes is None:
                 blind.append(Scope(labels=labels))
             else:
-                known.append(ClusterDisk(f"{heard.node} {fact.mount} {fact.device}", labels, fact, heard, (heard.node,)))
+                known.append(
+                    ClusterDisk(f"{report.node} {fact.mount} {fact.device}", labels, fact, report, (report.node,))
+                )
     for key, seen in shared.items():
         one = _shared_disk(key, seen)
         if one.fact.used_bytes is None:
@@ -144,11 +147,11 @@ def _identity(fact: DiskFact) -> str:
 
 def _shared_disk(key: str, seen: list[tuple[NodeReport, DiskFact]]) -> ClusterDisk:
     """Several nodes' words on one NAS: the fullest of those who know, at the mount point that most of them use."""
-    heard, fact = max(seen, key=lambda each: (each[1].used_bytes or -1, each[0].node))
+    report, fact = max(seen, key=lambda each: (each[1].used_bytes or -1, each[0].node))
     points = Counter(each.mount for _, each in seen)
     mount = min(points, key=lambda point: (-points[point], point))
     labels = {"mount": label_value(mount), "service": label_value(fact.device)}
-    return ClusterDisk(key, labels, fact, heard, tuple(sorted(each.node for each, _ in seen)))
+    return ClusterDisk(key, labels, fact, report, tuple(sorted(each.node for each, _ in seen)))
 
 
 def used_ratio(fact: DiskFact) -> float | None:
@@ -164,10 +167,10 @@ def disk_containing(path: str, facts: Iterable[DiskFact]) -> DiskFact | None:
     return max(holding, key=lambda fact: len(fact.mount), default=None)
 
 
-def container_owner(container: ContainerFact, world: World) -> tuple[str, str]:
+def container_owner(container: ContainerFact, facts: World) -> tuple[str, str]:
     """Given a container, return its pod (else its own name) and whom to ask (user, else namespace, else nobody)."""
     name = f"{container.namespace}/{container.pod_name}" if container.pod_name else container.name or container.id[:12]
-    identity = world.identities.get(container.pod_uid or "")
+    identity = facts.identities.get(container.pod_uid or "")
     user = (identity.user if identity else None) or container.user or container.namespace or "-"
     return label_value(name), label_value(user)
 

@@ -22,25 +22,25 @@ class Limits:
     quiet: Seconds = 900.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the agents that refused to act lately. Remember how often each has, and for which reasons since when."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    hearing = node_reports(situation)
-    after = {node: kept for node, kept in before.items() if node in hearing.silent}
+    reports = node_reports(context)
+    after = {node: kept for node, kept in before.items() if node in reports.silent}
     findings = []
-    for node, heard in hearing.nodes.items():
-        actions = heard.snapshot.actions
+    for node, report in reports.nodes.items():
+        actions = report.snapshot.actions
         if actions is None:
             continue
         labels = {"node": label_value(node)}
-        limits: Limits = situation.limits.of(labels)
-        kept = _kept(heard.snapshot.at, actions, before.get(node), situation.now, limits)
+        limits: Limits = context.limits.of(labels)
+        kept = _kept(report.snapshot.at, actions, before.get(node), context.now, limits)
         if kept is None:
             continue
         after[node] = kept
         if kept["at"]:
-            findings.append(_finding(situation.now, heard, actions, kept))
-    return RuleResult(findings=tuple(findings), memory=after, blind=hearing.blind())
+            findings.append(_finding(context.now, report, actions, kept))
+    return RuleResult(findings=tuple(findings), memory=after, blind=reports.blind_scopes())
 
 
 def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limits) -> dict[str, Any] | None:
@@ -62,7 +62,7 @@ def _kept(at: float, actions: ActionsFact, before: Any, now: float, limits: Limi
     return {"counts": counts, "at": times, "since": since if times else None}
 
 
-def _finding(now: float, heard: NodeReport, actions: ActionsFact, kept: dict[str, Any]) -> Finding:
+def _finding(now: float, report: NodeReport, actions: ActionsFact, kept: dict[str, Any]) -> Finding:
     lately: dict[str, float] = kept["at"]
     cause, *others = (reason for reason in CAUSES if reason in lately)
     seconds = max(0.0, now - lately[cause])
@@ -70,16 +70,16 @@ def _finding(now: float, heard: NodeReport, actions: ActionsFact, kept: dict[str
         rule="actions-refused",
         severity=Severity.WARNING,
         cause=cause,
-        labels={"node": label_value(heard.node)},
+        labels={"node": label_value(report.node)},
         headline=Text(
             key=f"actions-refused.{cause}",
-            values={"node": heard.node, "count": actions.refused.get(cause, 0), "seconds": seconds},
+            values={"node": report.node, "count": actions.refused.get(cause, 0), "seconds": seconds},
         ),
         evidence=tuple(
             Text(key=f"actions-refused.{reason}.too", values={"count": actions.refused.get(reason, 0)})
             for reason in others
         ),
-        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": heard.node}),),
+        advice=(Text(key=f"actions-refused.{cause}.advice", values={"node": report.node}),),
         since=kept["since"],
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus
-from monitor.detect.lib.gpu_counts import GpuCounts, gpus_are_shared, gpu_counts_by_node
+from monitor.detect.lib.gpu_counts import GpuCounts, gpu_counts_by_node, gpus_are_shared
 from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Severity
 from monitor.facts.text import Text, Value
@@ -24,34 +24,36 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the nodes whose cards are counted differently."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu", kube=("nodes",))
-    found = {} if blind.everything else dict(_mismatches(situation))
-    since = gpus.track_since(memory, {f"{node}/{cause}": None for node, (cause, _) in found.items()}, blind, situation.now)
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", kube=("nodes",))
+    found = {} if blind.everything else dict(_mismatches(context))
+    since = gpus.track_since(
+        memory, {f"{node}/{cause}": None for node, (cause, _) in found.items()}, blind, context.now
+    )
     findings = []
     for node, (cause, counts) in found.items():
-        limits: Limits = situation.limits.of({"node": node})
+        limits: Limits = context.limits.of({"node": node})
         began = since[f"{node}/{cause}"]
-        if situation.now - began >= limits.after:
-            findings.append(_finding(node, cause, counts, began, situation.now))
+        if context.now - began >= limits.after:
+            findings.append(_finding(node, cause, counts, began, context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _mismatches(situation: RuleContext) -> Iterator[tuple[str, tuple[str, GpuCounts]]]:
+def _mismatches(context: RuleContext) -> Iterator[tuple[str, tuple[str, GpuCounts]]]:
     """Yield the nodes that differ: a card that was taken out of use, else a device plugin that counts wrongly."""
-    for node, counts in gpu_counts_by_node(situation).items():
+    for node, counts in gpu_counts_by_node(context).items():
         if counts.allocatable < counts.capacity:
             yield node, (UNHEALTHY, counts)
-        elif counts.capacity != counts.cards and not gpus_are_shared(situation, node, counts):
-            yield node, (UNHEALTHY if counts.capacity > counts.cards else PLUGIN, counts)
+        elif counts.capacity != counts.gpus and not gpus_are_shared(context, node, counts):
+            yield node, (UNHEALTHY if counts.capacity > counts.gpus else PLUGIN, counts)
 
 
 def _finding(node: str, cause: str, counts: GpuCounts, since: float, now: float) -> Finding:
     values: dict[str, Value] = {
         "node": node,
-        "cards": counts.cards,
+        "cards": counts.gpus,
         "capacity": counts.capacity,
         "allocatable": counts.allocatable,
         "seconds": now - since,

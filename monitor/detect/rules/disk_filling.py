@@ -7,8 +7,8 @@ from typing import Any
 
 from monitor.detect.base import Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib.disk_contents import CAUSES, disk_contents
-from monitor.detect.lib.growth import GrowthTrend, fast_trend, may_fill, append_point, slow_trend
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, known_disks, node_reports, memory_sections
+from monitor.detect.lib.growth import GrowthTrend, append_point, fast_trend, may_fill, slow_trend
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, known_disks, memory_sections, node_reports
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
@@ -24,24 +24,28 @@ class Limits:
     critical: Seconds = 4 * _HOUR_SECONDS
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that fill up. Remember how full each was over the last hours."""
     before, found = memory_sections(memory, "used", "found")
-    hearing = node_reports(situation)
-    seen = known_disks(situation)
+    reports = node_reports(context)
+    seen = known_disks(context)
     used: dict[str, Any] = {}
     findings, now_found = [], {}
-    for disk in seen.known:
-        points = append_point(before.get(disk.key, []), situation.now, disk.fact.used_bytes or 0)
+    for disk in seen.disks:
+        points = append_point(before.get(disk.key, []), context.now, disk.fact.used_bytes or 0)
         used[disk.key] = points
-        finding = _evaluate(situation, disk, points, found.get(disk.key))
+        finding = _evaluate(context, disk, points, found.get(disk.key))
         if finding is not None:
             findings.append(finding)
             nodes = list(disk.nodes[:MAX_REMEMBERED_NODES])
             now_found[disk.key] = {"since": finding.since, "labels": finding.labels, "nodes": nodes}
-    lost = {key: kept for key, kept in found.items() if key not in used and hearing.lost_sight(kept["nodes"], "disk")}
-    blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
-    remembered = {"used": used | _unseen(before, used, situation.now), "found": lost | now_found}
+    lost = {key: kept for key, kept in found.items() if key not in used and reports.any_hidden(kept["nodes"], "disk")}
+    blind = (
+        *reports.blind_scopes("disk"),
+        *seen.blind,
+        *(Scope(labels=dict(kept["labels"])) for kept in lost.values()),
+    )
+    remembered = {"used": used | _unseen(before, used, context.now), "found": lost | now_found}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
@@ -54,9 +58,9 @@ def _unseen(before: dict[str, Any], used: dict[str, Any], now: float) -> dict[st
     }
 
 
-def _evaluate(situation: RuleContext, disk: ClusterDisk, points: list[int], before: Any) -> Finding | None:
+def _evaluate(context: RuleContext, disk: ClusterDisk, points: list[int], before: Any) -> Finding | None:
     """Return that a disk will be full soon, or None. One that is full already is another rule's."""
-    fact, limits = disk.fact, situation.limits.of(disk.labels)
+    fact, limits = disk.fact, context.limits.of(disk.labels)
     available, size = fact.available_bytes, fact.size_bytes
     if not available or size is None or not may_fill(points, available, limits.warning):
         return None
@@ -69,14 +73,14 @@ def _evaluate(situation: RuleContext, disk: ClusterDisk, points: list[int], befo
         return None
     seconds = available / trend.rate
     severity = Severity.CRITICAL if seconds < limits.critical else Severity.WARNING
-    return _finding(situation, disk, trend, seconds, severity, before["since"] if before else situation.now)
+    return _finding(context, disk, trend, seconds, severity, before["since"] if before else context.now)
 
 
 def _finding(
-    situation: RuleContext, disk: ClusterDisk, trend: GrowthTrend, seconds: float, severity: Severity, since: float
+    context: RuleContext, disk: ClusterDisk, trend: GrowthTrend, seconds: float, severity: Severity, since: float
 ) -> Finding:
-    held = disk_contents(disk, situation.world)
-    values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "seconds": seconds}
+    held = disk_contents(disk, context.facts)
+    values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "seconds": seconds}
     fact = disk.fact
     space: dict[str, Value] = {"used": fact.used_bytes or 0, "size": fact.size_bytes or 0}
     return Finding(
@@ -90,7 +94,7 @@ def _finding(
             Text(key="disk-space", values=space | {"available": fact.available_bytes or 0}),
             *held.evidence,
         ),
-        advice=(Text(key="disk-filling.advice", values={"node": disk.heard.node, "mount": fact.mount}),),
+        advice=(Text(key="disk-filling.advice", values={"node": disk.report.node, "mount": fact.mount}),),
         since=since,
     )
 

@@ -6,9 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Ratio
+from monitor.detect.base import ANY_CAUSE, Latency, Ratio, Rule, RuleContext, RuleResult
 from monitor.detect.lib.disk_contents import CAUSES, DiskContents, disk_contents
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, NodeReports, known_disks, node_reports, memory_sections, used_ratio
+from monitor.detect.lib.storage import (
+    MAX_REMEMBERED_NODES,
+    ClusterDisk,
+    NodeReports,
+    known_disks,
+    memory_sections,
+    node_reports,
+    used_ratio,
+)
 from monitor.detect.visibility import label_value
 from monitor.explain.image_pull import Pull, classify
 from monitor.facts.cluster_facts import World
@@ -32,23 +40,27 @@ class Limits:
     critical: Ratio = 0.90
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that are full. Remember which were, on which nodes, and which could be written to."""
     found, writable = memory_sections(memory, "found", "writable")
-    hearing = node_reports(situation)
-    seen = known_disks(situation)
+    reports = node_reports(context)
+    seen = known_disks(context)
     findings, now_found = [], {}
-    for disk in seen.known:
+    for disk in seen.disks:
         if disk.fact.mount.startswith(_BOOT):
             continue
-        finding = _evaluate(situation, disk, disk.key in writable, found.get(disk.key))
+        finding = _evaluate(context, disk, disk.key in writable, found.get(disk.key))
         if finding is not None:
             findings.append(finding)
             now_found[disk.key] = _remembered(disk, finding)
-    known = {disk.key for disk in seen.known}
-    lost = {key: kept for key, kept in found.items() if key not in known and _is_hidden(kept, hearing, seen.blind)}
-    blind = (*hearing.blind("disk"), *seen.blind, *(Scope(labels=dict(kept["labels"])) for kept in lost.values()))
-    remembered = {"found": lost | now_found, "writable": _writable(seen.known, writable, hearing)}
+    known = {disk.key for disk in seen.disks}
+    lost = {key: kept for key, kept in found.items() if key not in known and _is_hidden(kept, reports, seen.blind)}
+    blind = (
+        *reports.blind_scopes("disk"),
+        *seen.blind,
+        *(Scope(labels=dict(kept["labels"])) for kept in lost.values()),
+    )
+    remembered = {"found": lost | now_found, "writable": _writable(seen.disks, writable, reports)}
     return RuleResult(findings=tuple(findings), memory=remembered, blind=blind)
 
 
@@ -56,25 +68,25 @@ def _remembered(disk: ClusterDisk, finding: Finding) -> dict[str, Any]:
     return {"since": finding.since, "labels": finding.labels, "nodes": list(disk.nodes[:MAX_REMEMBERED_NODES])}
 
 
-def _is_hidden(kept: Any, hearing: NodeReports, blind: tuple[Scope, ...]) -> bool:
+def _is_hidden(kept: Any, reports: NodeReports, blind: tuple[Scope, ...]) -> bool:
     """Return whether a disk that was full may still be so: nobody who had it can tell."""
     hidden = any(scope.labels == kept["labels"] for scope in blind)
-    return hidden or hearing.lost_sight(kept["nodes"], "disk")
+    return hidden or reports.any_hidden(kept["nodes"], "disk")
 
 
-def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], hearing: NodeReports) -> dict[str, int]:
+def _writable(known: Iterable[ClusterDisk], before: dict[str, Any], reports: NodeReports) -> dict[str, int]:
     """Return the disks that have been seen writable: only those can have been made read-only."""
     kept = {disk.key: 1 for disk in known if not disk.shared and (disk.fact.read_only is False or disk.key in before)}
-    return kept | {key: 1 for key in before if hearing.lost_sight((key.partition(" ")[0],), "disk")}
+    return kept | {key: 1 for key in before if reports.any_hidden((key.partition(" ")[0],), "disk")}
 
 
-def _evaluate(situation: RuleContext, disk: ClusterDisk, was_writable: bool, before: Any) -> Finding | None:
+def _evaluate(context: RuleContext, disk: ClusterDisk, was_writable: bool, before: Any) -> Finding | None:
     """Return what is wrong with a disk: read-only is worse than full, and bytes are said before inodes."""
-    limits: Limits = situation.limits.of(disk.labels)
-    since = before["since"] if before else situation.now
+    limits: Limits = context.limits.of(disk.labels)
+    since = before["since"] if before else context.now
     needed = bool({"runtime", "kubelet"} & set(disk.fact.roles))
     if disk.fact.read_only and not disk.shared and (was_writable or needed):
-        return _finding(situation, disk, "read-only", Severity.CRITICAL, since)
+        return _finding(context, disk, "read-only", Severity.CRITICAL, since)
     slack = _HYSTERESIS_RATIO if before else 0.0
     shares = {"bytes": used_ratio(disk.fact), "inodes": inode_ratio(disk.fact)}
     fullest = max(shares, key=lambda name: shares[name] or 0.0)
@@ -83,7 +95,7 @@ def _evaluate(situation: RuleContext, disk: ClusterDisk, was_writable: bool, bef
         return None
     severity = Severity.CRITICAL if share >= limits.critical else Severity.WARNING
     what = "inodes" if (shares["bytes"] or 0.0) < limits.warning - slack else "bytes"
-    return _finding(situation, disk, what, severity, since)
+    return _finding(context, disk, what, severity, since)
 
 
 def inode_ratio(fact: DiskFact) -> float | None:
@@ -91,12 +103,12 @@ def inode_ratio(fact: DiskFact) -> float | None:
     return fact.inodes_used / fact.inodes if fact.inodes and fact.inodes_used is not None else None
 
 
-def _finding(situation: RuleContext, disk: ClusterDisk, what: str, severity: Severity, since: float) -> Finding:
-    held = disk_contents(disk, situation.world)
+def _finding(context: RuleContext, disk: ClusterDisk, what: str, severity: Severity, since: float) -> Finding:
+    held = disk_contents(disk, context.facts)
     cause = held.cause if what == "bytes" else "datasets" if "datasets" in held.parts else "other"
     fact = disk.fact
     values: dict[str, Value] = {
-        "place": disk.place,
+        "place": disk.location,
         "mount": disk.labels["mount"],
         "share": (inode_ratio(fact) if what == "inodes" else used_ratio(fact)) or 0.0,
         "bytes": held.parts.get(cause, 0),
@@ -111,12 +123,12 @@ def _finding(situation: RuleContext, disk: ClusterDisk, what: str, severity: Sev
         evidence=_evidence(disk, held),
         advice=(Text(key=f"disk-full.{cause if what == 'bytes' else what}.advice", values=_where(disk)),),
         since=since,
-        explains=_explains(disk, cause, severity, situation.world),
+        explains=_explains(disk, cause, severity, context.facts),
     )
 
 
 def _where(disk: ClusterDisk) -> dict[str, Value]:
-    return {"node": disk.heard.node, "mount": disk.fact.mount, "device": disk.fact.device}
+    return {"node": disk.report.node, "mount": disk.fact.mount, "device": disk.fact.device}
 
 
 def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
@@ -132,7 +144,7 @@ def _evidence(disk: ClusterDisk, held: DiskContents) -> tuple[Text, ...]:
     return (*notes, *held.evidence)
 
 
-def _explains(disk: ClusterDisk, cause: str, severity: Severity, world: World) -> tuple[Scope, ...]:
+def _explains(disk: ClusterDisk, cause: str, severity: Severity, facts: World) -> tuple[Scope, ...]:
     """Return what a full disk brings about: not all that goes wrong on its node, but what says so itself."""
     scopes = []
     if cause == "images":
@@ -141,23 +153,25 @@ def _explains(disk: ClusterDisk, cause: str, severity: Severity, world: World) -
         scopes.append(Scope(labels=disk.labels, rules=("disk-filling",)))
     if not NEEDED_BY_NODE & set(disk.fact.roles):
         return tuple(scopes)
-    node = world.node_by_name.get(disk.heard.node)
+    node = facts.node_by_name.get(disk.report.node)
     if node is not None and node.ready and any(c.type == "DiskPressure" and c.status for c in node.conditions):
         scopes.append(Scope(labels={"node": label_value(node.name)}, rules=("node-down",)))
-    hit = [pod for pod in world.bound.get(disk.heard.node, ()) if pod.phase == "Pending" and _no_space(pod, world)]
+    hit = [pod for pod in facts.bound.get(disk.report.node, ()) if pod.phase == "Pending" and _no_space(pod, facts)]
     for pod in hit[:_MAX_EXPLAINED_PODS]:
-        scopes.append(Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES))
+        scopes.append(
+            Scope(labels={"namespace": label_value(pod.namespace), "pod": label_value(pod.name)}, rules=START_RULES)
+        )
         scopes += [
-            Scope(labels={"node": label_value(disk.heard.node), "image": label_value(image)}, rules=("image-pull",))
+            Scope(labels={"node": label_value(disk.report.node), "image": label_value(image)}, rules=("image-pull",))
             for image in {container.image for container in pod.containers if container.image}
         ]
     return tuple(scopes)
 
 
-def _no_space(pod: PodFact, world: World) -> bool:
+def _no_space(pod: PodFact, facts: World) -> bool:
     """Return whether a pod cannot start for want of space: the newest of what is said about it counts."""
     said = [(status.reason, status.message) for status in pod.statuses if status.message]
-    said += [(None, event.message) for event in world.events_of(pod)[-5:] if event.message]
+    said += [(None, event.message) for event in facts.events_of(pod)[-5:] if event.message]
     return any(classify(reason, message).cause is Pull.DISK_FULL for reason, message in said)
 
 

@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Ratio
-from monitor.detect.lib.storage import NodeReport, node_reports, container_owner, memory_sections
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.lib.storage import NodeReport, container_owner, memory_sections, node_reports
 from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
@@ -33,40 +33,38 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the disks that cannot keep up. Remember since when each is busy, and how long its queue was then."""
     (before,) = memory_sections(memory, "busy")
-    hearing = node_reports(situation)
+    reports = node_reports(context)
     busy: dict[str, Any] = {}
-    findings, blind = [], list(hearing.blind("disk_io"))
-    for heard in hearing.nodes.values():
-        for fact in heard.part("disk_io") or ():
-            labels = _labels(heard, fact)
-            key = f"{heard.node} {fact.device}"
+    findings, blind = [], list(reports.blind_scopes("disk_io"))
+    for report in reports.nodes.values():
+        for fact in report.section("disk_io") or ():
+            labels = _labels(report, fact)
+            key = f"{report.node} {fact.device}"
             if fact.busy_ratio is None or fact.queue_length is None:
                 blind.append(Scope(labels=labels))
                 busy |= {key: before[key]} if key in before else {}
                 continue
-            limits: Limits = situation.limits.of(labels)
-            kept = _remember(before.get(key), fact, limits, situation.now)
+            limits: Limits = context.limits.of(labels)
+            kept = _remember(before.get(key), fact, limits, context.now)
             if kept is None:
                 continue
             busy[key] = kept
-            if situation.now - kept["since"] >= limits.after and _is_not_draining(kept, limits):
-                findings.append(_finding(situation, heard, fact, kept, labels))
-    unseen = {
-        k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, hearing.silent, situation)
-    }
+            if context.now - kept["since"] >= limits.after and _is_not_draining(kept, limits):
+                findings.append(_finding(context, report, fact, kept, labels))
+    unseen = {k: kept for k, kept in before.items() if k not in busy and _may_return(k, kept, reports.silent, context)}
     return RuleResult(findings=tuple(findings), memory={"busy": busy | unseen}, blind=tuple(blind))
 
 
-def _may_return(key: str, kept: Any, silent: frozenset[str], situation: RuleContext) -> bool:
-    return key.partition(" ")[0] in silent and situation.now - kept["last"] < _KEEP_UNSEEN_SECONDS
+def _may_return(key: str, kept: Any, silent: frozenset[str], context: RuleContext) -> bool:
+    return key.partition(" ")[0] in silent and context.now - kept["last"] < _KEEP_UNSEEN_SECONDS
 
 
-def _labels(heard: NodeReport, fact: DiskIoFact) -> dict[str, str]:
+def _labels(report: NodeReport, fact: DiskIoFact) -> dict[str, str]:
     """A device is not a label: the first mount that it carries stands for it, else its own name."""
-    return {"node": label_value(heard.node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
+    return {"node": label_value(report.node), "mount": label_value(fact.mounts[0] if fact.mounts else fact.device)}
 
 
 def _remember(kept: Any, fact: DiskIoFact, limits: Limits, now: float) -> dict[str, Any] | None:
@@ -87,10 +85,10 @@ def _is_not_draining(kept: dict[str, Any], limits: Limits) -> bool:
 
 
 def _finding(
-    situation: RuleContext, heard: NodeReport, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
+    context: RuleContext, report: NodeReport, fact: DiskIoFact, kept: dict[str, Any], labels: dict[str, str]
 ) -> Finding:
     queue = round(kept["queue"])
-    values: dict[str, Value] = {"node": heard.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
+    values: dict[str, Value] = {"node": report.node, "device": fact.device, "share": fact.busy_ratio or 0.0}
     mounts = Text(key="disk-io-saturated.mounts", values={"mounts": ", ".join(fact.mounts[:3])})
     return Finding(
         rule="disk-io-saturated",
@@ -98,29 +96,29 @@ def _finding(
         cause="disk-io-saturated",
         labels=labels,
         headline=Text(
-            key="disk-io-saturated", values={**values, "queue": queue, "seconds": situation.now - kept["since"]}
+            key="disk-io-saturated", values={**values, "queue": queue, "seconds": context.now - kept["since"]}
         ),
         evidence=(
             Text(key="disk-io-saturated.queue", values={"before": round(kept["first"]), "queue": queue}),
             *((mounts,) if fact.mounts else ()),
-            *_pods(heard, situation.world),
+            *_pods(report, context.facts),
         ),
-        advice=(Text(key="disk-io-saturated.advice", values={"node": heard.node}),),
+        advice=(Text(key="disk-io-saturated.advice", values={"node": report.node}),),
         since=kept["since"],
     )
 
 
-def _pods(heard: NodeReport, world: World) -> list[Text]:
+def _pods(report: NodeReport, facts: World) -> list[Text]:
     """Return the pods that may be the reason: those that wait for a disk, then the others that run."""
     waiting: Counter[str] = Counter(
         process.container_id
-        for process in heard.snapshot.gpu_processes or ()
+        for process in report.snapshot.gpu_processes or ()
         if process.state == "D" and process.container_id is not None
     )
     found: Counter[tuple[str, str]] = Counter()
-    for container in heard.containers.values():
+    for container in report.containers.values():
         if container.state == "running" and not container.sandbox:
-            found[container_owner(container, world)] += waiting[container.id]
+            found[container_owner(container, facts)] += waiting[container.id]
     ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMED_PODS]
     return [
         Text(key="disk-io-saturated.waiting", values={"pod": pod, "user": user, "count": count})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib import gpus as cards
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
 from monitor.detect.visibility import label_value, resources_unavailable
@@ -76,42 +76,42 @@ class Limits:
         return self.xid_application_hold if cause == "xid-application" else self.xid_hold
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find what is broken: one finding a card, and one a node for what concerns no single card."""
-    reports = cards.reporting_agents(situation)
-    blind = _blind(situation, reports, memory)
-    signs = [*gpu_signs(reports), *node_signs(situation, reports)]
+    reports = gpu_lib.reporting_agents(context)
+    blind = _blind(context, reports, memory)
+    signs = [*gpu_signs(reports), *node_signs(context, reports)]
     for sign, code in xid_signs(reports):
-        limits: Limits = situation.limits.of({"node": sign.node})
+        limits: Limits = context.limits.of({"node": sign.node})
         cause = limits.meaning(code)
-        if cause is not None and situation.now - (sign.since or 0.0) < limits.holds(cause):
-            signs.append(sign.named(cause))
-    since = cards.track_since(memory, {sign.key: sign.since for sign in signs}, blind, situation.now)
-    due = [sign for sign in signs if situation.now - since[sign.key] >= _limits(situation, sign).waits(sign)]
-    findings = [_finding(each, since, situation.now) for each in _by_subject(due, situation)]
+        if cause is not None and context.now - (sign.since or 0.0) < limits.holds(cause):
+            signs.append(sign.with_cause(cause))
+    since = gpu_lib.track_since(memory, {sign.key: sign.since for sign in signs}, blind, context.now)
+    due = [sign for sign in signs if context.now - since[sign.key] >= _limits(context, sign).waits(sign)]
+    findings = [_finding(each, since, context.now) for each in _by_subject(due, context)]
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _blind(situation: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> cards.BlindSpots:
+def _blind(context: RuleContext, reports: Mapping[str, AgentFact], memory: Any) -> gpu_lib.BlindSpots:
     """Return of what nothing is known, also where only the kernel log or Kubernetes cannot be asked.
 
     A node whose XIDs, or whose number of cards, was amiss is not called well then; of others the rest is known.
     """
-    blind = cards.find_blind_spots(situation, reports, "gpu")
+    blind = gpu_lib.find_blind_spots(context, reports, "gpu")
     if blind.everything:
         return blind
-    without_xids = cards.find_blind_spots(situation, reports, "xid").nodes
-    uncounted = resources_unavailable(situation, "nodes")
+    without_xids = gpu_lib.find_blind_spots(context, reports, "xid").nodes
+    uncounted = resources_unavailable(context, "nodes")
     hidden = set(blind.nodes)
-    for key in cards.numeric_values(memory):
+    for key in gpu_lib.numeric_values(memory):
         node = key.partition("/")[0]
         if ("/xid-" in key and node in without_xids) or ("/cards-missing/" in key and uncounted):
             hidden.add(node)
-    return cards.BlindSpots(nodes=frozenset(hidden))
+    return gpu_lib.BlindSpots(nodes=frozenset(hidden))
 
 
-def _limits(situation: RuleContext, sign: FaultSign) -> Limits:
-    limits: Limits = situation.limits.of({"node": sign.node})
+def _limits(context: RuleContext, sign: FaultSign) -> Limits:
+    limits: Limits = context.limits.of({"node": sign.node})
     return limits
 
 
@@ -123,11 +123,11 @@ class _Subject:
     gpu: GpuView | None
 
 
-def _by_subject(signs: Iterable[FaultSign], situation: RuleContext) -> list[_Subject]:
+def _by_subject(signs: Iterable[FaultSign], context: RuleContext) -> list[_Subject]:
     grouped: dict[tuple[str, int | None], list[FaultSign]] = {}
     for sign in sorted(signs, key=lambda each: (each.node, CAUSES.index(each.cause), each.key)):
         grouped.setdefault((sign.node, sign.gpu), []).append(sign)
-    view = situation.world.view
+    view = context.facts.view
     gpus = view.gpus if view and grouped else ()
     views = {place: gpu for gpu in gpus if (place := (gpu.node, gpu.index)) in grouped}
     return [
@@ -142,8 +142,8 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
     labels = {"node": label_value(worst.node)} | ({"gpu": str(worst.gpu)} if worst.gpu is not None else {})
     values: dict[str, Value] = {"node": worst.node, "gpu": worst.gpu if worst.gpu is not None else "?"}
     values |= worst.values | {"seconds": max(0.0, now - since[worst.key])}
-    holder = next(iter(cards.live_holders(subject.gpu)), None) if subject.gpu else None
-    hit = (Text(key="gpu-fault.hit", values={"pod": cards.holder_pod_name(holder)}),) if holder else ()
+    holder = next(iter(gpu_lib.live_holders(subject.gpu)), None) if subject.gpu else None
+    hit = (Text(key="gpu-fault.hit", values={"pod": gpu_lib.holder_pod_name(holder)}),) if holder else ()
     raw = "; ".join(sign.raw for sign in subject.signs if sign.raw)
     return Finding(
         rule="gpu-fault",
@@ -151,7 +151,7 @@ def _finding(subject: _Subject, since: dict[str, float], now: float) -> Finding:
         cause=worst.cause,
         labels=labels,
         headline=Text(key=f"gpu-fault.{worst.cause}", values=values),
-        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *cards.owner_evidence(holder)),
+        evidence=(*(note for sign in subject.signs for note in sign.evidence), *hit, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-fault.{worst.cause}.advice", values=values),),
         since=since[worst.key],
         raw=raw[:MAX_RAW_CHARS] or None,

@@ -59,63 +59,63 @@ def _free_gpus(fits: tuple[NodeFit, ...]) -> _FreeGpus:
 class _FitCache:
     """The nodes as pods of one shape see them, asked once a shape; and plans, made once for pods that are alike."""
 
-    world: World
-    rooms: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
+    facts: World
+    free_by_shape: dict[tuple[object, ...], _FreeGpus] = field(default_factory=dict)
     plans: dict[tuple[object, ...], tuple[Move, ...] | None] = field(default_factory=dict)
 
     def seen_by(self, pod: PodFact) -> _FreeGpus | None:
         """Return the nodes as a pod sees them; None when there are too many kinds of pods."""
-        shape = _shape(pod, self.world)
-        if shape not in self.rooms:
-            if len(self.rooms) >= MAX_SHAPES:
+        shape = _shape(pod, self.facts)
+        if shape not in self.free_by_shape:
+            if len(self.free_by_shape) >= MAX_SHAPES:
                 return None
-            self.rooms[shape] = _free_gpus(fit_all(pod, self.world))
-        return self.rooms[shape]
+            self.free_by_shape[shape] = _free_gpus(fit_all(pod, self.facts))
+        return self.free_by_shape[shape]
 
     def plan(self, pod: PodFact, fits: Sequence[NodeFit]) -> tuple[Move, ...] | None:
         """Return the fewest moves that help; None if none do, or enough has been planned."""
-        alike = _shape(pod, self.world), *sorted(pod.requests.items())
+        alike = _shape(pod, self.facts), *sorted(pod.requests.items())
         if alike not in self.plans and len(self.plans) < MAX_PLANS:
-            self.plans[alike] = fewest_moves(pod, fits, self.world)
+            self.plans[alike] = fewest_moves(pod, fits, self.facts)
         return self.plans.get(alike)
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the jobs that would fit into what is free, if it were on one node."""
-    if resources_unavailable(situation, "pods", "nodes"):
+    if resources_unavailable(context, "pods", "nodes"):
         return RuleResult(blind=(Scope(labels={}),))
     findings, blind = [], []
-    cluster = _FitCache(situation.world)
-    for pods in _jobs(situation):
-        pod = max(pods, key=lambda each: gpus_asked(each, situation.world))
-        room = cluster.seen_by(pod)
-        if room is None:
-            blind.append(Scope(labels=_labels(pods, situation.world)))
-        elif room.too_scattered(gpus_asked(pod, situation.world)):
-            findings.append(_finding(pods, pod, room, cluster.plan(pod, room.fits), situation))
+    cluster = _FitCache(context.facts)
+    for pods in _jobs(context):
+        pod = max(pods, key=lambda each: gpus_asked(each, context.facts))
+        free_gpus = cluster.seen_by(pod)
+        if free_gpus is None:
+            blind.append(Scope(labels=_labels(pods, context.facts)))
+        elif free_gpus.too_scattered(gpus_asked(pod, context.facts)):
+            findings.append(_finding(pods, pod, free_gpus, cluster.plan(pod, free_gpus.fits), context))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _shape(pod: PodFact, world: World) -> tuple[object, ...]:
+def _shape(pod: PodFact, facts: World) -> tuple[object, ...]:
     selector = tuple(sorted(pod.node_selector.items()))
-    return gpu_resource(pod, world), selector, pod.node_affinity, pod.tolerations
+    return gpu_resource(pod, facts), selector, pod.node_affinity, pod.tolerations
 
 
-def _jobs(situation: RuleContext) -> list[list[PodFact]]:
+def _jobs(context: RuleContext) -> list[list[PodFact]]:
     """Return the pods that wait for GPUs and for a node, by job; who has waited longest comes first."""
-    world, jobs = situation.world, defaultdict(list)
-    for pod in world.pods:
+    facts, jobs = context.facts, defaultdict(list)
+    for pod in facts.pods:
         if pod.node is not None or pod.phase not in ("Pending", None) or pod.deletion_at is not None:
             continue
-        limits: Limits = situation.limits.of({"namespace": pod.namespace, "queue": world.identity(pod).queue or ""})
-        waited = situation.now - pod.created_at if pod.created_at is not None else 0.0
-        if not pod.scheduling_gates and waited >= limits.after and gpus_asked(pod, world) > 0:
-            jobs[pod.namespace, world.identity(pod).job or pod.uid].append(pod)
+        limits: Limits = context.limits.of({"namespace": pod.namespace, "queue": facts.identity(pod).queue or ""})
+        waited = context.now - pod.created_at if pod.created_at is not None else 0.0
+        if not pod.scheduling_gates and waited >= limits.after and gpus_asked(pod, facts) > 0:
+            jobs[pod.namespace, facts.identity(pod).job or pod.uid].append(pod)
     return sorted(jobs.values(), key=lambda pods: (min(pod.created_at or 0.0 for pod in pods), pods[0].uid))
 
 
-def _labels(pods: Sequence[PodFact], world: World) -> dict[str, str]:
-    who = world.identity(pods[0])
+def _labels(pods: Sequence[PodFact], facts: World) -> dict[str, str]:
+    who = facts.identity(pods[0])
     named = {"namespace": pods[0].namespace, "job": who.job, "user": who.user, "queue": who.queue}
     if len(pods) == 1:
         named["pod"] = pods[0].name
@@ -125,28 +125,28 @@ def _labels(pods: Sequence[PodFact], world: World) -> dict[str, str]:
 def _finding(
     pods: Sequence[PodFact],
     pod: PodFact,
-    room: _FreeGpus,
+    free_gpus: _FreeGpus,
     plan: tuple[Move, ...] | None,
-    situation: RuleContext,
+    context: RuleContext,
 ) -> Finding:
-    world = situation.world
-    since = min(each.created_at or situation.now for each in pods)
+    facts = context.facts
+    since = min(each.created_at or context.now for each in pods)
     values: dict[str, Value] = {
-        "job": world.identity(pod).job or pod.name,
+        "job": facts.identity(pod).job or pod.name,
         "namespace": pod.namespace,
-        "user": world.user(pod),
-        "asked": gpus_asked(pod, world),
-        "free": room.free,
-        "most": room.most.free if room.most else 0,
-        "node": room.most.node.name if room.most else "?",
-        "nodes": room.nodes,
-        "seconds": situation.now - since,
+        "user": facts.user(pod),
+        "asked": gpus_asked(pod, facts),
+        "free": free_gpus.free,
+        "most": free_gpus.most.free if free_gpus.most else 0,
+        "node": free_gpus.most.node.name if free_gpus.most else "?",
+        "nodes": free_gpus.nodes,
+        "seconds": context.now - since,
     }
     return Finding(
         rule=NAME,
         severity=Severity.WARNING,
         cause=NAME,
-        labels=_labels(pods, world),
+        labels=_labels(pods, facts),
         headline=Text(key=NAME, values=values),
         evidence=(Text(key=f"{NAME}.moves", values=_move_values(plan)),) if plan else (),
         advice=(_advice(plan, values),),

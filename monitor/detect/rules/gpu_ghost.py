@@ -22,17 +22,17 @@ class Limits:
     after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that are in use by nobody."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes")
-    ghosts = {gpus.gpu_key(gpu): gpu for gpu in gpus.gpus_in_state(situation, GpuState.GHOST)}
-    since = gpus.track_since(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, situation.now)
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
+    ghosts = {gpus.gpu_key(gpu): gpu for gpu in gpus.gpus_in_state(context, GpuState.GHOST)}
+    since = gpus.track_since(memory, {key: gpu.since for key, gpu in ghosts.items()}, blind, context.now)
     findings = []
     for key, gpu in ghosts.items():
-        limits: Limits = situation.limits.of(gpus.gpu_labels(gpu))
-        if situation.now - since[key] > limits.after:
-            findings.append(_finding(gpu, since[key], situation.now))
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        if context.now - since[key] > limits.after:
+            findings.append(_finding(gpu, since[key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 

@@ -26,19 +26,19 @@ class Limits:
     after: Seconds = 600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that have been slowed down for a while."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu")
-    facts = gpus.gpu_facts(situation)
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu")
+    facts = gpus.gpu_facts(context)
     slowed = {place: cause for place, fact in facts.items() if (cause := _cause(fact)) is not None}
     keys = {place: f"{place[0]}/{place[1]}/{cause}" for place, cause in slowed.items()}
-    since = gpus.track_since(memory, dict.fromkeys(keys.values()), blind, situation.now)
+    since = gpus.track_since(memory, dict.fromkeys(keys.values()), blind, context.now)
     findings = []
     for place, cause in slowed.items():
-        limits: Limits = situation.limits.of({"node": place[0], "gpu": str(place[1])})
-        if situation.now - since[keys[place]] > limits.after:
-            findings.append(_finding(place, cause, facts[place], since[keys[place]], situation.now))
+        limits: Limits = context.limits.of({"node": place[0], "gpu": str(place[1])})
+        if context.now - since[keys[place]] > limits.after:
+            findings.append(_finding(place, cause, facts[place], since[keys[place]], context.now))
     mute = (place for place, fact in facts.items() if fact.throttle_reasons is None)
     scopes = (Scope(labels={"node": label_value(node), "gpu": str(gpu)}) for node, gpu in mute)
     return RuleResult(findings=tuple(findings), memory=since, blind=(*blind.scopes, *scopes))

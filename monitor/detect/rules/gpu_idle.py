@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Ratio
-from monitor.detect.lib import gpus as cards
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_power import PowerHistory, track_power
-from monitor.detect.lib.gpu_idle_why import IdleCause, is_notebook, diagnose_idle
+from monitor.detect.lib.gpu_idle_why import IdleCause, diagnose_idle, is_notebook
 from monitor.detect.visibility import label_value
 from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import GpuState, GpuView, Holder
@@ -27,10 +27,10 @@ MAX_NAMED_GPUS = 16
 
 @dataclass(frozen=True)
 class Limits:
-    """From when on a card counts as idle, and what proves that it is not although its utilisation says so.
+    """From when on a held counts as idle, and what proves that it is not although its utilisation says so.
 
-    A card works if it draws `power_times` as much as the least that was ever seen of it, and `power_share` of what is
-    between that and its power limit: an open context alone doubles what a small card draws.
+    A held works if it draws `power_times` as much as the least that was ever seen of it, and `power_share` of what is
+    between that and its power limit: an open context alone doubles what a small held draws.
     """
 
     warning_after: Seconds = 1800.0
@@ -45,7 +45,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class _HeldGpu:
-    """A card of a live pod. `since` is since when it does nothing; None while it works."""
+    """A held of a live pod. `since` is since when it does nothing; None while it works."""
 
     gpu: GpuView
     holder: Holder
@@ -56,49 +56,52 @@ class _HeldGpu:
         return max(0.0, now - self.since) if self.since is not None else 0.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that a live pod has and does not use."""
     before = memory if isinstance(memory, dict) else {}
-    reports = cards.reporting_agents(situation)
-    blind = cards.find_blind_spots(situation, reports, "gpu", "pod_devices", kube=("pods",))
+    reports = gpu_lib.reporting_agents(context)
+    blind = gpu_lib.find_blind_spots(context, reports, "gpu", "pod_devices", kube=("pods",))
     marks, waiting = io_wait.update_samples(before.get("io"), reports)
-    limits: Limits = situation.limits.default
-    draws = track_power(before.get("power"), situation, blind, (limits.power_times, limits.power_share))
+    limits: Limits = context.limits.default
+    draws = track_power(before.get("power"), context, blind, (limits.power_times, limits.power_share))
     remembered = {"io": marks, "power": draws}
     if blind.everything:
         return RuleResult(memory=remembered, blind=blind.scopes)
     findings: list[Finding] = []
-    half_seen = _partly_hidden_jobs(situation, blind)
-    for job, group in _jobs(_held_gpus(situation, draws), situation).items():
+    half_seen = _partly_hidden_jobs(context, blind)
+    for job, group in _jobs(_held_gpus(context, draws), context).items():
         if job not in half_seen:
-            findings += _job_findings(group, situation, reports, waiting)
-    jobs = (Scope(labels={"namespace": label_value(namespace), "job": label_value(job)}) for namespace, job in sorted(half_seen))
+            findings += _job_findings(group, context, reports, waiting)
+    jobs = (
+        Scope(labels={"namespace": label_value(namespace), "job": label_value(job)})
+        for namespace, job in sorted(half_seen)
+    )
     return RuleResult(findings=tuple(findings), memory=remembered, blind=(*blind.scopes, *jobs))
 
 
-def _held_gpus(situation: RuleContext, draws: PowerHistory) -> list[_HeldGpu]:
-    """Return the cards of jobs with an idle one. What a card did before its pod came is not the pod's."""
-    view, suspects = situation.world.view, _candidate_jobs(situation)
+def _held_gpus(context: RuleContext, draws: PowerHistory) -> list[_HeldGpu]:
+    """Return the cards of jobs with an idle one. What a held did before its pod came is not the pod's."""
+    view, suspects = context.facts.view, _candidate_jobs(context)
     gpus = view.gpus if view and suspects else ()
     held = [gpu for gpu in gpus if _counts(gpu) and any(h.live and _holder_job(h) in suspects for h in gpu.holders)]
-    pods = cards.pods_by_uid(situation, (h.pod_uid for gpu in held for h in cards.live_holders(gpu)))
+    pods = gpu_lib.pods_by_uid(context, (h.pod_uid for gpu in held for h in gpu_lib.live_holders(gpu)))
     found = []
     for gpu in held:
-        owners = [(h, pods[h.pod_uid]) for h in cards.live_holders(gpu) if h.pod_uid in pods]
+        owners = [(h, pods[h.pod_uid]) for h in gpu_lib.live_holders(gpu) if h.pod_uid in pods]
         starts = [started for _, pod in owners if (started := started_at(pod)) is not None]
         if not owners or len(starts) < len(owners):
             continue
-        began = (gpu.idle_since, max(starts), draws.get(cards.gpu_key(gpu), (0.0, 0.0))[1])
+        began = (gpu.idle_since, max(starts), draws.get(gpu_lib.gpu_key(gpu), (0.0, 0.0))[1])
         since = max(began[0], began[1], began[2]) if began[0] is not None else None
         found.append(_HeldGpu(gpu, *owners[-1], since))
     return found
 
 
-def _candidate_jobs(situation: RuleContext) -> set[tuple[str | None, str | None]]:
-    """Return the jobs that have a card which has long been idle: only these are worth a closer look."""
-    every: list[Limits] = [situation.limits.default, *(each.limits for each in situation.limits.overrides)]
+def _candidate_jobs(context: RuleContext) -> set[tuple[str | None, str | None]]:
+    """Return the jobs that have a held which has long been idle: only these are worth a closer look."""
+    every: list[Limits] = [context.limits.default, *(each.limits for each in context.limits.overrides)]
     shortest = min(min(limits.warning_after, limits.notebook_warning_after) for limits in every)
-    view, latest = situation.world.view, situation.now - shortest
+    view, latest = context.facts.view, context.now - shortest
     idle = (gpu for gpu in (view.gpus if view else ()) if gpu.idle_since is not None and gpu.idle_since <= latest)
     return {_holder_job(holder) for gpu in idle for holder in gpu.holders if holder.live}
 
@@ -108,7 +111,7 @@ def _holder_job(holder: Holder) -> tuple[str | None, str | None]:
 
 
 def _counts(gpu: GpuView) -> bool:
-    """Whether a card is one that its job could work with: one that is ill or in other hands has a rule of its own."""
+    """Whether a held is one that its job could work with: one that is ill or in other hands has a rule of its own."""
     return gpu.state in HELD_STATES or (gpu.state is GpuState.GHOST and gpu.idle_since is None)
 
 
@@ -118,82 +121,82 @@ def started_at(pod: PodFact) -> float | None:
     return max(starts, default=pod.started_at if pod.started_at is not None else pod.created_at)
 
 
-def _jobs(found: Iterable[_HeldGpu], situation: RuleContext) -> dict[tuple[str, str], list[_HeldGpu]]:
+def _jobs(found: Iterable[_HeldGpu], context: RuleContext) -> dict[tuple[str, str], list[_HeldGpu]]:
     jobs: defaultdict[tuple[str, str], list[_HeldGpu]] = defaultdict(list)
-    for card in found:
-        jobs[job_of(card.pod, situation)].append(card)
+    for held in found:
+        jobs[job_of(held.pod, context)].append(held)
     return jobs
 
 
-def job_of(pod: PodFact, situation: RuleContext) -> tuple[str, str]:
+def job_of(pod: PodFact, context: RuleContext) -> tuple[str, str]:
     """Return the job that a pod is of; one that belongs to none is its own."""
-    return pod.namespace, situation.world.identity(pod).job or pod.uid
+    return pod.namespace, context.facts.identity(pod).job or pod.uid
 
 
-def _partly_hidden_jobs(situation: RuleContext, blind: cards.BlindSpots) -> set[tuple[str, str]]:
+def _partly_hidden_jobs(context: RuleContext, blind: gpu_lib.BlindSpots) -> set[tuple[str, str]]:
     """Return the jobs with pods where nothing can be seen: whether all of their cards are idle is not known."""
-    world = situation.world
-    pods = [pod for node in blind.nodes for pod in world.bound.get(node, ()) if pod.requests.get(world.resource)]
-    return {job_of(pod, situation) for pod in pods if world.identity(pod).job}
+    facts = context.facts
+    pods = [pod for node in blind.nodes for pod in facts.bound.get(node, ()) if pod.requests.get(facts.resource)]
+    return {job_of(pod, context) for pod in pods if facts.identity(pod).job}
 
 
 def _job_findings(
-    job: list[_HeldGpu], situation: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
+    job: list[_HeldGpu], context: RuleContext, reports: Mapping[str, AgentFact], waiting: Mapping[str, float]
 ) -> list[Finding]:
-    """Return one finding for a job of which some cards work, else one for each card that is idle."""
-    now = situation.now
-    idle = [(card, level) for card in job if (level := _severity(card, situation)) is not None]
+    """Return one finding for a job of which some cards work, else one for each held that is idle."""
+    now = context.now
+    idle = [(held, level) for held in job if (level := _severity(held, context)) is not None]
     if not idle:
         return []
-    limits: Limits = cards.gpu_limits(situation, job[0].gpu, job[0].holder)
+    limits: Limits = gpu_lib.gpu_limits(context, job[0].gpu, job[0].holder)
     # Cards of a job that ended do not stop in the same second: one that has just stopped does not work.
-    if any(card.seconds(now) < limits.warning_after / 2 for card in job):
+    if any(held.seconds(now) < limits.warning_after / 2 for held in job):
         return [_partial_finding(job, idle, now)]
     found = []
-    for card, level in idle:
-        why = diagnose_idle(card.pod, card.gpu, situation, reports.get(card.gpu.node), waiting, limits.io_wait_cores)
-        found.append(_finding(card, level, why, now))
+    for held, level in idle:
+        why = diagnose_idle(held.pod, held.gpu, context, reports.get(held.gpu.node), waiting, limits.io_wait_cores)
+        found.append(_finding(held, level, why, now))
     return found
 
 
-def _severity(card: _HeldGpu, situation: RuleContext) -> Severity | None:
-    """Return how bad it is that a card does nothing, if it is bad."""
-    if card.since is None:
+def _severity(held: _HeldGpu, context: RuleContext) -> Severity | None:
+    """Return how bad it is that a held does nothing, if it is bad."""
+    if held.since is None:
         return None
-    limits: Limits = cards.gpu_limits(situation, card.gpu, card.holder)
-    notebook = is_notebook(card.pod, situation)
+    limits: Limits = gpu_lib.gpu_limits(context, held.gpu, held.holder)
+    notebook = is_notebook(held.pod, context)
     warning = limits.notebook_warning_after if notebook else limits.warning_after
     critical = limits.notebook_critical_after if notebook else limits.critical_after
-    age = situation.now - (started_at(card.pod) or situation.now)
-    seconds = card.seconds(situation.now)
+    age = context.now - (started_at(held.pod) or context.now)
+    seconds = held.seconds(context.now)
     if seconds < warning or age < limits.warm_up:
         return None
     return Severity.CRITICAL if seconds >= critical else Severity.WARNING
 
 
-def _finding(card: _HeldGpu, severity: Severity, why: IdleCause, now: float) -> Finding:
-    values = cards.gpu_values(card.gpu) | _pod_values(card) | {"seconds": card.seconds(now)}
-    sole = cards.sole_holder(card.gpu)
+def _finding(held: _HeldGpu, severity: Severity, why: IdleCause, now: float) -> Finding:
+    values = gpu_lib.gpu_values(held.gpu) | _pod_values(held) | {"seconds": held.seconds(now)}
+    sole = gpu_lib.sole_holder(held.gpu)
     return Finding(
         rule="gpu-idle",
         severity=severity,
         cause=why.cause,
-        labels=cards.gpu_labels(card.gpu, sole),
+        labels=gpu_lib.gpu_labels(held.gpu, sole),
         headline=Text(key=f"gpu-idle.{why.cause}", values=values),
-        evidence=(*why.evidence, *cards.memory_evidence(card.gpu), *cards.owner_evidence(sole)),
+        evidence=(*why.evidence, *gpu_lib.memory_evidence(held.gpu), *gpu_lib.owner_evidence(sole)),
         advice=(Text(key=f"gpu-idle.{why.cause}.advice", values=values),),
-        since=card.since,
+        since=held.since,
     )
 
 
 def _partial_finding(job: list[_HeldGpu], idle: list[tuple[_HeldGpu, Severity]], now: float) -> Finding:
     """Return the one finding about a job of which some cards do nothing."""
-    first, shortest = job[0], min(card.seconds(now) for card, _ in idle)
-    names = ", ".join(f"{card.gpu.node}:{card.gpu.index}" for card, _ in idle[:MAX_NAMED_GPUS])
-    values: dict[str, Value] = _pod_values(first) | {"job": first.holder.job or cards.holder_pod_name(first.holder)}
+    first, shortest = job[0], min(held.seconds(now) for held, _ in idle)
+    names = ", ".join(f"{held.gpu.node}:{held.gpu.index}" for held, _ in idle[:MAX_NAMED_GPUS])
+    values: dict[str, Value] = _pod_values(first) | {"job": first.holder.job or gpu_lib.holder_pod_name(first.holder)}
     values |= {"idle": len(idle), "gpus": len(job), "seconds": shortest, "cards": names}
-    labels = cards.holder_labels(first.holder)
-    if len({card.pod.uid for card in job}) > 1:
+    labels = gpu_lib.holder_labels(first.holder)
+    if len({held.pod.uid for held in job}) > 1:
         labels.pop("pod", None)
     critical = all(level is Severity.CRITICAL for _, level in idle)
     return Finding(
@@ -202,14 +205,14 @@ def _partial_finding(job: list[_HeldGpu], idle: list[tuple[_HeldGpu, Severity]],
         cause=PARTIALLY_IDLE,
         labels=labels,
         headline=Text(key=f"gpu-idle.{PARTIALLY_IDLE}", values=values),
-        evidence=(Text(key="gpu-idle.cards", values=values), *cards.owner_evidence(first.holder)),
+        evidence=(Text(key="gpu-idle.cards", values=values), *gpu_lib.owner_evidence(first.holder)),
         advice=(Text(key=f"gpu-idle.{PARTIALLY_IDLE}.advice", values=values),),
-        since=min(card.since for card, _ in idle if card.since is not None),
+        since=min(held.since for held, _ in idle if held.since is not None),
     )
 
 
-def _pod_values(card: _HeldGpu) -> dict[str, Value]:
-    return {"pod": card.pod.name, "namespace": card.pod.namespace}
+def _pod_values(held: _HeldGpu) -> dict[str, Value]:
+    return {"pod": held.pod.name, "namespace": held.pod.namespace}
 
 
 RULE = Rule(

@@ -27,46 +27,46 @@ class Limits:
     allowed: tuple[str, ...] = ("nvidia-cuda-mps*", "nvidia-persist*", "nvidia-smi", "nv-hostengine", "Xorg")
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards with processes outside any pod. Where there are no pods at all, that is how work is done."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
-    found = {} if blind.everything else _orphans(situation)
-    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, situation.now)
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", kube=("pods", "nodes"))
+    found = {} if blind.everything else _orphans(context)
+    since = gpus.track_since(memory, {key: gpu.since for key, (gpu, _) in found.items()}, blind, context.now)
     findings = []
-    for key, (gpu, strangers) in found.items():
-        limits: Limits = situation.limits.of(gpus.gpu_labels(gpu))
-        if situation.now - since[key] >= limits.after:
-            findings.append(_finding(gpu, strangers, since[key], situation.now, reports))
+    for key, (gpu, orphans) in found.items():
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        if context.now - since[key] >= limits.after:
+            findings.append(_finding(gpu, orphans, since[key], context.now, reports))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _orphans(situation: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
-    nodes, found = situation.world.view_of_node, {}
-    for gpu in gpus.gpus_in_state(situation, GpuState.ORPHAN):
-        limits: Limits = situation.limits.of(gpus.gpu_labels(gpu))
-        strangers = [each for each in gpu.evidence if not _is_allowed(each, limits)]
-        if strangers and nodes[gpu.node].in_kubernetes:
-            found[gpus.gpu_key(gpu)] = gpu, strangers
+def _orphans(context: RuleContext) -> dict[str, tuple[GpuView, list[Evidence]]]:
+    nodes, found = context.facts.view_of_node, {}
+    for gpu in gpus.gpus_in_state(context, GpuState.ORPHAN):
+        limits: Limits = context.limits.of(gpus.gpu_labels(gpu))
+        orphans = [each for each in gpu.evidence if not _is_allowed(each, limits)]
+        if orphans and nodes[gpu.node].in_kubernetes:
+            found[gpus.gpu_key(gpu)] = gpu, orphans
     return found
 
 
-def _is_allowed(stranger: Evidence, limits: Limits) -> bool:
-    name = str(stranger.values.get("process", ""))
+def _is_allowed(process: Evidence, limits: Limits) -> bool:
+    name = str(process.values.get("process", ""))
     return bool(name) and any(fnmatchcase(name, pattern) for pattern in limits.allowed)
 
 
-def _cause(stranger: Evidence) -> str:
+def _cause(process: Evidence) -> str:
     """Return where a process comes from. One of which /proc says neither name nor user could be anybody's."""
-    if stranger.key == CONTAINER:
+    if process.key == CONTAINER:
         return CONTAINER
-    return HOST if stranger.values.get("process") or "uid" in stranger.values else UNKNOWN
+    return HOST if process.values.get("process") or "uid" in process.values else UNKNOWN
 
 
 def _finding(
-    gpu: GpuView, strangers: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
+    gpu: GpuView, orphans: list[Evidence], since: float, now: float, reports: Mapping[str, AgentFact]
 ) -> Finding:
-    first = strangers[0]
+    first = orphans[0]
     cause = _cause(first)
     values: dict[str, Value] = gpus.gpu_values(gpu) | {
         "pid": first.values.get("pid", 0),
@@ -77,9 +77,9 @@ def _finding(
     evidence = [*gpus.memory_evidence(gpu)]
     if "uid" in first.values:
         evidence.insert(0, Text(key="gpu-orphan.uid", values={"uid": first.values["uid"]}))
-    if others := strangers[1 : MAX_NAMED + 1]:
+    if others := orphans[1 : MAX_NAMED + 1]:
         pids = ", ".join(str(each.values.get("pid", "?")) for each in others)
-        evidence.append(Text(key="gpu-orphan.others", values={"count": len(strangers) - 1, "pids": pids}))
+        evidence.append(Text(key="gpu-orphan.others", values={"count": len(orphans) - 1, "pids": pids}))
     return Finding(
         rule="gpu-orphan",
         severity=Severity.WARNING,

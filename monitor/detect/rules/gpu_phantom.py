@@ -43,44 +43,44 @@ class _Phantom:
         return f"{gpus.gpu_key(self.gpu)}/{self.cause}"
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards that Kubernetes counts as used and that nobody holds."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
-    found = [] if blind.everything else [*_stale(situation), *_terminal(situation)]
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes", "pod_devices", kube=("pods",))
+    found = [] if blind.everything else [*_stale(context), *_terminal(context)]
     known = {each.key: each.gpu.since if each.cause == STALE else None for each in found}
-    since = gpus.track_since(memory, known, blind, situation.now)
+    since = gpus.track_since(memory, known, blind, context.now)
     findings = []
     for each in found:
-        limits: Limits = situation.limits.of(gpus.gpu_labels(each.gpu))
-        if situation.now - since[each.key] >= limits.after:
-            findings.append(_finding(each, since[each.key], situation.now))
+        limits: Limits = context.limits.of(gpus.gpu_labels(each.gpu))
+        if context.now - since[each.key] >= limits.after:
+            findings.append(_finding(each, since[each.key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stale(situation: RuleContext) -> Iterator[_Phantom]:
-    for gpu in gpus.gpus_in_state(situation, GpuState.PHANTOM):
+def _stale(context: RuleContext) -> Iterator[_Phantom]:
+    for gpu in gpus.gpus_in_state(context, GpuState.PHANTOM):
         holder = next((each for each in gpu.holders if each.live is False), None)
         if holder is not None:
             yield _Phantom(gpu, holder, STALE)
 
 
-def _terminal(situation: RuleContext) -> Iterator[_Phantom]:
+def _terminal(context: RuleContext) -> Iterator[_Phantom]:
     """Yield the cards kept for finished pods, on nodes that refuse pods for want of cards."""
-    refused = _refused_pods(situation)
-    for gpu in gpus.gpus_in_state(situation, GpuState.FREE) if refused else ():
+    refused = _refused_pods(context)
+    for gpu in gpus.gpus_in_state(context, GpuState.FREE) if refused else ():
         holder = next((each for each in gpu.holders if each.live is False), None)
         if holder is not None and gpu.node in refused:
             yield _Phantom(gpu, holder, TERMINAL, refused[gpu.node])
 
 
-def _refused_pods(situation: RuleContext) -> dict[str, str]:
+def _refused_pods(context: RuleContext) -> dict[str, str]:
     """Return the nodes that refused a pod for want of devices, and the pod."""
     found = {}
-    for pod in situation.world.pods:
+    for pod in context.facts.pods:
         if pod.reason in REFUSAL_REASONS and pod.node is not None:
-            limits: Limits = situation.limits.of({"node": pod.node})
-            if pod.created_at is not None and situation.now - pod.created_at <= limits.refused_within:
+            limits: Limits = context.limits.of({"node": pod.node})
+            if pod.created_at is not None and context.now - pod.created_at <= limits.refused_within:
                 found[pod.node] = f"{pod.namespace}/{pod.name}"
     return found
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds, Ratio
-from monitor.detect.lib import gpus as cards
+from monitor.detect.base import ANY_CAUSE, Delay, Latency, Ratio, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import io_wait
 from monitor.detect.lib.gpu_idle_why import is_notebook
 from monitor.detect.lib.gpu_underused_why import CAUSES, UnderusedPod, diagnose_underuse
@@ -34,25 +34,25 @@ class Limits:
     io_wait_cores: float = 1.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the pods that have used their cards too little for a long time. Cards that do nothing are gpu-idle's."""
     before = memory if isinstance(memory, dict) else {}
-    reports = cards.reporting_agents(situation)
-    blind = cards.find_blind_spots(situation, reports, "gpu", "pod_devices", kube=("pods",))
+    reports = gpu_lib.reporting_agents(context)
+    blind = gpu_lib.find_blind_spots(context, reports, "gpu", "pod_devices", kube=("pods",))
     marks, waiting = io_wait.update_samples(before.get("io"), reports)
     known = before.get("pods")
     records: dict[str, Record] = known if isinstance(known, dict) else {}
     if blind.everything:
         return RuleResult(memory={"io": marks, "pods": records}, blind=blind.scopes)
-    kept = _records_to_keep(records, situation, blind)
+    kept = _records_to_keep(records, context, blind)
     low = []
-    for pod, gpus in _pods(situation, _busy_gpus(situation)):
-        limits: Limits = cards.gpu_limits(situation, gpus[0], cards.sole_holder(gpus[0]))
-        kept[pod.uid] = record = _add_sample(records.get(pod.uid), _mean_utilization(gpus), situation.now, limits.window)
+    for pod, gpus in _pods(context, _busy_gpus(context)):
+        limits: Limits = gpu_lib.gpu_limits(context, gpus[0], gpu_lib.sole_holder(gpus[0]))
+        kept[pod.uid] = record = _add_sample(records.get(pod.uid), _mean_utilization(gpus), context.now, limits.window)
         mean = _mean(record, limits.window)
         if mean is not None and mean < limits.below:
             low.append(UnderusedPod(pod, gpus, mean, limits.window, limits.io_wait_cores))
-    facts = cards.gpu_facts(situation) if low else {}
+    facts = gpu_lib.gpu_facts(context) if low else {}
     findings = tuple(_finding(job, facts, reports.get(job.gpus[0].node), waiting) for job in low)
     return RuleResult(findings=findings, memory={"io": marks, "pods": kept}, blind=blind.scopes)
 
@@ -61,27 +61,29 @@ def _mean_utilization(gpus: list[GpuView]) -> float:
     return sum(gpu.utilization_ratio or 0.0 for gpu in gpus) / len(gpus)
 
 
-def _busy_gpus(situation: RuleContext) -> dict[str, list[GpuView]]:
+def _busy_gpus(context: RuleContext) -> dict[str, list[GpuView]]:
     """Return the cards that pods have for themselves and do something with, by pod."""
     found: dict[str, list[GpuView]] = {}
-    for gpu in cards.gpus_in_state(situation, GpuState.BUSY):
-        holder = cards.sole_holder(gpu)
+    for gpu in gpu_lib.gpus_in_state(context, GpuState.BUSY):
+        holder = gpu_lib.sole_holder(gpu)
         if holder is not None and holder.pod_uid is not None and gpu.utilization_ratio is not None:
             found.setdefault(holder.pod_uid, []).append(gpu)
     return found
 
 
-def _pods(situation: RuleContext, working: Mapping[str, list[GpuView]]) -> Iterator[tuple[PodFact, list[GpuView]]]:
+def _pods(context: RuleContext, working: Mapping[str, list[GpuView]]) -> Iterator[tuple[PodFact, list[GpuView]]]:
     """Yield the pods that are jobs, with their cards. Behind a notebook sits a person, who thinks."""
-    for pod in situation.world.pods:
-        if pod.uid in working and pod.phase == "Running" and not is_notebook(pod, situation):
+    for pod in context.facts.pods:
+        if pod.uid in working and pod.phase == "Running" and not is_notebook(pod, context):
             yield pod, working[pod.uid]
 
 
-def _records_to_keep(records: Mapping[str, Record], situation: RuleContext, blind: cards.BlindSpots) -> dict[str, Record]:
+def _records_to_keep(
+    records: Mapping[str, Record], context: RuleContext, blind: gpu_lib.BlindSpots
+) -> dict[str, Record]:
     """Return what is kept of pods that do not work now: nothing is known of their node, or they pause."""
-    nodes = {pod.uid: pod.node for pod in situation.world.pods if pod.uid in records and pod.phase == "Running"}
-    return {uid: records[uid] for uid, node in nodes.items() if blind.hides(node or "") or uid in situation.world.cards}
+    nodes = {pod.uid: pod.node for pod in context.facts.pods if pod.uid in records and pod.phase == "Running"}
+    return {uid: records[uid] for uid, node in nodes.items() if blind.covers(node or "") or uid in context.facts.cards}
 
 
 def _add_sample(record: Any, ratio: float, now: float, window: float) -> Record:
@@ -118,18 +120,18 @@ def _finding(
     waiting: Mapping[str, float],
 ) -> Finding:
     gpus, pod = job.gpus, job.pod
-    holder = cards.sole_holder(gpus[0])
+    holder = gpu_lib.sole_holder(gpus[0])
     cause, evidence = diagnose_underuse(job, facts, agent, waiting)
     values: dict[str, Value] = {"pod": pod.name, "namespace": pod.namespace, "node": gpus[0].node, "gpus": len(gpus)}
     values |= {"ratio": job.mean, "seconds": job.window}
-    labels = {"node": cards.gpu_labels(gpus[0])["node"]} | (cards.holder_labels(holder) if holder else {})
+    labels = {"node": gpu_lib.gpu_labels(gpus[0])["node"]} | (gpu_lib.holder_labels(holder) if holder else {})
     return Finding(
         rule="gpu-underused",
         severity=Severity.WARNING,
         cause=cause,
         labels=labels,
         headline=Text(key=f"gpu-underused.{cause}", values=values),
-        evidence=(*evidence, *cards.owner_evidence(holder)),
+        evidence=(*evidence, *gpu_lib.owner_evidence(holder)),
         advice=(Text(key=f"gpu-underused.{cause}.advice", values=values),),
         raw=f"mean utilisation {job.mean:.3f} over {job.window:.0f} s on {len(gpus)} GPUs"
         if cause == "unknown"

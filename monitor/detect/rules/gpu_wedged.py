@@ -39,26 +39,26 @@ class _Stuck:
         return f"{gpus.gpu_key(self.gpu)}/{self.pid}/{self.cause}"
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the cards whose holder is stuck: one finding a card, about the process that has been so the longest."""
-    reports = gpus.reporting_agents(situation)
-    blind = gpus.find_blind_spots(situation, reports, "gpu", "gpu_processes")
-    stuck = list(_stuck(situation, reports))
-    since = gpus.track_since(memory, {each.key: each.known_since for each in stuck}, blind, situation.now)
+    reports = gpus.reporting_agents(context)
+    blind = gpus.find_blind_spots(context, reports, "gpu", "gpu_processes")
+    stuck = list(_stuck(context, reports))
+    since = gpus.track_since(memory, {each.key: each.known_since for each in stuck}, blind, context.now)
     longest: dict[str, _Stuck] = {}
     for each in sorted(stuck, key=lambda each: (since[each.key], each.pid)):
         longest.setdefault(gpus.gpu_key(each.gpu), each)
     findings = []
     for each in longest.values():
-        limits: Limits = situation.limits.of(gpus.gpu_labels(each.gpu))
-        if situation.now - since[each.key] > limits.after:
-            findings.append(_finding(each, since[each.key], situation.now))
+        limits: Limits = context.limits.of(gpus.gpu_labels(each.gpu))
+        if context.now - since[each.key] > limits.after:
+            findings.append(_finding(each, since[each.key], context.now))
     return RuleResult(findings=tuple(findings), memory=since, blind=blind.scopes)
 
 
-def _stuck(situation: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
+def _stuck(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[_Stuck]:
     """Yield the processes that are stuck, with the node's times on our clock."""
-    for gpu in gpus.gpus_in_state(situation, GpuState.WEDGED):
+    for gpu in gpus.gpus_in_state(context, GpuState.WEDGED):
         skew = gpus.clock_skew(reports.get(gpu.node))
         for each in gpu.evidence:
             values = each.values

@@ -58,7 +58,7 @@ def detect(situation: RuleContext, memory: Any) -> RuleResult:
 
 def _held(situation: RuleContext) -> Iterator[_Held]:
     """Yield what is held by the dead: on a shared card only they are meant, not the living beside them."""
-    view = situation.world.view
+    view = situation.facts.view
     gpus = [gpu for gpu in (view.gpus if view else ()) if any(holder.live is False for holder in gpu.holders)]
     pods = cards.pods_by_uid(situation, (holder.pod_uid for gpu in gpus for holder in gpu.holders))
     for gpu in gpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Ratio
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
 from monitor.detect.lib.disk_contents import image_evidence, is_on_disk
 from monitor.detect.lib.storage import NodeReport, node_reports
 from monitor.detect.visibility import label_value
@@ -49,33 +49,33 @@ class _ImageCache:
         return min(self.image_bytes, sum(size or 0 for size in sizes))
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the image caches that are too large."""
-    hearing = node_reports(situation)
+    reports = node_reports(context)
     findings = []
-    blind = list(hearing.blind("images", "disk"))
-    for heard in hearing.nodes.values():
-        caches = heard.part("images") or ()
-        for fact in (heard.part("disk") or ()) if caches else ():
+    blind = list(reports.blind_scopes("images", "disk"))
+    for report in reports.nodes.values():
+        caches = report.section("images") or ()
+        for fact in (report.section("disk") or ()) if caches else ():
             if "runtime" not in fact.roles and len(caches) == 1:
                 continue
-            here = [cache for cache in caches if is_on_disk(heard, cache.root, fact)]
+            here = [cache for cache in caches if is_on_disk(report, cache.root, fact)]
             if not here:
                 continue
-            labels = {"node": label_value(heard.node), "mount": label_value(fact.mount)}
+            labels = {"node": label_value(report.node), "mount": label_value(fact.mount)}
             if fact.size_bytes is None or any(cache.total_bytes is None for cache in here):
                 blind.append(Scope(labels=labels))
                 continue
-            cache = _cache(heard, here)
-            if _is_large(cache, fact.size_bytes, situation.limits.of(labels)):
-                findings.append(_finding(situation, heard, fact, cache, labels))
+            cache = _cache(report, here)
+            if _is_large(cache, fact.size_bytes, context.limits.of(labels)):
+                findings.append(_finding(context, report, fact, cache, labels))
     return RuleResult(findings=tuple(findings), blind=tuple(blind))
 
 
-def _cache(heard: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
+def _cache(report: NodeReport, caches: list[ImageCacheFact]) -> _ImageCache:
     runtimes = {cache.runtime for cache in caches}
     build = sum(
-        usage.build_cache_bytes or 0 for usage in heard.snapshot.runtime_usage or () if usage.runtime in runtimes
+        usage.build_cache_bytes or 0 for usage in report.snapshot.runtime_usage or () if usage.runtime in runtimes
     )
     images = tuple(image for cache in caches for image in cache.images)
     return _ImageCache(images, sum(cache.total_bytes or 0 for cache in caches), build)
@@ -92,12 +92,14 @@ def _cause(cache: _ImageCache) -> str:
     return "unused-images" if cache.unused_bytes >= _MAIN_PART_RATIO * cache.total else "growth"
 
 
-def _finding(situation: RuleContext, heard: NodeReport, fact: DiskFact, cache: _ImageCache, labels: dict[str, str]) -> Finding:
+def _finding(
+    context: RuleContext, report: NodeReport, fact: DiskFact, cache: _ImageCache, labels: dict[str, str]
+) -> Finding:
     cause = _cause(cache)
     shown = cache.unused if cause == "unused-images" else cache.images
     largest = sorted(shown, key=lambda image: (-(image.size_bytes or 0), image.id))[:_MAX_NAMED_IMAGES]
     values: dict[str, Value] = {
-        "node": heard.node,
+        "node": report.node,
         "mount": fact.mount,
         "bytes": cache.total,
         "share": cache.total / fact.size_bytes if fact.size_bytes else 1.0,
@@ -110,8 +112,8 @@ def _finding(situation: RuleContext, heard: NodeReport, fact: DiskFact, cache: _
         cause=cause,
         labels=labels,
         headline=Text(key=f"image-cache-large.{cause}", values=values),
-        evidence=tuple(image_evidence(image, heard, situation.world) for image in largest if image.size_bytes),
-        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": heard.node}),),
+        evidence=tuple(image_evidence(image, report, context.facts) for image in largest if image.size_bytes),
+        advice=(Text(key=f"image-cache-large.{cause}.advice", values={"node": report.node}),),
     )
 
 

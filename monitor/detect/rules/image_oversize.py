@@ -8,7 +8,7 @@ from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult
 from monitor.detect.lib.disk_contents import image_name, image_users, join_names
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, node_reports, memory_sections
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, memory_sections, node_reports
 from monitor.detect.visibility import label_value
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.storage import ImageFact
@@ -25,45 +25,45 @@ class Limits:
     size: Bytes = 30 * GIB
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the images that are too large, each once, on whatever nodes it is. Remember which nodes had it."""
     (before,) = memory_sections(memory, "nodes")
-    hearing = node_reports(situation)
-    smallest = _smallest(situation)
+    reports = node_reports(context)
+    smallest = _smallest(context)
     found: defaultdict[str, list[tuple[NodeReport, ImageFact]]] = defaultdict(list)
-    for heard in hearing.nodes.values():
-        for cache in heard.part("images") or ():
+    for report in reports.nodes.values():
+        for cache in report.section("images") or ():
             for image in cache.images:
                 if image.size_bytes is not None and image.size_bytes > smallest:
-                    found[image.id].append((heard, image))
+                    found[image.id].append((report, image))
     findings, nodes = [], {}
     for seen in found.values():
-        finding = _finding(situation, seen)
+        finding = _finding(context, seen)
         if finding is not None:
             findings.append(finding)
-            nodes[finding.labels["image"]] = [heard.node for heard, _ in seen[:MAX_REMEMBERED_NODES]]
-    lost = {image: at for image, at in before.items() if image not in nodes and hearing.lost_sight(at, "images")}
+            nodes[finding.labels["image"]] = [report.node for report, _ in seen[:MAX_REMEMBERED_NODES]]
+    lost = {image: at for image, at in before.items() if image not in nodes and reports.any_hidden(at, "images")}
     blind = tuple(Scope(labels={"image": image}) for image in lost)
-    if not hearing.nodes:
+    if not reports.nodes:
         blind = (Scope(labels={}),)
     return RuleResult(findings=tuple(findings), memory={"nodes": lost | nodes}, blind=blind)
 
 
-def _smallest(situation: RuleContext) -> int:
+def _smallest(context: RuleContext) -> int:
     """Return the size below which no limit, be it an exception, lets an image be too large."""
-    limits = situation.limits
+    limits = context.limits
     return int(min([limits.default.size, *(override.limits.size for override in limits.overrides)]))
 
 
-def _finding(situation: RuleContext, seen: list[tuple[NodeReport, ImageFact]]) -> Finding | None:
+def _finding(context: RuleContext, seen: list[tuple[NodeReport, ImageFact]]) -> Finding | None:
     """Return what is to be said of one image. It may have several names: the first one that people gave it counts."""
     image = min((image for _, image in seen), key=lambda image: (not image.names, image_name(image)))
     name, size = image_name(image), max(image.size_bytes or 0 for _, image in seen)
     labels = {"image": label_value(name)}
-    if size <= situation.limits.of(labels).size:
+    if size <= context.limits.of(labels).size:
         return None
-    users = sorted({user for heard, image in seen for user in image_users(image, heard, situation.world)})
-    nodes = sorted(heard.node for heard, _ in seen)
+    users = sorted({user for report, image in seen for user in image_users(image, report, context.facts)})
+    nodes = sorted(report.node for report, _ in seen)
     used = Text(key="image-oversize.used", values={"users": join_names(users)})
     values: dict[str, Value] = {"image": name, "bytes": size, "count": len(nodes), "nodes": join_names(nodes)}
     return Finding(
@@ -79,7 +79,7 @@ def _finding(situation: RuleContext, seen: list[tuple[NodeReport, ImageFact]]) -
 
 
 def _first_seen(seen: list[tuple[NodeReport, ImageFact]]) -> float | None:
-    return min((i.first_seen_at + heard.skew for heard, i in seen if i.first_seen_at is not None), default=None)
+    return min((i.first_seen_at + report.skew for report, i in seen if i.first_seen_at is not None), default=None)
 
 
 RULE = Rule("image-oversize", Limits, CAUSES, detect, latency={ANY_CAUSE: Latency(collector="images")})

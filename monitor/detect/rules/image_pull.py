@@ -25,28 +25,28 @@ class Limits:
     failures: int = 1
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the pods that wait for an image which could not be pulled.
 
     What a pull was once said to fail of is remembered: between two attempts the kubelet says only that it waits.
     """
-    world, before = situation.world, memory if isinstance(memory, dict) else {}
+    facts, before = context.facts, memory if isinstance(memory, dict) else {}
     findings, said = [], {}
-    for failed in failed_pulls(world):
+    for failed in failed_pulls(facts):
         pull = with_known_cause(failed, before.get(failed.key))
-        if pull.is_telling:
-            said[pull.key] = pull.found.message[:MAX_RAW_CHARS]
-        finding = _finding(pull, world)
-        limits: Limits = situation.limits.of(finding.labels)
+        if pull.has_cause:
+            said[pull.key] = pull.diagnosis.message[:MAX_RAW_CHARS]
+        finding = _finding(pull, facts)
+        limits: Limits = context.limits.of(finding.labels)
         if (pull.event.count if pull.event else 1) >= limits.failures:
             findings.append(finding)
-    return RuleResult(findings=tuple(findings), memory=said, blind=blind_scopes(situation))
+    return RuleResult(findings=tuple(findings), memory=said, blind=blind_scopes(context))
 
 
-def _finding(pull: FailedPull, world: World) -> Finding:
-    found, pod = pull.found, pull.pod
+def _finding(pull: FailedPull, facts: World) -> Finding:
+    found, pod = pull.diagnosis, pull.pod
     values: dict[str, Value] = {
-        **pod_values(pod, world, image=pull.image, container=pull.container),
+        **pod_values(pod, facts, image=pull.image, container=pull.container),
         "registry": pull.registry,
         "host": found.host or pull.registry,
     }
@@ -55,7 +55,7 @@ def _finding(pull: FailedPull, world: World) -> Finding:
         rule="image-pull",
         severity=Severity.WARNING,
         cause=found.cause.value,
-        labels=pod_labels(pod, world, image=pull.image, service=pull.registry),
+        labels=pod_labels(pod, facts, image=pull.image, service=pull.registry),
         headline=Text(key=f"image-pull.{found.cause.value}", values=values),
         evidence=tuple(_evidence(pull, values)),
         advice=(Text(advice, values),),
@@ -65,9 +65,9 @@ def _finding(pull: FailedPull, world: World) -> Finding:
 
 
 def _evidence(pull: FailedPull, values: dict[str, Value]) -> list[Text]:
-    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.found.runtime_down else []
-    if pull.found.message:
-        reasons.append(Text(Key.PULL_SAYS, {"message": raw_text(pull.found.message, LIMIT) or ""}))
+    reasons = [Text(Key.PULL_RUNTIME_DOWN, values)] if pull.diagnosis.runtime_down else []
+    if pull.diagnosis.message:
+        reasons.append(Text(Key.PULL_SAYS, {"message": raw_text(pull.diagnosis.message, LIMIT) or ""}))
     if pull.event is not None and pull.event.count > 1:
         reasons.append(Text(Key.PULL_ATTEMPTS, {"count": pull.event.count}))
     return reasons

@@ -31,20 +31,20 @@ class Limits:
     spoken_of: Seconds = 3600.0
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the pulls that take long now, and those that were slow. One finding for a node and an image."""
-    world, now = situation.world, situation.now
-    default: Limits = situation.limits.of({})
-    pulls = sorted(pull_times(world, now, now - default.spoken_of), key=lambda each: each.began_at)
-    sizes = _sizes({pull.image for pull in pulls}, world) if pulls else {}
+    facts, now = context.facts, context.now
+    default: Limits = context.limits.of({})
+    pulls = sorted(pull_times(facts, now, now - default.spoken_of), key=lambda each: each.began_at)
+    sizes = _sizes({pull.image for pull in pulls}, facts) if pulls else {}
     found: dict[tuple[str, str], Finding] = {}
     for pull in pulls:
         node = pull.pod.node or "?"
         size = pull.size_bytes or sizes.get((node, pull.image)) or sizes.get(("", pull.image))
-        limits: Limits = situation.limits.of({"node": node, "image": pull.image})
+        limits: Limits = context.limits.of({"node": node, "image": pull.image})
         if _is_slow(pull, size, limits):
-            found.setdefault((node, pull.image), _finding(pull, size, limits, world))
-    blind = (EVERYTHING,) if resources_unavailable(situation, "pods", "events") else ()
+            found.setdefault((node, pull.image), _finding(pull, size, limits, facts))
+    blind = (EVERYTHING,) if resources_unavailable(context, "pods", "events") else ()
     return RuleResult(tuple(found.values()), None, blind)
 
 
@@ -54,10 +54,10 @@ def _is_slow(pull: PullTime, size: int | None, limits: Limits) -> bool:
     return size is not None and size > limits.large and size / pull.seconds < limits.rate
 
 
-def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
+def _sizes(images: set[str], facts: World) -> dict[tuple[str, str], int]:
     """Return how large images are, by node and name, and for any node: one that has it knows."""
     found: dict[tuple[str, str], int] = {}
-    for node, snapshot in world.snapshots.items():
+    for node, snapshot in facts.snapshots.items():
         for cache in snapshot.images or ():
             for image in cache.images:
                 for name in image.names if image.size_bytes else ():
@@ -66,10 +66,10 @@ def _sizes(images: set[str], world: World) -> dict[tuple[str, str], int]:
     return found
 
 
-def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> Finding:
+def _finding(pull: PullTime, size: int | None, limits: Limits, facts: World) -> Finding:
     node, registry = pull.pod.node or "?", canonical_registry(registry_of(pull.image))
-    cause = _cause(pull, size, limits, world)
-    values = pod_values(pull.pod, world, image=pull.image, registry=registry, seconds=pull.seconds)
+    cause = _cause(pull, size, limits, facts)
+    values = pod_values(pull.pod, facts, image=pull.image, registry=registry, seconds=pull.seconds)
     return Finding(
         rule="image-pull-slow",
         severity=Severity.WARNING,
@@ -82,16 +82,16 @@ def _finding(pull: PullTime, size: int | None, limits: Limits, world: World) -> 
     )
 
 
-def _cause(pull: PullTime, size: int | None, limits: Limits, world: World) -> str:
+def _cause(pull: PullTime, size: int | None, limits: Limits, facts: World) -> str:
     """Return what makes it slow. An image that would take as long at the least rate is just large."""
     if pull.ended_at is None and size is not None and pull.seconds <= size / limits.rate:
         return "large-image"
-    return "slow-disk" if _disk_is_busy(pull.pod.node or "", world) else "slow-registry"
+    return "slow-disk" if _disk_is_busy(pull.pod.node or "", facts) else "slow-registry"
 
 
-def _disk_is_busy(node: str, world: World) -> bool:
+def _disk_is_busy(node: str, facts: World) -> bool:
     """Return whether the disk that the runtime keeps its images on has all it can do."""
-    snapshot = world.snapshots.get(node)
+    snapshot = facts.snapshots.get(node)
     if snapshot is None:
         return False
     mounts = {disk.mount for disk in snapshot.disk or () if "runtime" in disk.roles}

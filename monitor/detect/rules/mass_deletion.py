@@ -14,13 +14,20 @@ from monitor.detect.base import (
     Bytes,
     CleanupDeletion,
     Latency,
+    Ratio,
     Rule,
     RuleContext,
     RuleResult,
     Seconds,
-    Ratio,
 )
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, ClusterDisk, disk_containing, known_disks, node_reports, memory_sections
+from monitor.detect.lib.storage import (
+    MAX_REMEMBERED_NODES,
+    ClusterDisk,
+    disk_containing,
+    known_disks,
+    memory_sections,
+    node_reports,
+)
 from monitor.facts.findings import Finding, Scope, Severity
 from monitor.facts.text import Text, Value
 
@@ -42,29 +49,33 @@ class Limits:
     keep_for: Seconds = 6 * 3600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the data mounts that were emptied. Remember the last minutes of each, and what was lost."""
     before, lost = memory_sections(memory, "seen", "lost")
-    hearing = node_reports(situation)
-    known = known_disks(situation)
+    reports = node_reports(context)
+    known = known_disks(context)
     seen: dict[str, Any] = {}
-    now_lost: dict[str, Any] = {}
+    drops: dict[str, Any] = {}
     findings = []
-    for disk in known.known:
+    for disk in known.disks:
         if not {"data", "nas"} & set(disk.fact.roles):
             continue
-        limits: Limits = situation.limits.of(disk.labels)
+        limits: Limits = context.limits.of(disk.labels)
         kept = _same_disk(before.get(disk.key), disk)
-        own = [each for each in situation.own_deletions if _is_on(each, disk)]
-        fall = _drop(_without_cleanup(kept, own), disk, limits, situation.now, lost.get(disk.key))
-        seen[disk.key] = _remember(kept, disk, limits, situation.now)
-        if fall is not None:
-            now_lost[disk.key] = fall
-            findings.append(_finding(disk, fall))
-    unseen = {key: kept for key, kept in before.items() if key not in seen and _fresh(kept, situation.now)}
-    held = {key: fall for key, fall in lost.items() if key not in seen and hearing.lost_sight(fall["nodes"], "disk")}
-    blind = (*hearing.blind("disk"), *known.blind, *(Scope(labels=dict(fall["labels"])) for fall in held.values()))
-    return RuleResult(findings=tuple(findings), memory={"seen": seen | unseen, "lost": now_lost | held}, blind=blind)
+        own = [each for each in context.own_deletions if _is_on(each, disk)]
+        drop = _drop(_without_cleanup(kept, own), disk, limits, context.now, lost.get(disk.key))
+        seen[disk.key] = _remember(kept, disk, limits, context.now)
+        if drop is not None:
+            drops[disk.key] = drop
+            findings.append(_finding(disk, drop))
+    unseen = {key: kept for key, kept in before.items() if key not in seen and _fresh(kept, context.now)}
+    held = {key: drop for key, drop in lost.items() if key not in seen and reports.any_hidden(drop["nodes"], "disk")}
+    blind = (
+        *reports.blind_scopes("disk"),
+        *known.blind,
+        *(Scope(labels=dict(drop["labels"])) for drop in held.values()),
+    )
+    return RuleResult(findings=tuple(findings), memory={"seen": seen | unseen, "lost": drops | held}, blind=blind)
 
 
 def _fresh(kept: Any, now: float) -> bool:
@@ -85,9 +96,9 @@ def _is_on(own: CleanupDeletion, disk: ClusterDisk) -> bool:
         return False
     if own.path is None:
         return "runtime" in disk.fact.roles
-    if disk.heard.node != own.node:
+    if disk.report.node != own.node:
         return disk.shared  # where that node has it mounted is not known here; one disk too many is the lesser mistake
-    holding = disk_containing(own.path, disk.heard.part("disk") or ())
+    holding = disk_containing(own.path, disk.report.section("disk") or ())
     return holding is not None and holding.mount == disk.fact.mount
 
 
@@ -110,7 +121,9 @@ def _remember(points: list[list[float]], disk: ClusterDisk, limits: Limits, now:
     return {"size": disk.fact.size_bytes or 0, "points": [*kept, [now, used]]}
 
 
-def _drop(points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float, known: Any) -> dict[str, Any] | None:
+def _drop(
+    points: list[list[float]], disk: ClusterDisk, limits: Limits, now: float, known: Any
+) -> dict[str, Any] | None:
     """Return what is lost: within minutes, or since the disk was last seen, or what was lost before and still is."""
     used = disk.fact.used_bytes or 0
     inside = [point for point in points if point[0] >= now - limits.within]
@@ -129,20 +142,20 @@ def _exceeds(before: float, used: float, limits: Limits) -> bool:
     return before - used > limits.size and before - used > limits.share * before
 
 
-def _finding(disk: ClusterDisk, fall: dict[str, Any]) -> Finding:
-    gone = fall["before"] - fall["now"]
-    values: dict[str, Value] = {"place": disk.place, "mount": disk.labels["mount"], "bytes": gone}
+def _finding(disk: ClusterDisk, drop: dict[str, Any]) -> Finding:
+    gone = drop["before"] - drop["now"]
+    values: dict[str, Value] = {"place": disk.location, "mount": disk.labels["mount"], "bytes": gone}
     return Finding(
         rule="mass-deletion",
         severity=Severity.CRITICAL,
         cause="mass-deletion",
         labels=disk.labels,
         headline=Text(
-            key="mass-deletion", values={**values, "share": gone / fall["before"], "seconds": fall["seconds"]}
+            key="mass-deletion", values={**values, "share": gone / drop["before"], "seconds": drop["seconds"]}
         ),
-        evidence=(Text(key="mass-deletion.now", values={"before": fall["before"], "now": fall["now"]}),),
-        advice=(Text(key="mass-deletion.advice", values={"node": disk.heard.node, "mount": disk.fact.mount}),),
-        since=fall["at"] - fall["seconds"],
+        evidence=(Text(key="mass-deletion.now", values={"before": drop["before"], "now": drop["now"]}),),
+        advice=(Text(key="mass-deletion.advice", values={"node": disk.report.node, "mount": disk.fact.mount}),),
+        since=drop["at"] - drop["seconds"],
     )
 
 

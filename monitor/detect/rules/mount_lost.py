@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, NodeReports, node_reports, memory_sections
+from monitor.detect.lib.storage import MAX_REMEMBERED_NODES, NodeReport, NodeReports, memory_sections, node_reports
 from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Scope, Severity
@@ -32,66 +32,68 @@ class Limits:
     everywhere: int = 3
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the mounts that are lost, node by node, and those that are lost on most nodes."""
     (found,) = memory_sections(memory, "everywhere")
-    hearing = node_reports(situation)
+    reports = node_reports(context)
     findings = []
     lost: defaultdict[str, list[tuple[NodeReport, MountFact]]] = defaultdict(list)
     expected: Counter[str] = Counter()
-    for heard in hearing.nodes.values():
-        for mount in heard.part("mounts") or ():
+    for report in reports.nodes.values():
+        for mount in report.section("mounts") or ():
             expected[mount.path] += 1
-            if mount.state in CAUSE_OF_STATE and _lasts(situation, heard, mount):
-                lost[mount.path].append((heard, mount))
-                findings.append(_finding(situation, heard, mount))
+            if mount.state in CAUSE_OF_STATE and _lasts(context, report, mount):
+                lost[mount.path].append((report, mount))
+                findings.append(_finding(context, report, mount))
     everywhere = {
-        path: [heard.node for heard, _ in hit[:MAX_REMEMBERED_NODES]]
+        path: [report.node for report, _ in hit[:MAX_REMEMBERED_NODES]]
         for path, hit in lost.items()
-        if _is_everywhere(situation, path, len(hit), expected[path])
+        if _is_everywhere(context, path, len(hit), expected[path])
     }
-    findings += [_everywhere_finding(situation, path, lost[path], expected[path]) for path in everywhere]
-    unsure = {path: nodes for path, nodes in found.items() if path not in everywhere and _recovery_unknown(nodes, hearing)}
-    blind = (*hearing.blind("mounts"), *(Scope(labels={"mount": label_value(path)}) for path in unsure))
+    findings += [_everywhere_finding(context, path, lost[path], expected[path]) for path in everywhere]
+    unsure = {
+        path: nodes for path, nodes in found.items() if path not in everywhere and _recovery_unknown(nodes, reports)
+    }
+    blind = (*reports.blind_scopes("mounts"), *(Scope(labels={"mount": label_value(path)}) for path in unsure))
     return RuleResult(findings=tuple(findings), memory={"everywhere": unsure | everywhere}, blind=blind)
 
 
-def _recovery_unknown(nodes: list[str], hearing: NodeReports) -> bool:
+def _recovery_unknown(nodes: list[str], reports: NodeReports) -> bool:
     """Return whether too few of the nodes that had lost a mount speak to tell that it is back."""
-    return 2 * sum(hearing.lost_sight((node,), "mounts") for node in nodes) > len(nodes)
+    return 2 * sum(reports.any_hidden((node,), "mounts") for node in nodes) > len(nodes)
 
 
-def _seconds(situation: RuleContext, heard: NodeReport, mount: MountFact) -> float:
-    return max(0.0, situation.now - (mount.since + heard.skew))
+def _seconds(context: RuleContext, report: NodeReport, mount: MountFact) -> float:
+    return max(0.0, context.now - (mount.since + report.skew))
 
 
-def _lasts(situation: RuleContext, heard: NodeReport, mount: MountFact) -> bool:
-    limits: Limits = situation.limits.of({"node": heard.node, "mount": mount.path})
-    return _seconds(situation, heard, mount) >= limits.after
+def _lasts(context: RuleContext, report: NodeReport, mount: MountFact) -> bool:
+    limits: Limits = context.limits.of({"node": report.node, "mount": mount.path})
+    return _seconds(context, report, mount) >= limits.after
 
 
-def _is_everywhere(situation: RuleContext, path: str, lost: int, expected: int) -> bool:
-    limits: Limits = situation.limits.of({"mount": path})
+def _is_everywhere(context: RuleContext, path: str, lost: int, expected: int) -> bool:
+    limits: Limits = context.limits.of({"mount": path})
     return lost >= limits.everywhere and 2 * lost > expected
 
 
-def _finding(situation: RuleContext, heard: NodeReport, mount: MountFact) -> Finding:
-    cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(situation, heard, mount)
-    pods = [pod for pod in situation.world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
-    where: dict[str, Value] = {"node": heard.node, "mount": mount.path}
+def _finding(context: RuleContext, report: NodeReport, mount: MountFact) -> Finding:
+    cause, seconds = CAUSE_OF_STATE[mount.state], _seconds(context, report, mount)
+    pods = [pod for pod in context.facts.bound.get(report.node, ()) if may_use(pod, mount.path)]
+    where: dict[str, Value] = {"node": report.node, "mount": mount.path}
     evidence = [Text(key="mount-lost.since", values={"seconds": seconds})]
-    evidence += [Text(key="mount-lost.pods", values={"count": len(pods), "node": heard.node})] if pods else []
+    evidence += [Text(key="mount-lost.pods", values={"count": len(pods), "node": report.node})] if pods else []
     return Finding(
         rule="mount-lost",
         severity=Severity.CRITICAL,
         cause=cause,
-        labels={"node": label_value(heard.node), "mount": label_value(mount.path)},
+        labels={"node": label_value(report.node), "mount": label_value(mount.path)},
         headline=Text(
             key=f"mount-lost.{cause}", values=where | {"seconds": seconds, "error": mount.error or mount.state}
         ),
         evidence=tuple(evidence),
         advice=(Text(key=f"mount-lost.{cause}.advice", values=where),),
-        since=mount.since + heard.skew,
+        since=mount.since + report.skew,
         explains=_explains(pods),
         raw=mount.error,
     )
@@ -118,10 +120,12 @@ def _explains(pods: list[PodFact]) -> tuple[Scope, ...]:
     )
 
 
-def _everywhere_finding(situation: RuleContext, path: str, lost: list[tuple[NodeReport, MountFact]], expected: int) -> Finding:
+def _everywhere_finding(
+    context: RuleContext, path: str, lost: list[tuple[NodeReport, MountFact]], expected: int
+) -> Finding:
     """One finding that stands for those of all nodes."""
     state = Counter(CAUSE_OF_STATE[mount.state] for _, mount in lost).most_common(1)[0][0]
-    heard, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
+    report, first = min(lost, key=lambda each: (each[1].since + each[0].skew, each[0].node))
     values: dict[str, Value] = {"mount": path, "count": len(lost), "total": expected, "state": state}
     return Finding(
         rule="mount-lost",
@@ -129,17 +133,17 @@ def _everywhere_finding(situation: RuleContext, path: str, lost: list[tuple[Node
         cause=state,
         labels={"mount": label_value(path)},
         headline=Text(key="mount-lost.everywhere", values=values),
-        evidence=(Text(key="mount-lost.since", values={"seconds": _seconds(situation, heard, first)}),),
-        advice=(Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": heard.node}),),
-        since=first.since + heard.skew,
-        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *_pods_of(situation.world, lost)),
+        evidence=(Text(key="mount-lost.since", values={"seconds": _seconds(context, report, first)}),),
+        advice=(Text(key="mount-lost.everywhere.advice", values={"mount": path, "node": report.node}),),
+        since=first.since + report.skew,
+        explains=(Scope(labels={"mount": label_value(path)}, rules=("mount-lost",)), *_pods_of(context.facts, lost)),
         raw=first.error,
     )
 
 
-def _pods_of(world: World, lost: list[tuple[NodeReport, MountFact]]) -> tuple[Scope, ...]:
+def _pods_of(facts: World, lost: list[tuple[NodeReport, MountFact]]) -> tuple[Scope, ...]:
     """The pods that the nodes' own findings explain: those findings are symptoms themselves."""
-    pods = [pod for heard, mount in lost for pod in world.bound.get(heard.node, ()) if may_use(pod, mount.path)]
+    pods = [pod for report, mount in lost for pod in facts.bound.get(report.node, ()) if may_use(pod, mount.path)]
     return _explains(pods)
 
 

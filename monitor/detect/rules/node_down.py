@@ -29,21 +29,21 @@ class Limits:
     window: Seconds = 1800.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the nodes on which nothing can be relied on. Remember when each changed."""
     remembered: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    if resources_unavailable(situation, "nodes"):
+    if resources_unavailable(context, "nodes"):
         return RuleResult(memory=remembered, blind=(Scope(labels={}),))
     findings, changes = [], {}
-    agents = {} if prometheus_unavailable(situation) else situation.world.agent_of_node
-    for node in situation.world.nodes:
-        limits: Limits = situation.limits.of({"node": node.name})
-        kept = _changes(node, remembered.get(node.name), limits, situation.now)
+    agents = {} if prometheus_unavailable(context) else context.facts.agent_of_node
+    for node in context.facts.nodes:
+        limits: Limits = context.limits.of({"node": node.name})
+        kept = _changes(node, remembered.get(node.name), limits, context.now)
         if kept is not None:
             changes[node.name] = kept
-        verdict = _problem(node, kept, limits, situation.now)
-        if verdict is not None:
-            findings.append(_finding(situation, node, verdict, agents.get(node.name)))
+        problem = _problem(node, kept, limits, context.now)
+        if problem is not None:
+            findings.append(_finding(context, node, problem, agents.get(node.name)))
     return RuleResult(findings=tuple(findings), memory=changes)
 
 
@@ -90,7 +90,9 @@ def _problem(node: NodeFact, kept: dict[str, Any] | None, limits: Limits, now: f
         if cause and condition.status and _lasts(condition.since, limits.after, now):
             return _NodeProblem(cause, condition.since, _condition_message(condition))
     if _network_unavailable(node) and _counts(node, limits, now):
-        return _NodeProblem("network", None, next(_condition_message(c) for c in node.conditions if c.type == "NetworkUnavailable"))
+        return _NodeProblem(
+            "network", None, next(_condition_message(c) for c in node.conditions if c.type == "NetworkUnavailable")
+        )
     return None
 
 
@@ -118,22 +120,24 @@ def _network_unavailable(node: NodeFact) -> bool:
 
 
 def _ready_message(node: NodeFact) -> str | None:
-    return next((_condition_message(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason)
+    return next(
+        (_condition_message(condition) for condition in node.conditions if condition.type == "Ready"), node.ready_reason
+    )
 
 
 def _condition_message(condition: ConditionFact) -> str:
     return ": ".join(word for word in (condition.reason, condition.message) if word)[:MAX_RAW_CHARS]
 
 
-def _finding(situation: RuleContext, node: NodeFact, verdict: _NodeProblem, agent: AgentFact | None) -> Finding:
-    cause, now, world = verdict.cause, situation.now, situation.world
-    pods = world.bound.get(node.name, ())
-    gpus = world.used.get(node.name, {}).get(world.resource, 0.0)
-    critical = verdict.down and bool(pods) and not node.unschedulable
-    seconds = max(0.0, now - verdict.since) if verdict.since is not None else 0.0
-    evidence = [_agent_evidence(agent)] if verdict.down and agent is not None else []
+def _finding(context: RuleContext, node: NodeFact, problem: _NodeProblem, agent: AgentFact | None) -> Finding:
+    cause, now, facts = problem.cause, context.now, context.facts
+    pods = facts.bound.get(node.name, ())
+    gpus = facts.used.get(node.name, {}).get(facts.resource, 0.0)
+    critical = problem.down and bool(pods) and not node.unschedulable
+    seconds = max(0.0, now - problem.since) if problem.since is not None else 0.0
+    evidence = [_agent_evidence(agent)] if problem.down and agent is not None else []
     evidence += [Text(key="node-down.pods", values={"count": len(pods), "gpus": gpus})] if pods else []
-    evidence += [Text(key="node-down.says", values={"message": verdict.raw})] if verdict.raw and verdict.down else []
+    evidence += [Text(key="node-down.says", values={"message": problem.raw})] if problem.raw and problem.down else []
     return Finding(
         rule="node-down",
         severity=Severity.CRITICAL if critical else Severity.WARNING,
@@ -141,24 +145,24 @@ def _finding(situation: RuleContext, node: NodeFact, verdict: _NodeProblem, agen
         labels={"node": label_value(node.name)},
         headline=Text(
             key=f"node-down.{cause}",
-            values={"node": node.name, "seconds": seconds, "changes": verdict.changes, "message": verdict.raw or "?"},
+            values={"node": node.name, "seconds": seconds, "changes": problem.changes, "message": problem.raw or "?"},
         ),
         evidence=tuple(evidence),
         advice=(Text(key=f"node-down.{cause}.advice", values={"node": node.name}),),
-        since=verdict.since,
-        explains=_symptoms(node, situation) if _is_cause(verdict) else (),
-        raw=verdict.raw or ("no message" if cause == "unknown" else None),
+        since=problem.since,
+        explains=_symptoms(node, context) if _is_cause(problem) else (),
+        raw=problem.raw or ("no message" if cause == "unknown" else None),
     )
 
 
-def _symptoms(node: NodeFact, situation: RuleContext) -> tuple[Scope, ...]:
+def _symptoms(node: NodeFact, context: RuleContext) -> tuple[Scope, ...]:
     """Scopes of what a node outage explains. Rules that may report its cause, such as disk-full, are no symptoms."""
-    return (Scope(labels={"node": label_value(node.name)}, rules=situation.symptoms),) if situation.symptoms else ()
+    return (Scope(labels={"node": label_value(node.name)}, rules=context.symptoms),) if context.symptoms else ()
 
 
-def _is_cause(verdict: _NodeProblem) -> bool:
+def _is_cause(problem: _NodeProblem) -> bool:
     """A node that is short of disk or memory is ill, but what is found on it may have other causes."""
-    return verdict.down or verdict.cause in ("flapping", "network")
+    return problem.down or problem.cause in ("flapping", "network")
 
 
 def _agent_evidence(agent: AgentFact) -> Text:

@@ -10,7 +10,14 @@ from typing import Any
 import msgspec
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pending_answers import PendingAnswer, update_answers, answer_for_pod, shape_id, load_answers, pod_shape
+from monitor.detect.lib.pending_answers import (
+    PendingAnswer,
+    answer_for_pod,
+    load_answers,
+    pod_shape,
+    shape_id,
+    update_answers,
+)
 from monitor.detect.lib.pods import EVERYTHING, blind_scopes, label_values, raw_text
 from monitor.detect.visibility import resources_unavailable
 from monitor.explain.explain import reference
@@ -42,51 +49,51 @@ class PendingJob:
     since: float
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the jobs whose pods have no node for too long."""
-    world = situation.world
-    if resources_unavailable(situation, "pods", "nodes") and not world.nodes:
+    facts = context.facts
+    if resources_unavailable(context, "pods", "nodes") and not facts.nodes:
         return RuleResult(memory=memory, blind=(EVERYTHING,))
-    jobs = list(_pending_jobs(situation))
-    shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, world) for job in jobs}}
-    names = [shapes[pod_shape(job.pod, world)] for job in jobs]
+    jobs = list(_pending_jobs(context))
+    shapes = {shaped: shape_id(shaped) for shaped in {pod_shape(job.pod, facts) for job in jobs}}
+    names = [shapes[pod_shape(job.pod, facts)] for job in jobs]
     oldest: dict[str, PodFact] = {}
     for name, job in sorted(zip(names, jobs, strict=True), key=lambda each: each[1].pod.created_at or 0.0):
         oldest.setdefault(name, job.pod)
-    answers = update_answers(oldest, load_answers(memory), world, situation.now)
-    findings, blind = [], [*blind_scopes(situation)]
+    answers = update_answers(oldest, load_answers(memory), facts, context.now)
+    findings, blind = [], [*blind_scopes(context)]
     for name, job in zip(names, jobs, strict=True):
         if name in answers:
-            findings.append(_finding(job, answer_for_pod(answers[name], job.pod), world, situation.now))
+            findings.append(_finding(job, answer_for_pod(answers[name], job.pod), facts, context.now))
         else:  # its turn comes; till then it is as it was
             blind.append(Scope(labels=job.labels))
     return RuleResult(tuple(findings), msgspec.to_builtins(answers), tuple(blind))
 
 
-def _pending_jobs(situation: RuleContext) -> Iterable[PendingJob]:
+def _pending_jobs(context: RuleContext) -> Iterable[PendingJob]:
     """Yield the jobs of which some pod waits for too long, with all of these pods."""
-    world, jobs = situation.world, defaultdict[tuple[str, str], list[PodFact]](list)
-    for pod in world.pods:
+    facts, jobs = context.facts, defaultdict[tuple[str, str], list[PodFact]](list)
+    for pod in facts.pods:
         if pod.node is None and pod.deletion_at is None and pod.created_at is not None and pod.phase not in FINISHED:
             owner = pod.owner.name if pod.owner else pod.name
-            jobs[pod.namespace, world.identity(pod).job or owner].append(pod)
+            jobs[pod.namespace, facts.identity(pod).job or owner].append(pod)
     for (namespace, job), pods in sorted(jobs.items()):
-        who = reference(pods[0], world)
+        who = reference(pods[0], facts)
         labels = label_values({"namespace": namespace, "job": job, "user": who.user, "queue": who.queue})
-        limits: Limits = situation.limits.of(labels)
-        late = [pod for pod in pods if situation.now - (pod.created_at or situation.now) > limits.waiting]
+        limits: Limits = context.limits.of(labels)
+        late = [pod for pod in pods if context.now - (pod.created_at or context.now) > limits.waiting]
         if late:
-            first = min(late, key=lambda pod: (-gpus_asked(pod, world), pod.created_at or 0.0, pod.name))
+            first = min(late, key=lambda pod: (-gpus_asked(pod, facts), pod.created_at or 0.0, pod.name))
             yield PendingJob(late, first, labels, min(pod.created_at or 0.0 for pod in late))
 
 
-def _finding(job: PendingJob, answer: PendingAnswer, world: World, now: float) -> Finding:
+def _finding(job: PendingJob, answer: PendingAnswer, facts: World, now: float) -> Finding:
     values: dict[str, Value] = {
         "job": job.labels.get("job", job.pod.name),
-        "user": world.user(job.pod),
+        "user": facts.user(job.pod),
         "queue": job.labels.get("queue", job.pod.namespace),
         "count": len(job.pods),
-        "gpus": gpus_asked(job.pod, world),
+        "gpus": gpus_asked(job.pod, facts),
         "seconds": now - job.since,
         "pod": job.pod.name,
         "namespace": job.pod.namespace,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text, clock_skew
+from monitor.detect.lib.pods import blind_scopes, clock_skew, live_pods, pod_labels, pod_values, raw_text
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact
@@ -38,29 +38,29 @@ class LogSilence:
     error: str | None = None
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the containers with GPUs whose log is empty, stands still, or cannot be read."""
-    world, agents = situation.world, situation.world.agent_of_node
+    facts, agents = context.facts, context.facts.agent_of_node
     logs: dict[str, dict[str, LogFact] | None] = {}
     findings = []
-    for pod in live_pods(world.pods):
+    for pod in live_pods(facts.pods):
         node = pod.node or ""
-        if pod.phase != "Running" or not _counts(pod, world):
+        if pod.phase != "Running" or not _counts(pod, facts):
             continue
         if node not in logs:
             logs[node] = _logs(agents.get(node))
-        limits: Limits = situation.limits.of({"node": node, "namespace": pod.namespace, "pod": pod.name})
-        for status in _with_gpus(pod, world):
+        limits: Limits = context.limits.of({"node": node, "namespace": pod.namespace, "pod": pod.name})
+        for status in _with_gpus(pod, facts):
             log = (logs[node] or {}).get(status.container_id or "")
-            silence = _silence(status, log, clock_skew(agents[node]), limits, situation.now) if log else None
+            silence = _silence(status, log, clock_skew(agents[node]), limits, context.now) if log else None
             if silence is not None:
-                findings.append(_finding(pod, status, silence, world, situation.now))
+                findings.append(_finding(pod, status, silence, facts, context.now))
     blind = tuple(Scope(labels={"node": node}) for node, known in sorted(logs.items()) if known is None)
-    return RuleResult(tuple(findings), None, (*blind_scopes(situation), *blind))
+    return RuleResult(tuple(findings), None, (*blind_scopes(context), *blind))
 
 
-def _counts(pod: PodFact, world: World) -> bool:
-    return bool(gpus_asked(pod, world)) and world.identity(pod).workload_kind != INTERACTIVE
+def _counts(pod: PodFact, facts: World) -> bool:
+    return bool(gpus_asked(pod, facts)) and facts.identity(pod).workload_kind != INTERACTIVE
 
 
 def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
@@ -70,9 +70,9 @@ def _logs(agent: AgentFact | None) -> dict[str, LogFact] | None:
     return {log.container_id: log for log in agent.snapshot.logs}
 
 
-def _with_gpus(pod: PodFact, world: World) -> Iterable[ContainerStatusFact]:
+def _with_gpus(pod: PodFact, facts: World) -> Iterable[ContainerStatusFact]:
     """Yield the running containers that asked for the GPUs: a sidecar that talks does not make up for them."""
-    resource = gpu_resource(pod, world)
+    resource = gpu_resource(pod, facts)
     names = {each.name for each in pod.containers if each.requests.get(resource) or each.limits.get(resource)}
     for status in pod.statuses:
         if status.state == "running" and not status.init and (not names or status.name in names):
@@ -94,24 +94,24 @@ def _silence(status: ContainerStatusFact, log: LogFact, behind: float, limits: L
     return LogSilence("stopped-logging", written) if now - written > limits.stopped else None
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, silence: LogSilence, world: World, now: float) -> Finding:
-    gpus = gpus_asked(pod, world)
-    values = pod_values(pod, world, container=status.name, gpus=gpus, seconds=now - silence.since)
+def _finding(pod: PodFact, status: ContainerStatusFact, silence: LogSilence, facts: World, now: float) -> Finding:
+    gpus = gpus_asked(pod, facts)
+    values = pod_values(pod, facts, container=status.name, gpus=gpus, seconds=now - silence.since)
     return Finding(
         rule="pod-silent",
         severity=Severity.WARNING,
         cause=silence.cause,
-        labels=pod_labels(pod, world, container=status.name),
+        labels=pod_labels(pod, facts, container=status.name),
         headline=Text(key=f"pod-silent.{silence.cause}", values=values),
-        evidence=tuple(_utilization_evidence(pod, world)),
+        evidence=tuple(_utilization_evidence(pod, facts)),
         advice=(Text(key=f"pod-silent.{silence.cause}.advice", values=values),),
         since=silence.since,
         raw=raw_text(silence.error),
     )
 
 
-def _utilization_evidence(pod: PodFact, world: World) -> Iterable[Text]:
-    cards = world.cards.get(pod.uid, ())
+def _utilization_evidence(pod: PodFact, facts: World) -> Iterable[Text]:
+    cards = facts.cards.get(pod.uid, ())
     ratios = [card.utilization_ratio for card in cards if card.utilization_ratio is not None]
     if ratios:
         memory = sum(card.memory_used_bytes or 0 for card in cards)

@@ -48,67 +48,71 @@ class Limits:
     failed_for: Seconds = 3600.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the containers that do not start, or do not stay."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     findings, known = [], dict[str, float]()
-    for pod in situation.world.pods:
+    for pod in context.facts.pods:
         for status in pod.statuses if pod.deletion_at is None else ():
             name = f"{pod.uid}/{status.name}"
-            answer = _diagnose(pod, status, situation, known_before=name in before)
+            answer = _diagnose(pod, status, context, known_before=name in before)
             if answer is not None:
-                known[name] = before.get(name, situation.now)
-                findings.append(_finding(pod, status, answer, situation.world, known[name]))
-    return RuleResult(tuple(findings), known, blind_scopes(situation))
+                known[name] = before.get(name, context.now)
+                findings.append(_finding(pod, status, answer, context.facts, known[name]))
+    return RuleResult(tuple(findings), known, blind_scopes(context))
 
 
-def _diagnose(pod: PodFact, status: ContainerStatusFact, situation: RuleContext, *, known_before: bool) -> Answer | None:
+def _diagnose(pod: PodFact, status: ContainerStatusFact, context: RuleContext, *, known_before: bool) -> Answer | None:
     """Return what is wrong with a container, or None."""
-    world, now = situation.world, situation.now
+    facts, now = context.facts, context.now
     if pod.phase == "Succeeded" or (status.state == "running" and not known_before):
         return None
     if status.state == "waiting":
-        return _diagnose_waiting(pod, status, world)
-    limits: Limits = situation.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
+        return _diagnose_waiting(pod, status, facts)
+    limits: Limits = context.limits.of({"namespace": pod.namespace, "pod": pod.name, "node": pod.node or ""})
     if status.state == "running":
         # Between two crashes a container runs for a while. That alone does not make it well.
         fresh = status.started_at is not None and now - status.started_at < limits.steady
-        return _diagnose_exit(pod, status, world) if fresh and status.last is not None and status.last.exit_code else None
+        return (
+            _diagnose_exit(pod, status, facts) if fresh and status.last is not None and status.last.exit_code else None
+        )
     if status.state != "terminated" or not status.exit_code:
         return None
-    answer, ago = _diagnose_exit(pod, status, world), now - (status.finished_at or now)
+    answer, ago = _diagnose_exit(pod, status, facts), now - (status.finished_at or now)
     if pod.phase == "Failed":
-        return answer if answer.cause in _CAUSES and _failed_by_itself(pod, world) and ago <= limits.failed_for else None
+        return (
+            answer if answer.cause in _CAUSES and _failed_by_itself(pod, facts) and ago <= limits.failed_for else None
+        )
     return answer if answer.cause in _CAUSES or ago >= FIRST_EXIT_GRACE_SECONDS or status.restart_count else None
 
 
-def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer | None:
+def _diagnose_waiting(pod: PodFact, status: ContainerStatusFact, facts: World) -> Answer | None:
     if status.reason in CONFIGURATION:
-        return starting.bad_configuration(pod, status, world)
+        return starting.bad_configuration(pod, status, facts)
     if status.reason in CANNOT_START:
-        return crash.cannot_start(pod, status, world)
-    return _diagnose_exit(pod, status, world) if status.reason == "CrashLoopBackOff" else None
+        return crash.cannot_start(pod, status, facts)
+    return _diagnose_exit(pod, status, facts) if status.reason == "CrashLoopBackOff" else None
 
 
-def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, world: World) -> Answer:
+def _diagnose_exit(pod: PodFact, status: ContainerStatusFact, facts: World) -> Answer:
     failed = crash.ending(status).reason in crash.START_FAILED
-    return crash.cannot_start(pod, status, world) if failed else crash.crashed(pod, status, world)
+    return crash.cannot_start(pod, status, facts) if failed else crash.crashed(pod, status, facts)
 
 
-def _failed_by_itself(pod: PodFact, world: World) -> bool:
+def _failed_by_itself(pod: PodFact, facts: World) -> bool:
     """Return whether a failed pod failed by itself: one that was thrown out has its containers killed too."""
-    return finished.finished(pod, world).cause.startswith(("crash-", "start-"))
+    return finished.finished(pod, facts).cause.startswith(("crash-", "start-"))
 
 
-def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, world: World, since: float) -> Finding:
+def _finding(pod: PodFact, status: ContainerStatusFact, answer: Answer, facts: World, since: float) -> Finding:
     cause = _CAUSES.get(answer.cause, "config")
-    values = pod_values(pod, world, container=status.name, restarts=status.restart_count)
+    values = pod_values(pod, facts, container=status.name, restarts=status.restart_count)
     evidence = (answer.headline, *answer.evidence)
     return Finding(
         rule="pod-start-failed",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world, container=status.name),
+        labels=pod_labels(pod, facts, container=status.name),
         headline=Text(key=f"pod-start-failed.{cause}", values=values),
         evidence=evidence,
         advice=answer.advice,

@@ -31,18 +31,18 @@ class Limits:
     creating: Seconds = 300.0
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose containers are not created."""
-    world, findings = situation.world, []
-    for pod in live_pods(world.pods):
-        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, world)[0] == "Pulling":
+    facts, findings = context.facts, []
+    for pod in live_pods(facts.pods):
+        if pod.phase != "Pending" or not _is_being_created(pod) or _last_step(pod, facts)[0] == "Pulling":
             continue
-        since = _since(pod, world)
-        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
-        if since is not None and situation.now - since > limits.creating:
-            answer = starting.starting(pod, world, situation.now)
-            findings.append(_finding(pod, answer, world, since, situation.now))
-    return RuleResult(tuple(findings), None, blind_scopes(situation))
+        since = _since(pod, facts)
+        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        if since is not None and context.now - since > limits.creating:
+            answer = starting.starting(pod, facts, context.now)
+            findings.append(_finding(pod, answer, facts, since, context.now))
+    return RuleResult(tuple(findings), None, blind_scopes(context))
 
 
 def _is_being_created(pod: PodFact) -> bool:
@@ -54,24 +54,24 @@ def _is_being_created(pod: PodFact) -> bool:
     return True
 
 
-def _last_step(pod: PodFact, world: World) -> tuple[str | None, float | None]:
-    event = next((each for each in reversed(world.events_of(pod)) if each.reason in _STEP_REASONS), None)
+def _last_step(pod: PodFact, facts: World) -> tuple[str | None, float | None]:
+    event = next((each for each in reversed(facts.events_of(pod)) if each.reason in _STEP_REASONS), None)
     return (event.reason, event.last_at) if event else (None, None)
 
 
-def _since(pod: PodFact, world: World) -> float | None:
+def _since(pod: PodFact, facts: World) -> float | None:
     """Return when the last step forward was made: a pod that has just got its image is not stuck."""
-    step, at = _last_step(pod, world)
+    step, at = _last_step(pod, facts)
     times = [each.finished_at for each in pod.statuses if each.init] + [pod.started_at or pod.created_at]
     if step in ("Pulled", "Created", "Started"):
         times.append(at)
     return max((each for each in times if each is not None), default=None)
 
 
-def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: float) -> Finding:
-    hung = next(iter(sorted(_hung_mounts(pod, answer, world))), None)
-    cause = "mount-hung" if hung else _cause(pod, answer, world)
-    values = pod_values(pod, world, seconds=now - since)
+def _finding(pod: PodFact, answer: Answer, facts: World, since: float, now: float) -> Finding:
+    hung = next(iter(sorted(_hung_mounts(pod, answer, facts))), None)
+    cause = "mount-hung" if hung else _cause(pod, answer, facts)
+    values = pod_values(pod, facts, seconds=now - since)
     evidence = (answer.headline, *answer.evidence)
     if hung:
         path = Text(key="pod-stuck-creating.hung-path", values={"path": hung, "node": pod.node or "?"})
@@ -81,7 +81,7 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
         rule="pod-stuck-creating",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world, mount=hung),
+        labels=pod_labels(pod, facts, mount=hung),
         headline=Text(key=f"pod-stuck-creating.{cause}", values=values),
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-creating.advice", values=values)),
@@ -90,7 +90,7 @@ def _finding(pod: PodFact, answer: Answer, world: World, since: float, now: floa
     )
 
 
-def _cause(pod: PodFact, answer: Answer, world: World) -> str:
+def _cause(pod: PodFact, answer: Answer, facts: World) -> str:
     if answer.cause in _CONFIG_CAUSES:
         return "config-missing"
     if answer.cause == "mount-host-path" and "/dev/" in str([reason.values for reason in answer.evidence]):
@@ -99,20 +99,20 @@ def _cause(pod: PodFact, answer: Answer, world: World) -> str:
         return "mount-hung"
     if answer.cause.startswith("mount-"):
         return "mount-failed"
-    return "device-missing" if _gpus_not_allocatable(pod, answer, world) else "sandbox"
+    return "device-missing" if _gpus_not_allocatable(pod, answer, facts) else "sandbox"
 
 
-def _gpus_not_allocatable(pod: PodFact, answer: Answer, world: World) -> bool:
+def _gpus_not_allocatable(pod: PodFact, answer: Answer, facts: World) -> bool:
     """Return whether nothing says why it waits, and the node gives out no GPUs any more."""
-    node = world.node_by_name.get(pod.node or "")
-    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, world):
+    node = facts.node_by_name.get(pod.node or "")
+    if answer.cause.startswith("sandbox-") or node is None or node.ready is not True or not gpus_asked(pod, facts):
         return False
-    return node.allocatable.get(gpu_resource(pod, world), 0.0) < gpus_asked(pod, world)
+    return node.allocatable.get(gpu_resource(pod, facts), 0.0) < gpus_asked(pod, facts)
 
 
-def _hung_mounts(pod: PodFact, answer: Answer, world: World) -> Iterable[str]:
+def _hung_mounts(pod: PodFact, answer: Answer, facts: World) -> Iterable[str]:
     """Yield the mounts of the node that do not answer, if the pod waits for a volume that may be there."""
-    snapshot = world.snapshots.get(pod.node or "")
+    snapshot = facts.snapshots.get(pod.node or "")
     if snapshot is None:
         return
     hung = {each.path for each in snapshot.mounts or () if each.state == "hung"}

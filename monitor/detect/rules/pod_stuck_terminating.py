@@ -33,30 +33,30 @@ class Limits:
     overdue: Seconds = 300.0
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods that were deleted and are still there."""
     findings = []
-    for pod in situation.world.pods:
+    for pod in context.facts.pods:
         if pod.deletion_at is None:
             continue
-        limits: Limits = situation.limits.of({"node": pod.node or "", "namespace": pod.namespace})
+        limits: Limits = context.limits.of({"node": pod.node or "", "namespace": pod.namespace})
         # The API server has added the grace time already: this is when it is over.
-        if situation.now - pod.deletion_at > limits.overdue:
-            findings.append(_finding(pod, pod.deletion_at, situation.world, situation.now))
-    return RuleResult(tuple(findings), None, blind_scopes(situation))
+        if context.now - pod.deletion_at > limits.overdue:
+            findings.append(_finding(pod, pod.deletion_at, context.facts, context.now))
+    return RuleResult(tuple(findings), None, blind_scopes(context))
 
 
-def _finding(pod: PodFact, deletion_at: float, world: World, now: float) -> Finding:
-    answer = terminating(pod, world, now)
+def _finding(pod: PodFact, deletion_at: float, facts: World, now: float) -> Finding:
+    answer = terminating(pod, facts, now)
     cause = _CAUSES.get(answer.cause, "runtime-hung")
-    values = pod_values(pod, world, seconds=now - deletion_at)
+    values = pod_values(pod, facts, seconds=now - deletion_at)
     evidence = (answer.headline, *answer.evidence)
     said = next((str(note.values["message"]) for note in evidence if note.key == Key.RUNTIME_SAYS.value), None)
     return Finding(
         rule="pod-stuck-terminating",
         severity=Severity.WARNING,
         cause=cause,
-        labels=pod_labels(pod, world),
+        labels=pod_labels(pod, facts),
         headline=Text(key=f"pod-stuck-terminating.{cause}", values=values),
         evidence=evidence,
         advice=(*answer.advice, Text(key="pod-stuck-terminating.advice", values=values)),

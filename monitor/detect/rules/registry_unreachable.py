@@ -10,7 +10,17 @@ from typing import Any
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult
 from monitor.detect.lib.pods import EVERYTHING, label_values, raw_text
 from monitor.detect.lib.pulls import REGISTRY_CAUSES
-from monitor.detect.lib.registries import CONNECT, DOWN, RESOLVE, TRUST, RegistryReachability, RegistryFailure, is_undecided, other_nodes, registry_reachability
+from monitor.detect.lib.registries import (
+    CONNECT,
+    DOWN,
+    RESOLVE,
+    TRUST,
+    RegistryFailure,
+    RegistryReachability,
+    is_undecided,
+    other_nodes,
+    registry_reachability,
+)
 from monitor.detect.visibility import resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -34,103 +44,105 @@ class Limits:
 class _Outage:
     """Troubles, since when they are, which nodes are well since then and whether the daemon is; and what was told."""
 
-    troubles: Sequence[RegistryFailure]
+    failures: Sequence[RegistryFailure]
     since: float
     well: set[str]
     daemon: bool
-    untold: bool
+    is_new: bool
     was_down: bool
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
-    """Find the registries that nodes do not reach. Breadth tells whose fault it is."""
+def detect(context: RuleContext, memory: Any) -> RuleResult:
+    """Find the registries that nodes do not reachability. Breadth tells whose fault it is."""
     before: dict[str, Any] = memory if isinstance(memory, dict) else {}
-    reach = registry_reachability(situation)
+    reachability = registry_reachability(context)
     findings, alone = list[Finding](), defaultdict[str, list[RegistryFailure]](list)
     doubts: dict[str, dict[str, Any]] = {}
 
-    def tell(name: str, troubles: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
-        course = _outage(name, troubles, reach, before, situation.now)
-        if course.untold and is_undecided(troubles, reach, course.since, situation.now):
-            nodes = sorted({each.node for each in troubles})
-            doubts[name] = {"since": course.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
+    def tell(name: str, failures: Sequence[RegistryFailure], of: Callable[[str, _Outage], Finding]) -> None:
+        outage = _outage(name, failures, reachability, before, context.now)
+        if outage.is_new and is_undecided(failures, reachability, outage.since, context.now):
+            nodes = sorted({each.node for each in failures})
+            doubts[name] = {"since": outage.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "untold": True}
         else:
-            findings.append(of(name, course))
+            findings.append(of(name, outage))
 
-    for registry, by_node in sorted(reach.troubles.items()):
-        limits: Limits = situation.limits.of({"service": registry})
-        shared, own = _split(registry, [by_node[node] for node in sorted(by_node)], reach, _nodes(before.get(registry)))
-        for trouble in own:
-            alone[trouble.node].append(trouble)
-        if shared and (_is_proven(shared, limits) or reach.daemon.get(registry) is False):
+    for registry, by_node in sorted(reachability.failures.items()):
+        limits: Limits = context.limits.of({"service": registry})
+        shared, own = _split(
+            registry, [by_node[node] for node in sorted(by_node)], reachability, _nodes(before.get(registry))
+        )
+        for failure in own:
+            alone[failure.node].append(failure)
+        if shared and (_is_proven(shared, limits) or reachability.daemon_reached.get(registry) is False):
             tell(registry, shared, _registry_finding)
-    for node, troubles in sorted(alone.items()):
-        if _is_proven(troubles, situation.limits.of({"node": node})):
-            tell(node, troubles, _node_finding)
-    blind = _blind_nodes(situation)
-    remembered = doubts | _remember(findings, reach, before, blind)
-    return RuleResult(tuple(findings), remembered, _blind(situation, remembered, blind))
+    for node, failures in sorted(alone.items()):
+        if _is_proven(failures, context.limits.of({"node": node})):
+            tell(node, failures, _node_finding)
+    blind = _blind_nodes(context)
+    remembered = doubts | _remember(findings, reachability, before, blind)
+    return RuleResult(tuple(findings), remembered, _blind(context, remembered, blind))
 
 
 def _split(
-    registry: str, troubles: Sequence[RegistryFailure], reach: RegistryReachability, before: set[str]
+    registry: str, failures: Sequence[RegistryFailure], reachability: RegistryReachability, before: set[str]
 ) -> tuple[list[RegistryFailure], list[RegistryFailure]]:
-    """Return the troubles for which the registry is to be named, and those that are a node's own.
+    """Return the failures for which the registry is to be named, and those that are a node's own.
 
     It is the registry's where several nodes have the same, or the daemon or the registry itself says so. Of those that
-    had it before, the last one to recover is no new trouble of its own.
+    had it before, the last one to recover is no new failure of its own.
     """
-    kinds = Counter(_kind(each) for each in troubles)
+    kinds = Counter(_kind(each) for each in failures)
     shared: list[RegistryFailure] = []
     own: list[RegistryFailure] = []
-    for each in troubles:
-        answers_wrongly = each.cause == DOWN and not (each.probed and reach.well[registry])
-        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reach.daemon.get(registry) is False
+    for each in failures:
+        answers_wrongly = each.cause == DOWN and not (each.probed and reachability.reached_at[registry])
+        is_shared = kinds[_kind(each)] > 1 or answers_wrongly or reachability.daemon_reached.get(registry) is False
         is_shared = is_shared or each.node in before
         (shared if is_shared else own).append(each)
     return shared, own
 
 
 def _nodes(known: Any) -> set[str]:
-    """Given what was remembered about a registry, return the nodes that did not reach it."""
+    """Given what was remembered about a registry, return the nodes that did not reachability it."""
     return set(known.get("nodes") or ()) if isinstance(known, dict) else set()
 
 
-def _kind(trouble: RegistryFailure) -> str:
+def _kind(failure: RegistryFailure) -> str:
     """A registry that goes down answers with errors at one moment and not at all at the next."""
-    return CONNECT if trouble.cause == DOWN else trouble.cause
+    return CONNECT if failure.cause == DOWN else failure.cause
 
 
-def _is_proven(troubles: Sequence[RegistryFailure], limits: Limits) -> bool:
-    images = set[str]().union(*(each.images for each in troubles))
+def _is_proven(failures: Sequence[RegistryFailure], limits: Limits) -> bool:
+    images = set[str]().union(*(each.images for each in failures))
     # A misspelt host has no address anywhere; one that refuses several nodes does exist.
-    several = len({each.node for each in troubles}) > 1 and any(each.cause != RESOLVE for each in troubles)
-    return any(each.probed for each in troubles) or len(images) >= limits.images or several
+    several = len({each.node for each in failures}) > 1 and any(each.cause != RESOLVE for each in failures)
+    return any(each.probed for each in failures) or len(images) >= limits.images or several
 
 
-def _registry_finding(registry: str, course: _Outage) -> Finding:
-    cause = _main_cause(course.troubles)
-    if cause == CONNECT and (course.was_down or not (course.well or course.daemon)):
+def _registry_finding(registry: str, outage: _Outage) -> Finding:
+    cause = _main_cause(outage.failures)
+    if cause == CONNECT and (outage.was_down or not (outage.well or outage.daemon)):
         cause = DOWN
     labels: list[dict[str, str]] = [{"service": registry}]
-    if course.well and len(course.troubles) <= MAX_REMEMBERED_NODES:
-        labels = [{"service": registry, "node": each.node} for each in course.troubles]
-    return _finding(cause, {"service": registry}, course, labels)
+    if outage.well and len(outage.failures) <= MAX_REMEMBERED_NODES:
+        labels = [{"service": registry, "node": each.node} for each in outage.failures]
+    return _finding(cause, {"service": registry}, outage, labels)
 
 
-def _node_finding(node: str, course: _Outage) -> Finding:
-    cause = _main_cause(course.troubles)
-    labels = [{"node": node, "service": each.registry} for each in course.troubles]
-    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, course, labels)
+def _node_finding(node: str, outage: _Outage) -> Finding:
+    cause = _main_cause(outage.failures)
+    labels = [{"node": node, "service": each.registry} for each in outage.failures]
+    return _finding(CONNECT if cause == DOWN else cause, {"node": node}, outage, labels)
 
 
-def _main_cause(troubles: Sequence[RegistryFailure]) -> str:
-    return Counter(each.cause for each in troubles).most_common(1)[0][0]
+def _main_cause(failures: Sequence[RegistryFailure]) -> str:
+    return Counter(each.cause for each in failures).most_common(1)[0][0]
 
 
-def _finding(cause: str, labels: dict[str, str], course: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
-    troubles = course.troubles
-    nodes, registries = sorted({each.node for each in troubles}), sorted({each.registry for each in troubles})
+def _finding(cause: str, labels: dict[str, str], outage: _Outage, symptoms: Sequence[dict[str, str]]) -> Finding:
+    failures = outage.failures
+    nodes, registries = sorted({each.node for each in failures}), sorted({each.registry for each in failures})
     values: dict[str, Value] = {
         "nodes": _names(nodes),
         "node": nodes[0],
@@ -144,15 +156,15 @@ def _finding(cause: str, labels: dict[str, str], course: _Outage, symptoms: Sequ
         cause=cause,
         labels=label_values({**labels}),
         headline=Text(key=f"registry-unreachable.{cause}", values=values),
-        evidence=tuple(_evidence(troubles, len(course.well))),
+        evidence=tuple(_evidence(failures, len(outage.well))),
         advice=(Text(key=f"registry-unreachable.{cause}.advice", values=values),),
-        since=course.since,
+        since=outage.since,
         explains=tuple(
             Scope(labels=label_values({**each}), rules=(rule,), causes=causes)
             for each in symptoms
             for rule, causes in SYMPTOMS
         ),
-        raw=raw_text(next((each.error for each in troubles if each.error), None)),
+        raw=raw_text(next((each.error for each in failures if each.error), None)),
     )
 
 
@@ -160,32 +172,38 @@ def _names(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMED]) + (" …" if len(names) > MAX_NAMED else "")
 
 
-def _evidence(troubles: Sequence[RegistryFailure], well: int) -> list[Text]:
+def _evidence(failures: Sequence[RegistryFailure], well: int) -> list[Text]:
     notes = []
-    probed = [each for each in troubles if each.probed]
+    probed = [each for each in failures if each.probed]
     if probed:
         values: dict[str, Value] = {"count": len({each.node for each in probed}), "error": probed[0].error or "?"}
         notes.append(Text(key="registry-unreachable.probes", values=values))
     if well:
         notes.append(Text(key="registry-unreachable.others", values={"count": well}))
-    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in troubles), strict=True))
+    images, pods = (set[str]().union(*sets) for sets in zip(*((t.images, t.pods) for t in failures), strict=True))
     if pods:
         notes.append(Text(key="registry-unreachable.pulls", values={"pods": len(pods), "images": len(images)}))
     return notes
 
 
-def _outage(name: str, troubles: Sequence[RegistryFailure], reach: RegistryReachability, before: dict[str, Any], now: float) -> _Outage:
-    """Return how it went with troubles of a registry, or of a node, until now."""
-    known, nodes = before.get(name), {each.node for each in troubles}
+def _outage(
+    name: str,
+    failures: Sequence[RegistryFailure],
+    reachability: RegistryReachability,
+    before: dict[str, Any],
+    now: float,
+) -> _Outage:
+    """Return how it went with failures of a registry, or of a node, until now."""
+    known, nodes = before.get(name), {each.node for each in failures}
     told = known if isinstance(known, dict) else {}
     # What was not told yet of its nodes is the beginning of it.
     entries = [told, *(before[node] for node in nodes if node in before and _is_unreported(before[node]))]
-    times = [each.since for each in troubles] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
+    times = [each.since for each in failures] + [entry.get("since") for entry in entries if isinstance(entry, dict)]
     since = min((at for at in times if isinstance(at, float | int)), default=now)
-    # Nodes reach it again one after the other. Those that are left have not become a trouble of their own by that.
+    # Nodes reachability it again one after the other. Those that are left have not become a failure of their own by that.
     was_down = told.get("cause") == DOWN and nodes <= _nodes(known)
-    daemon = any(reach.daemon.get(each.registry, False) for each in troubles)
-    return _Outage(troubles, since, other_nodes(troubles, reach, since), daemon, _is_unreported(known), was_down)
+    daemon = any(reachability.daemon_reached.get(each.registry, False) for each in failures)
+    return _Outage(failures, since, other_nodes(failures, reachability, since), daemon, _is_unreported(known), was_down)
 
 
 def _is_unreported(known: Any) -> bool:
@@ -198,12 +216,12 @@ def _name(finding: Finding) -> str:
 
 
 def _remember(
-    found: Sequence[Finding], reach: RegistryReachability, before: dict[str, Any], blind: set[str]
+    found: Sequence[Finding], reachability: RegistryReachability, before: dict[str, Any], blind: set[str]
 ) -> dict[str, dict[str, Any]]:
     """Return, by the name of what was found, since when it is and which nodes have it, silent ones included."""
     memory: dict[str, dict[str, Any]] = {}
     for finding in found:
-        nodes = sorted(reach.troubles.get(finding.labels.get("service", ""), {}))
+        nodes = sorted(reachability.failures.get(finding.labels.get("service", ""), {}))
         memory[_name(finding)] = {"since": finding.since, "nodes": nodes[:MAX_REMEMBERED_NODES], "cause": finding.cause}
     for name, known in before.items():
         silent = sorted(blind & set(known.get("nodes") or ())) if isinstance(known, dict) else []
@@ -213,17 +231,17 @@ def _remember(
     return memory
 
 
-def _blind(situation: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
-    if resources_unavailable(situation, "pods"):
+def _blind(context: RuleContext, remembered: dict[str, dict[str, Any]], blind: set[str]) -> tuple[Scope, ...]:
+    if resources_unavailable(context, "pods"):
         return (EVERYTHING,)
     services = [name for name, known in remembered.items() if blind & set(known["nodes"])]
     by_node = (Scope(labels={"node": node}) for node in sorted(blind))
     return (*by_node, *(Scope(labels={"service": name}) for name in services))
 
 
-def _blind_nodes(situation: RuleContext) -> set[str]:
+def _blind_nodes(context: RuleContext) -> set[str]:
     """Return the nodes whose probes are not known now."""
-    return {agent.node for agent in situation.world.agents if agent.node and _is_blind(agent)}
+    return {agent.node for agent in context.facts.agents if agent.node and _is_blind(agent)}
 
 
 def _is_blind(agent: AgentFact) -> bool:

@@ -36,29 +36,29 @@ class Limits:
     stale_after: Seconds = 300.0
 
 
-def detect(situation: RuleContext, memory: Any) -> RuleResult:
+def detect(context: RuleContext, memory: Any) -> RuleResult:
     """Find the services that fail. Since when is remembered: a restart of ours does not make them well."""
     before: dict[str, float] = memory if isinstance(memory, dict) else {}
     failing: dict[str, float] = {}
     findings, blind = [], []
-    for fact in (*situation.services, *_kubernetes(situation)):
+    for fact in (*context.services, *_kubernetes(context)):
         labels = {"service": label_value(fact.name)}
-        limits: Limits = situation.limits.of(labels)
-        if situation.now - fact.at > limits.stale_after:
+        limits: Limits = context.limits.of(labels)
+        if context.now - fact.at > limits.stale_after:
             blind.append(Scope(labels=labels))
             failing |= {fact.name: before[fact.name]} if fact.name in before else {}
         elif not fact.ok:
             began = fact.failing_since if fact.failing_since is not None else fact.at
             # A clock that was set back makes nobody wait for its old time.
-            since = failing[fact.name] = min(began, before.get(fact.name, began), situation.now)
-            if situation.now - since >= limits.after:
-                findings.append(_finding(fact, labels, since, situation.now))
+            since = failing[fact.name] = min(began, before.get(fact.name, began), context.now)
+            if context.now - since >= limits.after:
+                findings.append(_finding(fact, labels, since, context.now))
     return RuleResult(findings=tuple(findings), memory=failing, blind=tuple(blind))
 
 
-def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
+def _kubernetes(context: RuleContext) -> Iterator[ServiceFact]:
     """Yield the API server as a service, if it does not answer: that is what following it has shown."""
-    view = situation.world.view
+    view = context.facts.view
     sources: Iterable[SourceView] = view.sources if view else ()
     lost = [source for source in sources if source.name in ("pods", "nodes") and not source.ok]
     if not lost or all((source.why or "").startswith("starting") for source in lost):
@@ -72,7 +72,7 @@ def _kubernetes(situation: RuleContext) -> Iterator[ServiceFact]:
         kind=KUBERNETES,
         target="the API server",
         ok=False,
-        at=situation.now,
+        at=context.now,
         cause=cause,
         detail=why,
         failing_since=min(since) if since else None,

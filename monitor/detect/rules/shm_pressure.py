@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Rule, RuleContext, RuleResult, Ratio
-from monitor.detect.lib.storage import NodeReport, node_reports, container_owner
+from monitor.detect.base import ANY_CAUSE, Bytes, Latency, Ratio, Rule, RuleContext, RuleResult
+from monitor.detect.lib.storage import NodeReport, container_owner, node_reports
 from monitor.detect.visibility import label_value
 from monitor.facts.cluster_facts import World
 from monitor.facts.findings import Finding, Severity
@@ -38,36 +38,36 @@ class _GpuUse:
     holders: frozenset[str]
 
 
-def detect(situation: RuleContext, _memory: Any) -> RuleResult:
+def detect(context: RuleContext, _memory: Any) -> RuleResult:
     """Find the pods whose /dev/shm is too small for what they do."""
-    hearing, suspect = node_reports(situation), _may_exceed(situation)
+    reports, suspect = node_reports(context), _may_exceed(context)
     findings = []
-    for heard in hearing.nodes.values():
-        if not any(suspect(shm) for shm in heard.snapshot.shm or ()):
+    for report in reports.nodes.values():
+        if not any(suspect(shm) for shm in report.snapshot.shm or ()):
             continue
-        gpus = _gpu_use(heard)
-        for shm, container in _distinct_mounts(heard):
-            labels = _labels(heard, container, situation.world)
-            cause = _cause(shm, container, gpus, situation.limits.of(labels))
+        gpus = _gpu_use(report)
+        for shm, container in _distinct_mounts(report):
+            labels = _labels(report, container, context.facts)
+            cause = _cause(shm, container, gpus, context.limits.of(labels))
             if cause is not None:
-                findings.append(_finding(situation, heard, shm, container, cause, gpus))
-    return RuleResult(findings=tuple(findings), blind=hearing.blind("shm", "containers"))
+                findings.append(_finding(context, report, shm, container, cause, gpus))
+    return RuleResult(findings=tuple(findings), blind=reports.blind_scopes("shm", "containers"))
 
 
-def _may_exceed(situation: RuleContext) -> Callable[[ShmFact], bool]:
+def _may_exceed(context: RuleContext) -> Callable[[ShmFact], bool]:
     """Return what tells, for next to nothing, whether any limit could object to a /dev/shm: few are worth a look."""
-    limits = [situation.limits.default, *(override.limits for override in situation.limits.overrides)]
+    limits = [context.limits.default, *(override.limits for override in context.limits.overrides)]
     share, size = min(each.nearly_full for each in limits), max(each.default_size for each in limits)
     return lambda shm: shm.used_bytes >= share * shm.size_bytes or shm.size_bytes <= size
 
 
-def _distinct_mounts(heard: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
+def _distinct_mounts(report: NodeReport) -> list[tuple[ShmFact, ContainerFact]]:
     """Return each /dev/shm once, with one of the containers that share it. The host's own is not a pod's."""
-    facts = heard.snapshot.shm or ()
+    facts = report.snapshot.shm or ()
     seen = {fact.device for fact in facts if fact.container_id is None}
     found = []
     for fact in facts:
-        container = heard.containers.get(fact.container_id or "")
+        container = report.containers.get(fact.container_id or "")
         if container is not None and fact.device not in seen and fact.size_bytes > 0:
             seen.add(fact.device)
             found.append((fact, container))
@@ -78,12 +78,12 @@ def _subject(container: ContainerFact) -> str:
     return container.pod_uid or container.id
 
 
-def _gpu_use(heard: NodeReport) -> _GpuUse:
+def _gpu_use(report: NodeReport) -> _GpuUse:
     processes: Counter[str] = Counter()
-    for process in heard.snapshot.gpu_processes or ():
+    for process in report.snapshot.gpu_processes or ():
         if subject := process.pod_uid or process.container_id:
             processes[subject] += 1
-    devices = {device.pod_uid for device in heard.snapshot.pod_devices or () if device.pod_uid}
+    devices = {device.pod_uid for device in report.snapshot.pod_devices or () if device.pod_uid}
     return _GpuUse(processes, frozenset(devices | processes.keys()))
 
 
@@ -95,10 +95,10 @@ def _cause(shm: ShmFact, container: ContainerFact, gpus: _GpuUse, limits: Limits
     return "default-size" if subject in gpus.holders and shm.size_bytes <= limits.default_size and works else None
 
 
-def _labels(heard: NodeReport, container: ContainerFact, world: World) -> dict[str, str]:
-    identity = world.identities.get(container.pod_uid or "")
+def _labels(report: NodeReport, container: ContainerFact, facts: World) -> dict[str, str]:
+    identity = facts.identities.get(container.pod_uid or "")
     named = {
-        "node": heard.node,
+        "node": report.node,
         "pod": container.pod_name,
         "namespace": container.namespace,
         "container": None if container.pod_name else container.name or container.id,
@@ -110,11 +110,11 @@ def _labels(heard: NodeReport, container: ContainerFact, world: World) -> dict[s
 
 
 def _finding(
-    situation: RuleContext, heard: NodeReport, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
+    context: RuleContext, report: NodeReport, shm: ShmFact, container: ContainerFact, cause: str, gpus: _GpuUse
 ) -> Finding:
-    labels = _labels(heard, container, situation.world)
-    limits: Limits = situation.limits.of(labels)
-    pod, user = container_owner(container, situation.world)
+    labels = _labels(report, container, context.facts)
+    limits: Limits = context.limits.of(labels)
+    pod, user = container_owner(container, context.facts)
     share = shm.used_bytes / shm.size_bytes
     size: dict[str, Value] = {"used": shm.used_bytes, "size": shm.size_bytes}
     processes = gpus.processes[_subject(container)]
@@ -126,7 +126,7 @@ def _finding(
         severity=Severity.CRITICAL if share >= limits.critical else Severity.WARNING,
         cause=cause,
         labels=labels,
-        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": heard.node, "share": share, **size}),
+        headline=Text(key=f"shm-pressure.{cause}", values={"pod": pod, "node": report.node, "share": share, **size}),
         evidence=tuple(evidence),
         advice=(Text(key="shm-pressure.advice", values={"wanted": _suggested_size(shm.size_bytes)}),),
     )

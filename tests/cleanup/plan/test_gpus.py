@@ -25,7 +25,7 @@ HOUR = 3600.0
 
 
 def scene(given: RuleContext, notices: dict[str, float] | None = None, **settings: Any) -> Scene:
-    world = given.world
+    world = given.facts
     assert world.view is not None
     tried = settings.pop("tried", {})
     fields: dict[str, Any] = {"name": "g", "notice": 0.0, "zombie_after": None}
@@ -264,7 +264,7 @@ def test_what_is_not_known_is_no_permission() -> None:
 
 
 def test_an_agent_that_is_silent_proves_nothing() -> None:
-    quiet = msgspec.structs.replace(holding(alone()).world.agents[0], silent_since=NOW - 300, received_at=NOW - 400)
+    quiet = msgspec.structs.replace(holding(alone()).facts.agents[0], silent_since=NOW - 300, received_at=NOW - 400)
     assert isinstance(quiet, AgentFact)
     given = rule_context(quiet, pods=(alone(),), memory=idle(9000, 0))
     assert names(plan(given, idle_after=HOUR)) == []

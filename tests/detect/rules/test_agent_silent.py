@@ -79,7 +79,9 @@ def test_an_agent_that_never_said_its_node_goes_by_its_address() -> None:
 
 def test_each_collector_of_each_node_is_a_finding_of_its_own() -> None:
     facts = (collector("disk", hung_since=NOW - 400), collector("mounts", hung_since=NOW - 400), collector("gpu"))
-    found = RULE(rule_context(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None).findings
+    found = RULE(
+        rule_context(RULE, agents=[agent("n1", collectors=facts), agent("n2", collectors=facts)]), None
+    ).findings
     assert sorted((each.labels["node"], each.labels["service"]) for each in found) == [
         (name, reader) for name in ("n1", "n2") for reader in ("disk", "mounts")
     ]
@@ -125,7 +127,9 @@ def test_no_agent_anywhere_is_one_finding() -> None:
 
 def test_what_an_agent_said_of_its_collectors_is_held_while_it_is_silent() -> None:
     hung = collector(hung_since=NOW - 400)
-    history = detect([RULE], {}, rule_context(RULE, agents=[reading(hung)], nodes=[node("n1")]), DetectionHistory()).history
+    history = detect(
+        [RULE], {}, rule_context(RULE, agents=[reading(hung)], nodes=[node("n1")]), DetectionHistory()
+    ).history
     found = detect([RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=[node("n1")]), history).findings
     assert sorted((each.cause, each.held) for each in found) == [("agent-down", False), ("collector-hung", True)]
     well = detect([RULE], {}, rule_context(RULE, agents=[agent("n1")], nodes=[node("n1")]), history).findings
@@ -134,7 +138,9 @@ def test_what_an_agent_said_of_its_collectors_is_held_while_it_is_silent() -> No
 
 @pytest.mark.parametrize("kind", ["pods", "nodes"])
 def test_agents_that_cannot_be_found_are_not_gone(kind: str) -> None:
-    history = detect([RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=[node("n1")]), DetectionHistory()).history
+    history = detect(
+        [RULE], {}, rule_context(RULE, agents=[silent(130)], nodes=[node("n1")]), DetectionHistory()
+    ).history
     found = detect([RULE], {}, rule_context(RULE, sources=unseen(kind)), history).findings
     assert [(each.cause, each.held) for each in found] == [("agent-down", True)]
 

@@ -10,7 +10,7 @@ from monitor.detect.rules.capacity_mismatch import RULE
 from monitor.facts import MigFact
 from monitor.facts.kube import NodeFact
 from tests.cluster.builders import GPU, NOW, agent, card, node
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 SINCE = {f"n1/{cause}": NOW - 300 for cause in RULE.causes}
 SHORT = {key: at + 1 for key, at in SINCE.items()}

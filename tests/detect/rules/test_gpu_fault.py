@@ -11,7 +11,7 @@ from monitor.facts import CollectorFact, EccFact, RetiredPagesFact, RowRemapFact
 from monitor.facts.agents import AgentFact
 from monitor.i18n.en import FINDINGS
 from tests.cluster.builders import NOW, agent, card, device, node, pod, uuid
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 
 def xid(code: int, ago: float = 60, **fields: Any) -> XidFacts:

@@ -10,7 +10,7 @@ from monitor.detect.rules.gpu_ghost import RULE
 from monitor.facts import CollectorFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import GIB, NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
 
 LEAK = agent(card(memory_used_bytes=40 * GIB))
 SINCE = {"n1/0": NOW - 301}

@@ -8,7 +8,7 @@ import pytest
 
 from monitor.detect.rules.gpu_hot import RULE
 from tests.cluster.builders import NOW, agent, card
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 SINCE = {f"n1/0/{cause}": NOW - 601 for cause in RULE.causes}
 

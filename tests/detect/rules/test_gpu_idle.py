@@ -14,7 +14,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import ContainerStatusFact, PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, rule_context, run, said
 
 CONTAINER = "c" * 64
 
@@ -179,7 +179,9 @@ def test_a_job_of_which_one_node_is_silent_is_held_as_it_was() -> None:
 
 
 def test_what_it_draws_is_remembered_of_cards_that_exist() -> None:
-    found = run(RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}})
+    found = run(
+        RULE, rule_context(one(power=60.0), pods=(JOB,)), {"power": {"n1/0": [70.0, 5.0], "gone/0": [1.0, 2.0]}}
+    )
     assert found.memory["power"] == {"n1/0": [60.0, 5.0]}
 
 

@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.gpu_orphan import RULE, Limits
 from monitor.facts import ContainerFact
 from tests.cluster.builders import GIB, NOW, agent, card, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 LIVE = pod("live")
 MINER = process(name="xmrig", uid=1001)

@@ -11,7 +11,7 @@ from monitor.detect.rules.gpu_phantom import RULE
 from monitor.facts.agents import AgentFact
 from monitor.facts.kube import PodFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")

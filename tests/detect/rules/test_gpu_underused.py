@@ -13,7 +13,7 @@ from monitor.facts.agents import AgentFact
 from monitor.facts.cluster import Identity
 from monitor.facts.kube import ContainerStatusFact
 from tests.cluster.builders import GIB, NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, idle, rule_context, run, said
 
 CONTAINER = "c" * 64
 UP = ContainerStatusFact(name="c", state="running", started_at=NOW - 9000, container_id=CONTAINER)
@@ -102,7 +102,9 @@ def test_cards_that_do_nothing_are_not_meant() -> None:
 
 
 def test_what_was_not_seen_is_not_zero() -> None:
-    late = run(RULE, rule_context(busy(0.0, peak=0.0), pods=(JOB,)), watched(0.5, 7200, ago=1000)).memory["pods"][JOB.uid]
+    late = run(RULE, rule_context(busy(0.0, peak=0.0), pods=(JOB,)), watched(0.5, 7200, ago=1000)).memory["pods"][
+        JOB.uid
+    ]
     assert sum(late[3::3]) <= 7200
 
 

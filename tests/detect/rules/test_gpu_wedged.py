@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.gpu_wedged import RULE
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import NOW, agent, card, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, rule_context, run, said
 
 MINE = pod("mine")
 

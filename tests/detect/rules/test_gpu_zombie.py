@@ -13,7 +13,7 @@ from monitor.detect.rules.gpu_zombie import RULE
 from monitor.facts import CollectorFact, RowRemapFact
 from monitor.facts.agents import AgentFact
 from tests.cluster.builders import NOW, agent, card, device, pod, process
-from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, run, said, rule_context
+from tests.detect.builders_gpu import after_silence, catalog_problems, causes, remembered, rule_context, run, said
 
 LIVE = pod("live")
 DONE = pod("done", phase="Succeeded")
@@ -117,9 +117,9 @@ def test_what_a_node_said_before_the_pod_ended_proves_nothing() -> None:
     heard = agent(card(), processes=(of(DONE),))
     noticed = (heard.received_at or NOW) + 1
     later = noticed + 60
-    view = rule_context(heard, pods=PODS, now=noticed).world.view  # joined before the agent counts as silent
+    view = rule_context(heard, pods=PODS, now=noticed).facts.view  # joined before the agent counts as silent
     early = replace(rule_context(heard, pods=PODS), now=later)
-    early = replace(early, world=replace(early.world, view=view))
+    early = replace(early, world=replace(early.facts, view=view))
     assert causes(run(RULE, early, {"n1/0/team/done": noticed})) == []
     again = msgspec.structs.replace(heard, received_at=later - 5)
     spoken = rule_context(again, pods=PODS, now=later)

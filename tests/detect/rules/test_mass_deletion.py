@@ -125,8 +125,8 @@ def seen(*looks: tuple[float, tuple[AgentFact, ...], tuple[CleanupDeletion, ...]
     """Given minutes, what agents say then, and what was deleted by us until then, return what is found in the end."""
     history, found = DetectionHistory(), tuple[Finding, ...]()
     for minute, agents, own in looks:
-        situation = RuleContext(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
-        detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, situation, history)
+        context = RuleContext(make_world(agents=agents), NOW + minute * 60, own_deletions=own)
+        detected = detect((RULE,), {RULE.rule: Limits(RULE.limits())}, context, history)
         history, found = thawed(detected.history), detected.findings
     return list(found)
 

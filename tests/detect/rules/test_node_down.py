@@ -133,7 +133,9 @@ def test_what_cannot_be_seen_is_held(sources: Any) -> None:
     for nodes in ([], [ill(ready=True)]):
         held = detect([RULE], {}, rule_context(RULE, nodes=nodes, sources=sources), history).findings
         assert [(finding.cause, finding.held) for finding in held] == [("kubelet-silent", True)]
-    assert detect([RULE], {}, rule_context(RULE, nodes=[]), history).findings == ()  # the node is gone, and that is known
+    assert (
+        detect([RULE], {}, rule_context(RULE, nodes=[]), history).findings == ()
+    )  # the node is gone, and that is known
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from monitor.detect.rules.pod_pending import CAUSES, RULE, Limits
 from monitor.facts.cluster import ClusterView, Identity, SourceView
 from monitor.facts.kube import PodFact, PodGroupFact, QueueFact, TaintFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, rule_context, text
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
 from tests.explain.builders import GPU, NOW, holding, node, owned, pod, unschedulable
 
 BUSY = unschedulable("0/2 nodes are available: 2 Insufficient nvidia.com/gpu.")

@@ -7,7 +7,7 @@ import pytest
 
 from monitor.detect.rules.pod_start_failed import CAUSES, RULE
 from monitor.facts.kube import ContainerStatusFact, PodFact, TerminationFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, rule_context, text
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
 from tests.explain.builders import NOW, looping, owned, pod, up, waiting
 
 NO_FILE = 'OCI runtime create failed: exec: "/start.sh": stat /start.sh: no such file or directory: unknown'

@@ -13,7 +13,7 @@ from monitor.facts.findings import Finding
 from monitor.facts.kube import EventFact, PodContainerFact, PodFact
 from monitor.facts.services import ServiceFact
 from monitor.facts.storage import ProbeFact
-from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, run, rule_context, text
+from tests.detect.builders_pods import PODS_UNSEEN, held, none, one, rule_context, run, text
 from tests.explain.builders import NOW, agent, event, pod, waiting
 
 DNS = "dial tcp: lookup harbor.lab on 10.0.0.2:53: no such host"

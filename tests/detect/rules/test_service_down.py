@@ -11,7 +11,7 @@ from monitor.detect.rules.service_down import CAUSES, RULE
 from monitor.detect.rules.service_down import Limits as ServiceLimits
 from monitor.facts.findings import Severity
 from monitor.facts.services import ServiceFact
-from tests.detect.builders_nodes import STANDALONE, names, only, service, rule_context, text, unseen
+from tests.detect.builders_nodes import STANDALONE, names, only, rule_context, service, text, unseen
 from tests.explain.builders import NOW
 
 CASES: list[tuple[str, ServiceFact, str | None, tuple[str, ...]]] = [

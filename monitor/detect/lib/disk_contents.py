@@ -1,4 +1,4 @@
-"""What fills a disk, as far as it is known: images, writable layers, logs, volumes, datasets; and whose it is. Pure."""
+"""What fills a disk: images, writable layers, logs, volumes or datasets, and who owns it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from monitor.facts.storage import DiskFact, ImageFact
 from monitor.facts.text import Text, Value
 
 CAUSES = ("images", "container-layers", "logs", "volumes", "datasets", "other")
-_MAIN_PART_RATIO = 0.3  # a known part of this share is named, even if all that is not known is more
-_MIN_PART_RATIO = 0.01  # of what is used
+_MAIN_PART_RATIO = 0.3  # a known part this large is the cause even if the unknown remainder is larger
+_MIN_PART_RATIO = 0.01  # of the used bytes; smaller parts are not reported
 _MAX_NAMED = 3  # owners, and images
 _MAX_NAMED_USERS = 3
 
 
 @dataclass(frozen=True)
 class DiskContents:
-    """What is on a disk. `cause` is what fills it, `parts` how much of each kind; the rest is under its own name."""
+    """What is on a disk. `cause` is the part that fills it; `parts` are bytes by kind, including the remainder."""
 
     cause: str
     parts: dict[str, int]
@@ -27,28 +27,28 @@ class DiskContents:
 
 
 def disk_contents(disk: ClusterDisk, facts: World) -> DiskContents:
-    """Given a disk, return what is known to be on it."""
+    """Known contents of a disk."""
     used = disk.fact.used_bytes or 0
     known = {} if disk.shared else _parts(disk.report, disk.fact)
     rest = max(0, used - sum(known.values()))
     rest_name = "datasets" if {"data", "nas"} & set(disk.fact.roles) else "other"
     largest = max(known, key=lambda name: known[name], default=rest_name)
-    telling = known.get(largest, 0) >= rest or known.get(largest, 0) >= _MAIN_PART_RATIO * used
+    is_main = known.get(largest, 0) >= rest or known.get(largest, 0) >= _MAIN_PART_RATIO * used
     parts = known | {rest_name: rest}
-    notes = [
+    evidence = [
         Text(key=f"disk-part.{name}", values={"bytes": size, "share": min(1.0, size / used)})
         for name, size in sorted(parts.items(), key=lambda item: -item[1])
         if used and size >= _MIN_PART_RATIO * used
     ]
     if not disk.shared:
-        notes += _owner_evidence(disk.report, disk.fact, facts, used) + _image_evidence(
+        evidence += _owner_evidence(disk.report, disk.fact, facts, used) + _image_evidence(
             disk.report, disk.fact, facts, used
         )
-    return DiskContents(largest if telling and known.get(largest) else rest_name, parts, tuple(notes))
+    return DiskContents(largest if is_main and known.get(largest) else rest_name, parts, tuple(evidence))
 
 
 def _parts(report: NodeReport, fact: DiskFact) -> dict[str, int]:
-    """Return how much of each kind is known to be on a disk of a node."""
+    """Bytes by kind on a disk of a node, as far as known."""
     sizes: Counter[str] = Counter()
     runtimes = {cache.runtime for cache in report.snapshot.images or () if is_on_disk(report, cache.root, fact)}
     for cache in report.snapshot.images or ():
@@ -64,8 +64,8 @@ def _parts(report: NodeReport, fact: DiskFact) -> dict[str, int]:
 
 
 def is_on_disk(report: NodeReport, root: str | None, fact: DiskFact) -> bool:
-    """Return whether a runtime's root is on this disk. Where only one disk serves runtimes, links do not matter."""
-    serving = [each for each in report.snapshot.disk or () if "runtime" in each.roles]
+    """Whether a runtime's root is on this disk. Symlinks do not matter if only one disk serves runtimes."""
+    serving = [disk for disk in report.snapshot.disk or () if "runtime" in disk.roles]
     if len(serving) == 1 or root is None:
         return "runtime" in fact.roles
     holding = disk_containing(root, report.snapshot.disk or ())
@@ -73,9 +73,9 @@ def is_on_disk(report: NodeReport, root: str | None, fact: DiskFact) -> bool:
 
 
 def _logs(report: NodeReport, fact: DiskFact) -> dict[str, int]:
-    """Return the size of each container's log that is on this disk."""
+    """Size of each container log on this disk."""
     roots = {cache.runtime: cache.root for cache in report.snapshot.images or ()}
-    found = {}
+    sizes = {}
     for log in report.snapshot.logs or ():
         container = report.containers.get(log.container_id)
         if container is None or container.log_path is None or not log.size_bytes:
@@ -87,12 +87,12 @@ def _logs(report: NodeReport, fact: DiskFact) -> dict[str, int]:
             holding = disk_containing(container.log_path, report.snapshot.disk or ())
             here = holding is not None and holding.mount == fact.mount
         if here:
-            found[log.container_id] = log.size_bytes
-    return found
+            sizes[log.container_id] = log.size_bytes
+    return sizes
 
 
 def _owner_evidence(report: NodeReport, fact: DiskFact, facts: World, used: int) -> list[Text]:
-    """Return who has written most, by writable layers and logs on this disk."""
+    """Pods with the largest writable layers and logs on this disk."""
     logs, layers = _logs(report, fact), _layers(report, fact)
     written: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for kind, sizes in (("log", logs), ("layer", layers)):
@@ -118,7 +118,7 @@ def _layers(report: NodeReport, fact: DiskFact) -> dict[str, int]:
 
 
 def _image_evidence(report: NodeReport, fact: DiskFact, facts: World, used: int) -> list[Text]:
-    """Return the largest images on this disk, with who uses them."""
+    """Largest images on this disk, and who uses them."""
     images = [
         image
         for cache in report.snapshot.images or ()
@@ -131,31 +131,37 @@ def _image_evidence(report: NodeReport, fact: DiskFact, facts: World, used: int)
 
 
 def image_name(image: ImageFact) -> str:
-    """Return what people call an image."""
+    """The image's tag, or else its ID."""
     return min((name for name in image.names if "<none>" not in name), default=image.id[:19])
 
 
 def image_users(image: ImageFact, report: NodeReport, facts: World) -> list[str]:
-    """Return who uses an image on a node: the pods with their users."""
-    used_by = (report.containers[one] for one in image.containers if one in report.containers)
+    """Pods that use an image on a node, with their users."""
+    used_by = (
+        report.containers[container_id] for container_id in image.containers if container_id in report.containers
+    )
     return sorted(
-        {f"{pod} ({user})" for pod, user in (container_owner(each, facts) for each in used_by if not each.sandbox)}
+        {
+            f"{pod} ({user})"
+            for pod, user in (container_owner(container, facts) for container in used_by if not container.sandbox)
+        }
     )
 
 
 def image_evidence(image: ImageFact, report: NodeReport, facts: World) -> Text:
-    """Return a sentence on an image and who uses it."""
+    """An image and who uses it, as evidence."""
     values: dict[str, Value] = {"image": image_name(image), "bytes": image.size_bytes or 0}
     if users := image_users(image, report, facts):
         return Text(key="disk-image.used", values=values | {"users": join_names(users)})
     if image.containers:
         return Text(
-            key="disk-image.used", values=values | {"users": join_names([one[:12] for one in image.containers])}
+            key="disk-image.used",
+            values=values | {"users": join_names([container_id[:12] for container_id in image.containers])},
         )
     return Text(key="disk-image.local" if image.local else "disk-image.unused", values=values)
 
 
 def join_names(names: list[str]) -> str:
-    """Given names, return the first few of them, and how many more there are."""
+    """The first few names, and how many more there are."""
     more = f" +{len(names) - _MAX_NAMED_USERS}" if len(names) > _MAX_NAMED_USERS else ""
     return ", ".join(names[:_MAX_NAMED_USERS]) + more

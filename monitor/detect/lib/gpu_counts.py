@@ -1,4 +1,4 @@
-"""How many cards a node has: as the driver counts them, and as Kubernetes does. Pure."""
+"""GPUs per node as counted by the driver and by Kubernetes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ REPLICAS_LABEL = "nvidia.com/gpu.replicas"
 
 @dataclass(frozen=True)
 class GpuCounts:
-    """The figures of one node."""
+    """Counts of one node; `gpus` is the driver's."""
 
     gpus: int
     capacity: int
@@ -19,7 +19,7 @@ class GpuCounts:
 
 
 def gpu_counts_by_node(context: RuleContext) -> dict[str, GpuCounts]:
-    """Return the nodes of which all three figures are known."""
+    """Nodes for which all three counts are known."""
     view = context.facts.view
     return {
         node.name: GpuCounts(node.cards, node.capacity, node.allocatable)
@@ -29,9 +29,9 @@ def gpu_counts_by_node(context: RuleContext) -> dict[str, GpuCounts]:
 
 
 def gpus_are_shared(context: RuleContext, node: str, counts: GpuCounts) -> bool:
-    """Return whether a node's cards are handed out several times over or in slices: then the figures differ rightly.
+    """Whether a node's GPUs are shared or partitioned, so that the counts rightly differ.
 
-    A device plugin that says nothing of it is known by its figure: each card so many times.
+    A device plugin that does not say so is recognised by its count: a multiple of the GPUs.
     """
     fact, snapshot = context.facts.node_by_name.get(node), context.facts.snapshots.get(node)
     if fact is not None:

@@ -1,4 +1,4 @@
-"""The signs by which a broken card, or a broken driver, is known. Pure."""
+"""Signs of a broken GPU or driver."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from monitor.detect.base import RuleContext
 from monitor.detect.lib.gpu_counts import gpu_counts_by_node, gpus_are_shared
-from monitor.detect.lib.gpus import clock_skew
+from monitor.detect.visibility import clock_skew
 from monitor.facts.agents import AgentFact
 from monitor.facts.gpu import GpuFact, XidCount, XidEvent
 from monitor.facts.node import NodeSnapshot
@@ -18,7 +18,7 @@ MAX_MESSAGE_CHARS = 200
 
 @dataclass(frozen=True)
 class FaultSign:
-    """One sign: on which node and, if it is about one, which card; and since when, where that is known."""
+    """A sign of a fault on a node or on one of its GPUs; `since` is its start, if known."""
 
     node: str
     gpu: int | None
@@ -33,12 +33,11 @@ class FaultSign:
         return f"{self.node}/{self.gpu}/{self.cause}/{self.values.get('code', '')}"
 
     def with_cause(self, cause: str) -> FaultSign:
-        """Return the same sign under another cause."""
         return replace(self, cause=cause)
 
 
 def gpu_signs(reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
-    """Yield what cards say of themselves."""
+    """Signs that GPUs report."""
     for node, agent in reports.items():
         inventory = agent.snapshot.gpu if agent.snapshot else None
         for gpu in inventory.gpus if inventory else ():
@@ -68,7 +67,7 @@ def _signs_of_gpu(node: str, gpu: GpuFact) -> Iterator[FaultSign]:
 
 
 def node_signs(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterator[FaultSign]:
-    """Yield the drivers that do not answer, and the nodes that have fewer cards than Kubernetes counts."""
+    """Drivers that hang, and nodes with fewer GPUs than Kubernetes counts."""
     for node, agent in reports.items():
         for collector in agent.snapshot.collectors if agent.snapshot else ():
             if collector.name == "gpu" and collector.hung_since is not None:
@@ -80,16 +79,16 @@ def node_signs(context: RuleContext, reports: Mapping[str, AgentFact]) -> Iterat
 
 
 def xid_signs(reports: Mapping[str, AgentFact]) -> Iterator[tuple[FaultSign, int]]:
-    """Yield the XIDs, each code of each card once, with its code; what they mean is not said here."""
+    """XIDs with their code, one per code and GPU; the caller classifies them."""
     for node, agent in reports.items():
         snapshot = agent.snapshot
         if snapshot is None or snapshot.xid is None or not (snapshot.xid.recent or snapshot.xid.counts):
             continue
         skew = clock_skew(agent)
-        for (gpu, place, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
+        for (gpu, device, code), (at, message) in sorted(_xids(snapshot).items(), key=str):
             values: dict[str, Value] = {"code": code, "message": (message or "?")[:MAX_MESSAGE_CHARS]}
-            note = Text(key="gpu-fault.xid", values=values | {"place": place})
-            raw = f"Xid ({place}): {code}, {message}" if message else f"Xid ({place}): {code}"
+            note = Text(key="gpu-fault.xid", values=values | {"place": device})
+            raw = f"Xid ({device}): {code}, {message}" if message else f"Xid ({device}): {code}"
             yield FaultSign(node, gpu, "", at + skew, values, (note,), raw), code
 
 
@@ -97,19 +96,19 @@ _Xids = dict[tuple[int | None, str, int], tuple[float, str | None]]
 
 
 def _xids(snapshot: NodeSnapshot) -> _Xids:
-    """Return when each code was last seen on each card, and in which words. The list of events may be cut short."""
+    """Last time and message of each code on each GPU. The list of events may be truncated; the counts are not."""
     gpus = snapshot.gpu.gpus if snapshot.gpu else ()
     by_uuid: dict[str, int | None] = {gpu.uuid: gpu.index for gpu in gpus if gpu.uuid}
-    by_place = {gpu.pci_bus_id: gpu.index for gpu in gpus if gpu.pci_bus_id}
-    found: _Xids = {}
+    by_bus_id = {gpu.pci_bus_id: gpu.index for gpu in gpus if gpu.pci_bus_id}
+    xids: _Xids = {}
     facts = snapshot.xid
     if facts is None:
-        return found
-    seen: tuple[XidCount | XidEvent, ...] = (*facts.counts, *facts.recent)
-    for each in seen:
-        index = by_uuid.get(each.gpu_uuid or "", by_place.get(each.pci_bus_id or ""))
-        key = index, each.pci_bus_id or each.gpu_uuid or "?", each.code
-        at, message = (each.at, each.message) if isinstance(each, XidEvent) else (each.last_at, None)
-        before = found.get(key, (at, None))
-        found[key] = max(at, before[0]), message or before[1]
-    return found
+        return xids
+    entries: tuple[XidCount | XidEvent, ...] = (*facts.counts, *facts.recent)
+    for entry in entries:
+        index = by_uuid.get(entry.gpu_uuid or "", by_bus_id.get(entry.pci_bus_id or ""))
+        key = index, entry.pci_bus_id or entry.gpu_uuid or "?", entry.code
+        at, message = (entry.at, entry.message) if isinstance(entry, XidEvent) else (entry.last_at, None)
+        before = xids.get(key, (at, None))
+        xids[key] = max(at, before[0]), message or before[1]
+    return xids

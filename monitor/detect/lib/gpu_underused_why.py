@@ -1,4 +1,4 @@
-"""Why a job hardly uses its GPUs: what it seems to wait for, by what its containers and its node use. Pure."""
+"""Why a job hardly uses its GPUs, from the resource usage of its containers and node."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from monitor.facts.text import Text
 CAUSES = ("cpu-limit", "shm-small", "io-wait", "data-loading", "low-batch", "unknown")
 CPU_FULL_RATIO = 0.9
 SHM_FULL_RATIO = 0.85
-SHM_DEFAULT_BYTES = 64 * 1024**2  # what a container gets that asks for nothing
-BURST_RATIO = 0.8  # a card that runs at this now and then could all the time, if it got its data
+SHM_DEFAULT_BYTES = 64 * 1024**2  # the runtimes' default
+BURST_RATIO = 0.8  # a GPU that peaks here could run at it all the time, given the data
 LOW_MEMORY_RATIO = 0.3
 
 
 @dataclass(frozen=True)
 class UnderusedPod:
-    """A pod with its cards, and how little it used them over which time."""
+    """A pod with its GPUs and their mean utilization over a window."""
 
     pod: PodFact
     gpus: list[GpuView]
@@ -34,9 +34,9 @@ class UnderusedPod:
 def diagnose_underuse(
     job: UnderusedPod, facts: Mapping[tuple[str, int], GpuFact], agent: AgentFact | None, waiting: Mapping[str, float]
 ) -> tuple[str, tuple[Text, ...]]:
-    """Given a job that hardly uses its cards, return the likeliest reason that the facts allow, and these facts."""
+    """The most likely cause that the facts support, with these facts as evidence."""
     snapshot = agent.snapshot if agent else None
-    ids = {each.container_id for each in job.pod.statuses if each.container_id}
+    ids = {status.container_id for status in job.pod.statuses if status.container_id}
     if snapshot is not None and (note := _cpu(snapshot, ids)):
         return "cpu-limit", (note,)
     if snapshot is not None and (note := _shm(snapshot, ids)):
@@ -56,7 +56,7 @@ def _cpu(snapshot: NodeSnapshot, ids: set[str]) -> Text | None:
 
 
 def _shm(snapshot: NodeSnapshot, ids: set[str]) -> Text | None:
-    """Return that a /dev/shm is nearly full, or so small that data loaders cannot use it."""
+    """Evidence that a /dev/shm is nearly full, or too small for data loaders."""
     for shm in snapshot.shm or ():
         full = shm.used_bytes >= SHM_FULL_RATIO * shm.size_bytes
         if shm.container_id in ids and shm.size_bytes and (full or shm.size_bytes <= SHM_DEFAULT_BYTES):
@@ -65,9 +65,9 @@ def _shm(snapshot: NodeSnapshot, ids: set[str]) -> Text | None:
 
 
 def _by_gpus(job: UnderusedPod, facts: Mapping[tuple[str, int], GpuFact]) -> tuple[str, tuple[Text, ...]]:
-    """Return what the cards themselves tell: work in bursts, or too little work at a time."""
-    seen = [facts[place] for gpu in job.gpus if (place := (gpu.node, gpu.index)) in facts]
-    peak = max((fact.utilization_peak_ratio for fact in seen if fact.utilization_peak_ratio is not None), default=None)
+    """Cause from the GPUs' figures: work in bursts, or small batches."""
+    known = [facts[key] for gpu in job.gpus if (key := (gpu.node, gpu.index)) in facts]
+    peak = max((fact.utilization_peak_ratio for fact in known if fact.utilization_peak_ratio is not None), default=None)
     if peak is not None and peak >= BURST_RATIO:
         return "data-loading", (Text(key="gpu-underused.bursts", values={"ratio": peak}),)
     used = sum(gpu.memory_used_bytes or 0 for gpu in job.gpus)

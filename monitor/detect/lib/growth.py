@@ -1,7 +1,7 @@
-"""How fast something grows, judged so that neither one large copy nor a regular cleanup looks like a trend. Pure.
+"""Growth of disk usage, judged so that neither a single large copy nor a regular cleanup looks like a trend.
 
-The history of one disk is a flat list of numbers, [time, MiB, time, MiB, ...]: it is kept for every disk of the cluster
-and saved. The last hour is kept in steps of five minutes, what is older in steps of half an hour, eight hours in all.
+The history of a disk is a flat list of numbers, [time, MiB, time, MiB, ...], because it is saved for every disk of the
+cluster: the last hour in steps of five minutes, before that in steps of half an hour, eight hours in all.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from itertools import pairwise
 MIB = 1024**2
 FINE_STEP_SECONDS, FINE_SPAN_SECONDS = 300, 3600
 COARSE_STEP_SECONDS, COARSE_SPAN_SECONDS = 1800, 8 * 3600
-_SLACK_SECONDS = 5  # seconds by which looks are early
-_MIN_FAST_STEPS = 8  # of five minutes
-_MIN_SLOW_STEPS = 12  # of half an hour: fewer, and one copy of two hours looks like a trend
+_SLACK_SECONDS = 5  # evaluations may be early by this much
+_MIN_FAST_STEPS = 8  # five minutes each
+_MIN_SLOW_STEPS = 12  # half an hour each; with fewer, one two-hour copy looks like a trend
 _OUTLIER_COUNT = 2
 _RECENT_STEP_COUNT = 4
-_CLEANUP_RATIO = 0.02  # of the disk's size; less is not worth a cleanup
+_CLEANUP_RATIO = 0.02  # of the disk's size; a smaller drop is not a cleanup
 
 
 @dataclass(frozen=True)
 class GrowthTrend:
-    """A growth that goes on: bytes a second, and over how long it was seen to."""
+    """Sustained growth: bytes per second, and the seconds over which it was observed."""
 
     rate: float
     window: float
@@ -31,18 +31,18 @@ class GrowthTrend:
 
 
 def append_point(points: list[int], now: float, used_bytes: int) -> list[int]:
-    """Given a history and what is used now, return the history to keep: the same, if it is too early for a point."""
+    """The history with the current usage; unchanged if the last point is too recent."""
     at = int(now)
     age = at - points[-2] if points else 0
     if points and 0 <= age < FINE_STEP_SECONDS - _SLACK_SECONDS:
         return points
     if not 0 <= age < COARSE_SPAN_SECONDS:
-        points = []  # the clock was set back, or it was not looked at for too long
+        points = []  # the clock was set back, or the gap is too long
     return _thinned([*points, at, used_bytes // MIB], at)
 
 
 def _thinned(points: list[int], now: int) -> list[int]:
-    """Drop what is too old, and of what is older than an hour all but one point in half an hour and the peaks."""
+    """Drop expired points; beyond the last hour keep one per half hour, and the peaks."""
     result: list[int] = []
     last = -COARSE_STEP_SECONDS
     for index in range(0, len(points), 2):
@@ -57,7 +57,7 @@ def _thinned(points: list[int], now: int) -> list[int]:
 
 
 def may_fill(points: Sequence[int], available_bytes: int, horizon: float) -> bool:
-    """Return, for next to nothing, whether a closer look is worth it: nearly all disks of a cluster do not grow."""
+    """Cheap check whether a trend is worth computing: nearly all disks of a cluster do not grow."""
     if len(points) < 2 * (_MIN_FAST_STEPS + 1):
         return False
     for start in (0, max(0, len(points) - 2 * (FINE_SPAN_SECONDS // FINE_STEP_SECONDS + 1))):
@@ -68,7 +68,7 @@ def may_fill(points: Sequence[int], available_bytes: int, horizon: float) -> boo
 
 
 def fast_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
-    """Return the growth of the last hour, if it is steady."""
+    """Growth over the last hour, if steady."""
     pairs = _pairs(points)
     if _below_cleanup_level(pairs, size_bytes):
         return None
@@ -78,24 +78,24 @@ def fast_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
 
 
 def slow_trend(points: Sequence[int], size_bytes: int) -> GrowthTrend | None:
-    """Return the growth of the last hours; it may be in steps, as checkpoints are."""
-    pairs, kept = _pairs(points), list[tuple[int, int]]()
+    """Growth over the last hours; may be stepwise, as with checkpoints."""
+    pairs, sampled = _pairs(points), list[tuple[int, int]]()
     if _below_cleanup_level(pairs, size_bytes):
         return None
     for pair in reversed(pairs):
-        if not kept or kept[-1][0] - pair[0] >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
-            kept.append(pair)
-    return _trend(kept[::-1], _MIN_SLOW_STEPS, 0.4)
+        if not sampled or sampled[-1][0] - pair[0] >= COARSE_STEP_SECONDS - _SLACK_SECONDS:
+            sampled.append(pair)
+    return _trend(sampled[::-1], _MIN_SLOW_STEPS, 0.4)
 
 
 def _pairs(points: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(points[::2], points[1::2], strict=True))
 
 
-def _trend(points: list[tuple[int, int]], fewest: int, growing_share: float) -> GrowthTrend | None:
-    """Return the mean growth without its largest steps, if enough of the steps grew and the last ones still do."""
+def _trend(points: list[tuple[int, int]], min_steps: int, growing_share: float) -> GrowthTrend | None:
+    """Mean growth without the largest steps, if enough steps grew and the latest still do."""
     steps = [(b - a, t - s) for (s, a), (t, b) in pairwise(points)]
-    if len(steps) < fewest:
+    if len(steps) < min_steps:
         return None
     usual = sorted(steps, key=lambda step: step[0] / step[1])[:-_OUTLIER_COUNT]
     rate = sum(grown for grown, _ in usual) / sum(seconds for _, seconds in usual)
@@ -108,7 +108,7 @@ def _trend(points: list[tuple[int, int]], fewest: int, growing_share: float) -> 
 
 
 def _below_cleanup_level(points: list[tuple[int, int]], size_bytes: int) -> bool:
-    """Return whether it was emptied and is not yet fuller than then: something takes care of it at that level."""
+    """Whether usage is below the level at which it was last cleaned up, so that a cleanup handles it."""
     peak, ceiling, little = 0, -1.0, _CLEANUP_RATIO * size_bytes / MIB
     for _, used in points:
         peak = max(peak, used)

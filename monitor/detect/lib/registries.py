@@ -1,4 +1,4 @@
-"""Which node reaches which registry: by its own probes, and by the pulls that fail there. Pure."""
+"""Which nodes reach which registries, from their probes and failing pulls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from monitor.detect.base import RuleContext
-from monitor.detect.lib.pods import clock_skew
 from monitor.detect.lib.pulls import FailedPull, canonical_registry, failed_pulls
+from monitor.detect.visibility import clock_skew
 from monitor.explain.image_pull import Pull
 from monitor.facts.storage import ProbeFact
 
 RESOLVE, CONNECT, TRUST, DOWN = "node-cannot-resolve", "node-cannot-connect", "node-does-not-trust", "registry-down"
-UNDECIDED_SECONDS = 35.0  # seconds: within them every node has asked again
+UNDECIDED_SECONDS = 35.0  # every node probes again within this time
 _BY_PULL = {
     Pull.DNS: RESOLVE,
     Pull.CONNECTION_REFUSED: CONNECT,
@@ -28,7 +28,7 @@ _BY_STAGE = {"dns": RESOLVE, "tcp": CONNECT, "tls": CONNECT, "http": DOWN}
 
 @dataclass
 class RegistryFailure:
-    """What one node has with one registry. A probe's word on the cause counts more than that of a pull."""
+    """Failure of one node to reach one registry. A probe's cause takes precedence over that of a pull."""
 
     node: str
     registry: str
@@ -42,7 +42,7 @@ class RegistryFailure:
 
 @dataclass
 class RegistryReachability:
-    """By registry: the nodes that have failure, those that reached it and when, and whether the daemon itself does."""
+    """By registry: failures by node, when nodes last reached it, and whether the daemon does."""
 
     failures: defaultdict[str, dict[str, RegistryFailure]] = field(default_factory=lambda: defaultdict(dict))
     reached_at: defaultdict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -50,7 +50,7 @@ class RegistryReachability:
 
 
 def registry_reachability(context: RuleContext) -> RegistryReachability:
-    """Return who reaches what."""
+    """Reachability of all probed registries and of those with failing pulls."""
     reachability = RegistryReachability()
     for node, probe, at in _probes(context):
         registry = canonical_registry(host_of(probe.target))
@@ -73,7 +73,7 @@ def registry_reachability(context: RuleContext) -> RegistryReachability:
 
 
 def _probes(context: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
-    """Yield each node's probes, and when they were made by our clock. What a silent agent said proves nothing."""
+    """Probes of each node with their time in our clock. Those of a silent agent are stale."""
     for node, agent in context.facts.agent_of_node.items():
         if agent.snapshot is not None and agent.silent_since is None:
             for probe in agent.snapshot.probes or ():
@@ -81,7 +81,7 @@ def _probes(context: RuleContext) -> Iterable[tuple[str, ProbeFact, float]]:
 
 
 def host_of(target: str) -> str:
-    """Given a URL, return its host and port."""
+    """Host and port of a URL."""
     return (target.partition("://")[2] if "://" in target else target).partition("/")[0]
 
 
@@ -91,9 +91,9 @@ def _probe_cause(probe: ProbeFact) -> str:
 
 
 def _is_over(pull: FailedPull, cause: str, reachability: RegistryReachability) -> bool:
-    """Return whether the node has reached the registry since: a container in back-off shows what was, not what is.
+    """Whether the node has reached the registry since: a container in back-off shows the past.
 
-    Only for the way there. What the runtime trusts, and whether it goes through a proxy, a probe does not know.
+    Applies to connectivity only; a probe does not know which certificates or proxy the runtime uses.
     """
     at = reachability.reached_at[pull.registry].get(pull.pod.node or "")
     direct = pull.diagnosis.host is None or canonical_registry(pull.diagnosis.host) == pull.registry
@@ -103,27 +103,27 @@ def _is_over(pull: FailedPull, cause: str, reachability: RegistryReachability) -
 
 
 def other_nodes(failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float) -> set[str]:
-    """Return the nodes without these failures that reached the same registries at or after this time."""
-    ill = {each.node for each in failures}
-    registries = {each.registry for each in failures}
+    """Nodes without these failures that reached the same registries at or after `since`."""
+    failing = {failure.node for failure in failures}
+    registries = {failure.registry for failure in failures}
     return {
         node
         for name in registries
         for node, at in reachability.reached_at[name].items()
-        if node not in ill and at >= since
+        if node not in failing and at >= since
     }
 
 
 def is_undecided(
     failures: Sequence[RegistryFailure], reachability: RegistryReachability, since: float, now: float
 ) -> bool:
-    """Return whether it is too early to say whose fault it is.
+    """Whether it is too early to tell a node's failure from a registry's.
 
-    Nodes ask a registry one after the other. That the others reached it before this began proves nothing about them;
-    the first of them to ask again does. A pull that fails does not wait for that.
+    Nodes probe a registry one after another. That other nodes reached it before the failure began is not evidence; the
+    next probe of any of them is. A failing pull does not wait for that.
     """
     if now - since >= UNDECIDED_SECONDS or any(
-        each.pods or reachability.daemon_reached.get(each.registry) is False for each in failures
+        failure.pods or reachability.daemon_reached.get(failure.registry) is False for failure in failures
     ):
         return False
     return bool(other_nodes(failures, reachability, 0.0)) and not other_nodes(failures, reachability, since)

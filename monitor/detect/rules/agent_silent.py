@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import kubernetes_unavailable, label_value, prometheus_unavailable, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -15,7 +15,6 @@ from monitor.facts.text import Text
 
 CAUSES = ("node-down", "agent-down", "collector-hung", "collector-failing")
 ALL_AGENTS = "agents"  # stands for the agents when there is not one
-MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)

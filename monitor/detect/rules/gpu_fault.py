@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.lib import gpus as gpu_lib
 from monitor.detect.lib import xids
 from monitor.detect.lib.gpu_fault_signs import FaultSign, gpu_signs, node_signs, xid_signs
@@ -34,7 +34,6 @@ SEVERITIES = {
     "xid-application": Severity.INFO,
 }
 CAUSES = tuple(SEVERITIES)
-MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import Rule, RuleContext, RuleResult
-from monitor.detect.lib.pods import MAX_RAW_CHARS, blind_scopes, pod_labels, pod_values, raw_text
+from monitor.detect.base import MAX_RAW_CHARS, Rule, RuleContext, RuleResult
+from monitor.detect.lib.pods import blind_scopes, pod_labels, pod_values, raw_text
 from monitor.detect.lib.pulls import FailedPull, failed_pulls, with_known_cause
 from monitor.explain.image_pull import Pull
 from monitor.explain.keys import Key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label_value, prometheus_unavailable, resources_unavailable
 from monitor.facts.agents import AgentFact
 from monitor.facts.findings import Finding, Scope, Severity
@@ -16,7 +16,6 @@ CAUSES = ("kubelet-silent", "disk-pressure", "memory-pressure", "network", "flap
 PRESSURES = {"DiskPressure": "disk-pressure", "MemoryPressure": "memory-pressure", "PIDPressure": "unknown"}
 NETWORK_PHRASES = ("network plugin", "networkplugin", "cni ", "network is not ready", "network not ready")
 MAX_CHANGES = 20  # remembered of a node
-MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)

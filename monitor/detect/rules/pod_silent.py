@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.detect.base import ANY_CAUSE, Latency, Rule, RuleContext, RuleResult, Seconds
-from monitor.detect.lib.pods import blind_scopes, clock_skew, live_pods, pod_labels, pod_values, raw_text
+from monitor.detect.lib.pods import blind_scopes, live_pods, pod_labels, pod_values, raw_text
+from monitor.detect.visibility import clock_skew
 from monitor.explain.fit import gpu_resource, gpus_asked
 from monitor.explain.keys import Key
 from monitor.facts.agents import AgentFact

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from monitor.detect.base import ANY_CAUSE, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
+from monitor.detect.base import ANY_CAUSE, MAX_RAW_CHARS, Delay, Latency, Rule, RuleContext, RuleResult, Seconds
 from monitor.detect.visibility import label_value
 from monitor.facts.cluster import SourceView
 from monitor.facts.findings import Finding, Scope, Severity
@@ -25,7 +25,6 @@ API_ERROR_PHRASES = (
 )
 # Parts of Harbor without which images can still be pulled and pushed.
 MINOR_COMPONENTS = frozenset({"portal", "jobservice", "trivy", "notary", "chartmuseum", "clair"})
-MAX_RAW_CHARS = 1000
 
 
 @dataclass(frozen=True)
